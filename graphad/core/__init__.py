@@ -1,0 +1,4 @@
+"""The ground floor: types, errors, ops and the one door through which every op passes.
+
+Nothing here imports from another part of graphad.
+"""

@@ -1,0 +1,177 @@
+"""The dtype table: one `DType` object per element type, equal only to itself.
+
+`as_dtype` accepts a DType, a NumPy dtype or scalar type, a Python type or a name.
+bfloat16 needs the package `ml_dtypes`; without it the object exists and says what is missing when data is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import ArgumentTypeError, UnavailableError
+
+FLOAT, COMPLEX, SIGNED, UNSIGNED, BOOL = "float", "complex", "int", "uint", "bool"
+
+
+class DType:
+    """One element type.
+
+    Attributes:
+      name: Its name, such as "float32".
+      kind: One of "float", "complex", "int", "uint", "bool".
+      itemsize: Bytes per element.
+    """
+
+    __slots__ = ("_numpy", "itemsize", "kind", "name")
+    _numpy: np.dtype[Any] | None
+
+    def __init__(self, name: str, kind: str, itemsize: int, numpy: np.dtype[Any] | None) -> None:
+        self.name = name
+        self.kind = kind
+        self.itemsize = itemsize
+        self._numpy = numpy
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype of the same elements."""
+        if self._numpy is None:
+            self._numpy = _bfloat16_of_ml_dtypes()
+            _BY_NUMPY[self._numpy] = self
+        return self._numpy
+
+    @property
+    def as_numpy_dtype(self) -> type[Any]:
+        """The NumPy scalar type of the elements."""
+        return self.numpy.type
+
+    @property
+    def is_floating(self) -> bool:
+        return self.kind == FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.kind == COMPLEX
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind == SIGNED or self.kind == UNSIGNED
+
+    @property
+    def is_unsigned(self) -> bool:
+        return self.kind == UNSIGNED
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == BOOL
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether values of this dtype can carry a gradient."""
+        return self.kind == FLOAT or self.kind == COMPLEX
+
+    @property
+    def min(self) -> Any:
+        return (np.finfo if self.is_differentiable else np.iinfo)(self.numpy).min
+
+    @property
+    def max(self) -> Any:
+        return (np.finfo if self.is_differentiable else np.iinfo)(self.numpy).max
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None or isinstance(other, DType):
+            return False
+        try:
+            return as_dtype(other) is self
+        except (ArgumentTypeError, UnavailableError):
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return as_dtype, (self.name,)
+
+
+def _bfloat16_of_ml_dtypes() -> np.dtype[Any]:
+    try:
+        import ml_dtypes
+    except ImportError as cause:
+        raise UnavailableError(
+            "bfloat16: NumPy has no bfloat16 of its own; install the package ml_dtypes to use it."
+        ) from cause
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def _table() -> dict[str, DType]:
+    rows = [("bool", BOOL), ("float16", FLOAT), ("float32", FLOAT), ("float64", FLOAT)]
+    rows += [("complex64", COMPLEX), ("complex128", COMPLEX)]
+    rows += [(f"int{bits}", SIGNED) for bits in (8, 16, 32, 64)]
+    rows += [(f"uint{bits}", UNSIGNED) for bits in (8, 16, 32, 64)]
+    table = {name: DType(name, kind, np.dtype(name).itemsize, np.dtype(name)) for name, kind in rows}
+    table["bfloat16"] = DType("bfloat16", FLOAT, 2, None)
+    return table
+
+
+_BY_NAME = _table()
+_BY_NUMPY: dict[Any, DType] = {d._numpy: d for d in _BY_NAME.values() if d._numpy is not None}
+_BY_TYPE: dict[Any, DType] = {}
+
+bool_ = _BY_NAME["bool"]
+float16 = _BY_NAME["float16"]
+bfloat16 = _BY_NAME["bfloat16"]
+float32 = _BY_NAME["float32"]
+float64 = _BY_NAME["float64"]
+complex64 = _BY_NAME["complex64"]
+complex128 = _BY_NAME["complex128"]
+int8, int16, int32, int64 = (_BY_NAME[f"int{bits}"] for bits in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (_BY_NAME[f"uint{bits}"] for bits in (8, 16, 32, 64))
+half, double = float16, float64
+
+ALL = tuple(_BY_NAME.values())
+_BY_NAME |= {"half": float16, "float": float32, "double": float64}
+_BY_TYPE |= {float: float32, int: int32, bool: bool_, complex: complex128}
+
+
+def from_numpy(dtype: np.dtype[Any]) -> DType:
+    """The DType of NumPy elements; the quick way for arrays that graphad itself made."""
+    found = _BY_NUMPY.get(dtype)
+    return found if found is not None else as_dtype(dtype)
+
+
+def as_dtype(x: Any) -> DType:
+    """The DType that `x` names.
+
+    Args:
+      x: A DType, NumPy dtype, NumPy scalar type, Python type (float is float32, int is int32) or a name.
+    Raises: ArgumentTypeError: `x` names no dtype that graphad has.
+    """
+    if isinstance(x, DType):
+        return x
+    if isinstance(x, str):
+        found = _BY_NAME.get(x)
+        if found is not None:
+            return found
+    elif isinstance(x, type) and x in _BY_TYPE:
+        return _BY_TYPE[x]
+    try:
+        dtype = np.dtype(x)
+    except TypeError as cause:
+        raise ArgumentTypeError(f"as_dtype: cannot convert {x!r} to a dtype.") from cause
+    found = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
+    if found is None and dtype.name == "bfloat16":
+        return bfloat16 if bfloat16.numpy == dtype else bfloat16
+    if found is None:
+        raise ArgumentTypeError(
+            f"as_dtype: graphad has no dtype for NumPy's {dtype}; it has {', '.join(d.name for d in ALL)}."
+        )
+    return found

@@ -1,0 +1,59 @@
+"""Every exception that graphad raises on purpose.
+
+Each class is also one of Python's own exceptions, so that `except ValueError` written for another library still works.
+Message form: `op: what was wrong, with the actual numbers; what is allowed or what to try.`
+"""
+
+from __future__ import annotations
+
+
+class GraphadError(Exception):
+    """Base of all errors that graphad raises on purpose."""
+
+
+class InvalidArgumentError(GraphadError, ValueError):
+    """A shape, size or value that the op cannot work with."""
+
+
+class DTypeError(InvalidArgumentError, TypeError):
+    """A dtype that the op does not take, or two dtypes that differ."""
+
+
+class ArgumentTypeError(GraphadError, TypeError):
+    """An object of the wrong kind was passed."""
+
+
+class FailedPreconditionError(GraphadError, RuntimeError):
+    """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
+
+
+class OutOfScopeError(GraphadError, TypeError):
+    """A tensor of one trace was used outside that trace."""
+
+
+class SymbolicValueError(GraphadError, TypeError):
+    """Python asked for the number of a tensor that has none yet because it is being traced."""
+
+
+class SymbolicConversionError(SymbolicValueError, NotImplementedError):
+    """NumPy asked for the array of a tensor that has none yet because it is being traced."""
+
+
+class MissingRuleError(GraphadError, LookupError):
+    """The op has no rule for what was asked of it."""
+
+
+class MissingGradientError(MissingRuleError):
+    """No gradient is defined for the op: its derivative was neither built in, registered nor saved."""
+
+
+class NonlinearGradientError(GraphadError, ValueError):
+    """A custom gradient is not linear in its upstream gradient, so it has no forward mode."""
+
+
+class UnavailableError(GraphadError, RuntimeError):
+    """A device or an optional package is not there."""
+
+
+class InternalError(GraphadError, AssertionError):
+    """An invariant of graphad itself is broken; the message holds the printed graph. Please report it."""
