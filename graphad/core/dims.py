@@ -1,0 +1,247 @@
+"""Sizes that are not numbers yet: polynomials in symbols, compared only where the answer is certain.
+
+While a graph is specialised, each unknown size is a symbol of its size class. Two different symbols stand for
+different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A question that this cannot decide raises
+`UndecidedSize`, and the specialiser pins one of the symbols to its number and starts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Monomial = tuple[str, ...]
+SMALLEST_SYMBOL = 2
+
+
+class UndecidedSize(Exception):
+    """A comparison of sizes that needs the number behind one of `symbols`."""
+
+    def __init__(self, symbols: frozenset[str]) -> None:
+        super().__init__(f"the answer depends on the sizes {sorted(symbols)}")
+        self.symbols = symbols
+
+
+class Dim:
+    """An integer polynomial in size symbols; arithmetic with ints gives Dims or, where all symbols cancel, ints."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = dict(terms)
+        self._hash = hash(frozenset(self.terms.items()))
+
+    @staticmethod
+    def symbol(name: str) -> Dim:
+        return Dim({(name,): 1})
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        return frozenset(name for monomial in self.terms for name in monomial)
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """The number this size has when every symbol has the number that `sizes` gives it."""
+        total = 0
+        for monomial, factor in self.terms.items():
+            for name in monomial:
+                factor *= sizes[name]
+            total += factor
+        return total
+
+    def __add__(self, other: Any) -> Any:
+        terms = _terms(other)
+        if terms is None:
+            return NotImplemented
+        out = dict(self.terms)
+        for monomial, factor in terms.items():
+            out[monomial] = out.get(monomial, 0) + factor
+        return _simplest(out)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if _terms(other) is None else self + (-1 * other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        terms = _terms(other)
+        if terms is None:
+            return NotImplemented
+        out: dict[Monomial, int] = {}
+        for a, x in self.terms.items():
+            for b, y in terms.items():
+                key = tuple(sorted(a + b))
+                out[key] = out.get(key, 0) + x * y
+        return _simplest(out)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        quotient = divide_exactly(self, other)
+        if quotient is None:
+            raise UndecidedSize(self.symbols | (other.symbols if isinstance(other, Dim) else frozenset()))
+        return quotient
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        quotient = divide_exactly(other, self)
+        if quotient is None:
+            raise UndecidedSize(self.symbols)
+        return quotient
+
+    def __mod__(self, other: Any) -> Any:
+        if divide_exactly(self, other) is None:
+            raise UndecidedSize(self.symbols)
+        return 0
+
+    def __rmod__(self, other: Any) -> Any:
+        if divide_exactly(other, self) is None:
+            raise UndecidedSize(self.symbols)
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        terms = _terms(other)
+        if terms is None:
+            return NotImplemented
+        if terms == self.terms:
+            return True
+        if _is_symbol(self.terms) and _is_symbol(terms):
+            return False  # one class, two symbols: two sizes
+        low, high = _bounds(self - other)
+        if (low is not None and low > 0) or (high is not None and high < 0):
+            return False
+        raise UndecidedSize(self.symbols | Dim(terms).symbols)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __lt__(self, other: Any) -> bool:
+        return _is_negative(self - other)
+
+    def __gt__(self, other: Any) -> bool:
+        return _is_negative(other - self)
+
+    def __le__(self, other: Any) -> bool:
+        return not _is_negative(other - self)
+
+    def __ge__(self, other: Any) -> bool:
+        return not _is_negative(self - other)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __index__(self) -> int:
+        raise UndecidedSize(self.symbols)
+
+    __int__ = __index__
+    __float__ = __index__
+
+    def __repr__(self) -> str:
+        parts = []
+        for monomial, factor in sorted(self.terms.items(), key=lambda item: (-len(item[0]), item[0])):
+            names = "*".join(monomial)
+            parts.append(str(factor) if not names else names if factor == 1 else f"{factor}*{names}")
+        return "+".join(parts).replace("+-", "-")
+
+
+Size = int | Dim
+
+
+def divide_exactly(a: Any, b: Any) -> Any:
+    """a / b where that is a polynomial with integer factors, else None."""
+    numerator, divisor = _terms(a), _terms(b)
+    if numerator is None or divisor is None or not divisor:
+        return None
+    quotient: dict[Monomial, int] = {}
+    lead, factor = max(divisor.items(), key=lambda item: (len(item[0]), item[0]))
+    rest = dict(numerator)
+    while rest:
+        top, value = max(rest.items(), key=lambda item: (len(item[0]), item[0]))
+        monomial = _remove(top, lead)
+        if monomial is None or value % factor:
+            return None
+        quotient[monomial] = quotient.get(monomial, 0) + value // factor
+        for key, other in divisor.items():
+            product = tuple(sorted(monomial + key))
+            left = rest.get(product, 0) - (value // factor) * other
+            if left:
+                rest[product] = left
+            else:
+                rest.pop(product, None)
+    return _simplest(quotient)
+
+
+def product(sizes: Any) -> Any:
+    """The product of sizes, 1 for none."""
+    total: Any = 1
+    for size in sizes:
+        total = total * size
+    return total
+
+
+def evaluate(size: Any, numbers: Mapping[str, int]) -> int:
+    """The number behind a size, itself if it is a number."""
+    return size.evaluate(numbers) if isinstance(size, Dim) else size
+
+
+def _terms(x: Any) -> dict[Monomial, int] | None:
+    if isinstance(x, Dim):
+        return x.terms
+    if isinstance(x, bool):
+        return None
+    try:
+        number = x.__index__()
+    except AttributeError:
+        return None
+    return {(): number} if number else {}
+
+
+def _simplest(terms: dict[Monomial, int]) -> Any:
+    terms = {key: factor for key, factor in terms.items() if factor}
+    if not terms:
+        return 0
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    return Dim(terms)
+
+
+def _is_symbol(terms: Mapping[Monomial, int]) -> bool:
+    return len(terms) == 1 and next(iter(terms.items()))[1] == 1 and len(next(iter(terms))) == 1
+
+
+def _bounds(x: Any) -> tuple[int | None, int | None]:
+    """What `x` is at least and at most, None where it has no bound."""
+    if not isinstance(x, Dim):
+        return x, x
+    low: int | None = 0
+    high: int | None = 0
+    for monomial, factor in x.terms.items():
+        smallest = factor * SMALLEST_SYMBOL ** len(monomial)
+        low = None if low is None or (factor < 0 and monomial) else low + smallest
+        high = None if high is None or (factor > 0 and monomial) else high + smallest
+    return low, high
+
+
+def _is_negative(x: Any) -> bool:
+    low, high = _bounds(x)
+    if low is not None and low >= 0:
+        return False
+    if high is not None and high < 0:
+        return True
+    raise UndecidedSize(x.symbols)
+
+
+def _remove(monomial: Monomial, part: Monomial) -> Monomial | None:
+    left = list(monomial)
+    for name in part:
+        if name not in left:
+            return None
+        left.remove(name)
+    return tuple(left)

@@ -1,0 +1,114 @@
+"""`TensorSpec`: what is known of a tensor without its data, and `HandleSpec` for variables held by reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core import dtypes
+from graphad.core.dtypes import DType
+from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
+
+
+class TensorSpec:
+    """Shape and dtype of a tensor, without its data.
+
+    Args:
+      shape: A list of sizes with None for unknown ones, or None for unknown rank.
+      dtype: The dtype, float32 by default.
+      name: The name under which a saved signature takes the argument.
+    """
+
+    __slots__ = ("_hash", "dims", "dtype", "name")
+    is_handle = False
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None) -> None:
+        self.dims: Dims = as_dims(shape)
+        self.dtype: DType = dtypes.as_dtype(dtype)
+        self.name = name
+        self._hash = 0
+
+    @staticmethod
+    def of(dims: Dims, dtype: DType) -> TensorSpec:
+        """The spec of a shape that is already raw and a dtype that is already a DType; the quick way inside graphad."""
+        spec = object.__new__(TensorSpec)
+        spec.dims = dims
+        spec.dtype = dtype
+        spec.name = None
+        spec._hash = 0
+        return spec
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The spec of an existing tensor."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.dims)
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.dims is None else len(self.dims)
+
+    @property
+    def is_definite(self) -> bool:
+        return is_definite(self.dims)
+
+    def with_dims(self, dims: Dims) -> TensorSpec:
+        """The same spec with another shape."""
+        return TensorSpec.of(dims, self.dtype)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor described by `other` (a spec or a tensor) may be passed where this spec is asked for."""
+        spec = other if isinstance(other, TensorSpec) else TensorSpec.of(as_dims(other.shape), other.dtype)
+        return spec.dtype is self.dtype and are_compatible(self.dims, spec.dims)
+
+    def describes(self, dims: Dims) -> bool:
+        """Whether every shape that `dims` allows is one that this spec allows."""
+        if self.dims is None:
+            return True
+        if dims is None or len(dims) != len(self.dims):
+            return False
+        return all(mine is None or (theirs is not None and mine == theirs) for mine, theirs in zip(self.dims, dims, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self)
+            and other.dims == self.dims  # type: ignore[attr-defined]
+            and other.dtype is self.dtype  # type: ignore[attr-defined]
+            and other.name == self.name  # type: ignore[attr-defined]
+        )
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            self._hash = hash((type(self).__name__, self.dims, self.dtype.name, self.name))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={format_dims(self.dims)}, dtype={self.dtype!r}, name={self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.dims, self.dtype, self.name)
+
+
+class HandleSpec(TensorSpec):
+    """The spec of a variable passed by reference; shape and dtype are those of its value."""
+
+    __slots__ = ()
+    is_handle = True
+
+    @staticmethod
+    def of(dims: Dims, dtype: DType) -> HandleSpec:
+        spec = object.__new__(HandleSpec)
+        spec.dims = dims
+        spec.dtype = dtype
+        spec.name = None
+        spec._hash = 0
+        return spec
+
+    def with_dims(self, dims: Dims) -> HandleSpec:
+        return HandleSpec.of(dims, self.dtype)
+
+    def value(self) -> TensorSpec:
+        """The spec of what a read gives."""
+        return TensorSpec.of(self.dims, self.dtype)
