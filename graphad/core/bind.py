@@ -1,0 +1,133 @@
+"""The one door: every application of an op goes through `bind`.
+
+`bind` hands the op to the top level; after that level has produced the outputs, its recorders see (op, inputs, outputs) as
+values of that level. With no level the op is evaluated at once. The long way is the only place where rules are looked up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import InternalError
+from graphad.core.levels import add_recorder, busy, current, here
+from graphad.core.op import IO, WRITES, Op
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
+
+VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
+_CHECKED_LIMIT = 20_000
+# Calls whose shapes and dtypes `infer` has accepted already: (op, shapes and dtypes of the inputs).
+_checked: set[Any] = set()
+
+
+class EagerLevel:
+    """The bottom level: ops run at once on NumPy arrays. It exists only while something records."""
+
+    __slots__ = ("below", "owner", "recorders")
+    is_eager = True
+
+    def __init__(self) -> None:
+        self.below = None
+        self.recorders: tuple[Any, ...] = ()
+        self.owner = here()
+
+    def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        return evaluate(op, inputs)
+
+    def constant(self, data: Any) -> EagerTensor:
+        return EagerTensor(data)
+
+
+def bind(op: Op, *inputs: Any) -> Any:
+    """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
+    outputs = evaluate(op, inputs) if busy() is None else bind_all(op, inputs)
+    return outputs if op.multiple else outputs[0]
+
+
+def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """The long way of `bind`; always a tuple."""
+    level = current()
+    if level is None:
+        return evaluate(op, inputs)
+    shown = None
+    if op.structured and level.recorders:
+        shown, op = _prepared(op, inputs, level.recorders)
+    outputs: tuple[Any, ...] = level.process(op, inputs)
+    if op.gradless is None or op.effects:
+        for recorder in level.recorders:
+            recorder.record(op, inputs, outputs)
+    elif level.recorders:
+        for recorder in level.recorders:
+            recorder.note_break(op, inputs)
+    return outputs if shown is None else outputs[:shown]
+
+
+def _prepared(op: Op, inputs: Sequence[Any], recorders: Sequence[Any]) -> tuple[int | None, Op]:
+    """The op with one layer of residual outputs for each recorder that follows an input, and how many to show."""
+    shown = None
+    for recorder in recorders:
+        needs = recorder.needs(op, inputs)
+        if needs is not None:
+            if shown is None:
+                shown = op.n_outputs  # type: ignore[attr-defined]
+            op = op.augmented(recorder.transforms, needs)  # type: ignore[attr-defined]
+    return shown, op
+
+
+def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Run an op on eager tensors and handles, after checking what `infer` says of their shapes and dtypes."""
+    values = []
+    key: list[Any] = [op]
+    for x in inputs:
+        if type(x) is EagerTensor:
+            value = x.data
+            values.append(value)
+            key.append(value.shape)
+            key.append(value.dtype.num)
+        elif isinstance(x, EagerTensor) or not hasattr(x, "process_level"):
+            values.append(x)
+            key.append(x.spec)
+        else:
+            raise _stray(op, x)
+    checked = tuple(key)
+    if checked not in _checked:
+        op.infer(*[x.spec for x in inputs])
+        if len(_checked) >= _CHECKED_LIMIT:
+            _checked.clear()
+        if not op.structured:
+            _checked.add(checked)
+    out = op.eval(*values)
+    if not op.multiple:
+        out = (out,)
+    if VERIFY:
+        verify_outputs(op, [x.spec for x in inputs], out)
+    return tuple([EagerTensor(y[()] if type(y) is np.ndarray and not y.ndim else y) for y in out])
+
+
+def _stray(op: Op, x: Any) -> Exception:
+    return x.out_of_scope(op)  # type: ignore[no-any-return]
+
+
+def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) -> None:
+    """Raise InternalError unless `infer` and `eval` agree; used under GRAPHAD_VERIFY and by tests."""
+    inferred = op.infer(*specs)
+    wanted = inferred if op.multiple else (inferred,)
+    for spec, y in zip(wanted, outputs, strict=True):
+        if y.dtype != spec.dtype.numpy or not spec.describes(y.shape):
+            raise InternalError(
+                f"{op.name}: eval gave shape {y.shape} and dtype {y.dtype} for inputs {list(specs)}, infer says {spec}."
+            )
+
+
+def new_recorder(recorder: Any) -> Any:
+    """Attach a recorder to the current level; returns the level."""
+    return add_recorder(recorder, EagerLevel)
+
+
+def has_side_effects(op: Op) -> bool:
+    """Whether the op writes or prints, so that it must run even if nobody reads its outputs."""
+    return bool(op.effects & (WRITES | IO))

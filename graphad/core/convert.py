@@ -1,0 +1,194 @@
+"""From Python and NumPy values to tensors: `lift`, and the adoption of one operand's dtype by the other.
+
+Python floats are float32, ints int32 (int64 where they do not fit), NumPy arrays keep their dtype; Python numbers and
+NumPy values next to a tensor adopt the tensor's dtype where that loses no kind (an int may become a float, not back).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.dtypes import DType
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.levels import busy, current
+from graphad.core.registry import lookup
+from graphad.core.shapes import TensorShape
+from graphad.core.tensor import EagerTensor, Tensor
+
+_RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
+_INT32 = np.iinfo(np.int32)
+
+
+def lift(x: Any, dtype: DType | None = None) -> Any:
+    """`x` as a tensor of the current level.
+
+    Args:
+      x: A tensor, variable, number, array, or nested list of these.
+      dtype: The dtype wanted; a tensor of another dtype is refused, other values are converted.
+    Raises: DTypeError, ArgumentTypeError: it cannot be converted.
+    """
+    if isinstance(x, Tensor):
+        if dtype is not None and x.dtype is not dtype:
+            raise DTypeError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {x.dtype.name}: {x!r}; use cast(x, {dtype.name})."
+            )
+        return x
+    convert = getattr(x, "__graphad_tensor__", None)
+    if convert is not None:
+        return lift(convert(), dtype)
+    if isinstance(x, list | tuple) and _holds_tensors(x):
+        return _stacked(x, dtype)
+    data = to_numpy(x, dtype)
+    if busy() is not None:
+        level = current()
+        if level is not None:
+            return level.constant(data)
+    return EagerTensor(data)
+
+
+def lift_pair(op: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands as tensors; one that is no tensor yet adopts the dtype of the other."""
+    a_known, b_known = _dtype_of(a), _dtype_of(b)
+    if a_known is None and b_known is None:
+        a = lift(a)
+        a_known = a.dtype
+    x = lift(a) if a_known is not None else _adopt(op, a, b_known)
+    y = lift(b) if b_known is not None else _adopt(op, b, a_known)
+    return x, y
+
+
+def lift_like(op: str, x: Any, dtype: DType | None) -> Any:
+    """`x` as a tensor that adopts `dtype` unless it has one of its own."""
+    return lift(x) if dtype is None or _dtype_of(x) is not None else _adopt(op, x, dtype)
+
+
+def _dtype_of(x: Any) -> DType | None:
+    return x.dtype if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") else None
+
+
+def _adopt(op: str, x: Any, dtype: DType | None) -> Any:
+    try:
+        return lift(x, dtype)
+    except DTypeError as cause:
+        if dtype is not None and isinstance(x, np.ndarray | np.generic):
+            mine = dtypes.as_dtype(x.dtype)
+            raise DTypeError(
+                f"{op}: cannot combine an array of dtype {mine.name} with a tensor of dtype {dtype.name}; cast one of them."
+            ) from cause
+        raise
+
+
+def _holds_tensors(x: Any) -> bool:
+    return any(
+        isinstance(item, Tensor)
+        or hasattr(item, "__graphad_tensor__")
+        or (isinstance(item, list | tuple) and _holds_tensors(item))
+        for item in x
+    )
+
+
+def _stacked(items: Any, dtype: DType | None) -> Any:
+    known = next((found for found in (_first_dtype(item) for item in items) if found is not None), dtype)
+    tensors = [_stacked(item, known) if isinstance(item, list | tuple) and _holds_tensors(item) else lift_like("stack", item, known) for item in items]
+    pack = lookup("stack")
+    return pack.apply(tensors, 0)
+
+
+def _first_dtype(x: Any) -> DType | None:
+    if isinstance(x, list | tuple):
+        return next((found for found in map(_first_dtype, x) if found is not None), None)
+    return _dtype_of(x)
+
+
+def to_numpy(x: Any, dtype: DType | None = None) -> Any:
+    """`x` as an array of its own (a NumPy scalar for rank 0), with the dtype rules of the module docstring."""
+    kind = type(x)
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return _number(x, dtype)
+    if isinstance(x, TensorShape):
+        x = x.as_list()
+    if isinstance(x, np.ndarray | np.generic):
+        array = np.array(x)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+    else:
+        array = _from_python(x, dtype)
+    mine = dtypes.as_dtype(array.dtype)
+    if dtype is not None and mine is not dtype:
+        if _RANK[mine.kind] > _RANK[dtype.kind] or (mine.is_bool and not dtype.is_bool):
+            raise DTypeError(f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}")
+        array = _fitted(array, dtype, x)
+    array = np.ascontiguousarray(array) if array.ndim and not array.flags.c_contiguous else array
+    return array if array.ndim else array[()]
+
+
+def _number(x: Any, dtype: DType | None) -> Any:
+    kind = type(x)
+    if dtype is None:
+        if kind is float:
+            return np.float32(x)
+        if kind is bool:
+            return np.bool_(x)
+        if kind is complex:
+            return np.complex128(x)
+        return np.int32(x) if _INT32.min <= x <= _INT32.max else _fitted(x, dtypes.int64, x)
+    rank = 0 if kind is bool else 1 if kind is int else 2 if kind is float else 3
+    if rank > _RANK[dtype.kind] or (rank == 0 and not dtype.is_bool):
+        raise DTypeError(f"Cannot convert {x!r} to EagerTensor of dtype {dtype.name}")
+    return _fitted(x, dtype, x)
+
+
+def _fitted(value: Any, dtype: DType, x: Any) -> Any:
+    try:
+        if dtype.is_integer and type(value) is int:
+            low, high = dtype.min, dtype.max
+            if not low <= value <= high:
+                raise OverflowError(value)
+        with np.errstate(over="ignore"):
+            out = np.asarray(value, dtype=dtype.numpy)
+    except (OverflowError, TypeError, ValueError) as cause:
+        raise InvalidArgumentError(f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}: out of range.") from cause
+    return out if out.ndim else out[()]
+
+
+def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
+    if x is None or isinstance(x, str | bytes | dict | set):
+        raise ArgumentTypeError(
+            f"Attempt to convert a value ({x!r}) with an unsupported type ({type(x)}) to a Tensor."
+        )
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+        return np.array(np.from_dlpack(x))
+    kinds = {type(item) for item in _leaves(x)} if isinstance(x, list | tuple) else set()
+    if bool in kinds and len(kinds) > 1:
+        raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")
+    try:
+        array = np.array(x)
+    except ValueError as cause:
+        raise InvalidArgumentError("Can't convert non-rectangular Python sequence to Tensor.") from cause
+    if array.dtype == object or array.dtype.kind in "USOV":
+        raise ArgumentTypeError(f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.")
+    if not kinds or any(issubclass(kind, np.generic | np.ndarray) for kind in kinds):
+        return array.astype(np.float32) if not kinds and isinstance(x, list | tuple) else array
+    if array.dtype == np.float64 and dtype is not dtypes.float64:
+        return array if dtype is not None else array.astype(np.float32)
+    if array.dtype == np.int64 and (not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)):
+        return array.astype(np.int32)
+    return array
+
+
+def _leaves(x: Any) -> Any:
+    stack = [x]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list | tuple):
+            stack.extend(item)
+        else:
+            yield item
+
+
+def _short(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,99 @@
+"""The chain of levels of a thread: which level gives meaning to an op now, and who is told.
+
+Bottom is `EagerLevel`, above it any mix of trace and batch levels. No level at all means: eager, and nobody listens;
+that is the quick way. A level belongs to the thread and task that entered it and is not inherited by others.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import get_ident
+from typing import Any, Protocol
+
+from graphad.core.op import Op
+
+
+class Recorder(Protocol):
+    """Is told of every op of its level, after the op has run."""
+
+    def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """See one op with its inputs and outputs as values of the recorder's level."""
+
+    def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
+        """Which inputs of an op that is about to run are followed, None if no one is."""
+
+    @property
+    def transforms(self) -> Any:
+        """The transforms of sub-graphs that `Op.augmented` may ask for."""
+
+
+class Level(Protocol):
+    """Gives meaning to `bind`."""
+
+    below: Level | None
+    recorders: tuple[Recorder, ...]
+    owner: Any
+
+    def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs of an op as values of this level."""
+
+    def constant(self, data: Any) -> Any:
+        """A NumPy value as a value of this level."""
+
+
+_level: ContextVar[Any] = ContextVar("graphad_level", default=None)
+# The flag that every short way reads first: None means eager, with nobody listening.
+busy = _level.get
+
+
+def here() -> Any:
+    """The thread, and the task where there is one."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return get_ident()
+    return get_ident(), id(asyncio.current_task())
+
+
+def current() -> Any:
+    """The level on top, None for eager without listeners; a level inherited from another thread or task does not count."""
+    level = _level.get()
+    if level is not None and level.owner != here():
+        _level.set(None)
+        return None
+    return level
+
+
+@contextmanager
+def entered(level: Any) -> Iterator[Any]:
+    """Make `level` the top level; afterwards what was on top before is on top again."""
+    before = current()
+    _level.set(level)
+    try:
+        yield level
+    finally:
+        _level.set(None if _is_idle(before) else before)
+
+
+def _is_idle(level: Any) -> bool:
+    # The eager level exists only while something records, whoever created it.
+    return level is not None and level.below is None and not level.recorders and getattr(level, "is_eager", False)
+
+
+def add_recorder(recorder: Recorder, make_eager: Any) -> Any:
+    """Attach a recorder to the current level, which `make_eager` creates when there is none; returns the level."""
+    level = current()
+    if level is None:
+        level = make_eager()
+        _level.set(level)
+    level.recorders = (*level.recorders, recorder)
+    return level
+
+
+def remove_recorder(level: Any, recorder: Recorder) -> None:
+    """Detach a recorder from the level that `add_recorder` returned."""
+    level.recorders = tuple([other for other in level.recorders if other is not recorder])
+    if _is_idle(level) and _level.get() is level:
+        _level.set(None)

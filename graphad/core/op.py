@@ -1,0 +1,206 @@
+"""An op: one interned, frozen dataclass whose fields are its attributes and whose methods are all its rules.
+
+Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
+A rule that cannot exist says so with `no_gradient`; a rule that is merely absent raises `MissingRuleError`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
+
+import numpy as np
+
+from graphad.core.errors import InternalError, MissingGradientError, MissingRuleError
+from graphad.core.registry import gradient_of, register
+from graphad.core.spec import TensorSpec
+
+READS, WRITES, IO = 1, 2, 4
+MIXED = "mixed"
+Specs = TensorSpec | tuple[TensorSpec, ...]
+
+
+class VjpContext(Protocol):
+    """What a derivative rule may ask about the call that it differentiates."""
+
+    op: Op
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+
+    def needs(self, i: int) -> bool:
+        """Whether a cotangent of input i is asked for."""
+
+    def shape(self, i: int) -> tuple[Any, ...] | None:
+        """The raw shape of input i, even where its value was dropped."""
+
+    def zeros(self, k: int) -> Any:
+        """Zeros like output k, for an output whose cotangent is None."""
+
+
+class BatchContext(Protocol):
+    """What a batching rule may ask: stacked inputs carry the loop axis first."""
+
+    size: Any
+
+    def stacked(self, i: int) -> bool:
+        """Whether input i carries the loop axis."""
+
+
+class OpType(type):
+    """Interns ops: calling the class with equal attributes of equal types gives the same object."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = _positional(cls, args, kwargs)
+        key = tuple([_exact(arg) for arg in args])
+        found = cls._interned.get(key)  # type: ignore[attr-defined]
+        if found is None:
+            found = super().__call__(*args)
+            full = tuple(getattr(found, field) for field in cls.attributes)  # type: ignore[attr-defined]
+            exact = tuple([_exact(arg) for arg in full])
+            found = cls._interned.setdefault(exact, found)  # type: ignore[attr-defined]
+            cls._interned[key] = found  # type: ignore[attr-defined]
+        return found
+
+
+def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    out = list(args)
+    for field in dataclasses.fields(cls)[len(args) :]:
+        if field.name in kwargs:
+            out.append(kwargs.pop(field.name))
+        elif field.default is not dataclasses.MISSING:
+            out.append(field.default)
+        else:
+            raise TypeError(f"{cls.__name__}: attribute {field.name!r} is missing")
+    if kwargs:
+        raise TypeError(f"{cls.__name__}: no attributes named {sorted(kwargs)}")
+    return tuple(out)
+
+
+def _exact(x: Any) -> Any:
+    """A key in which 1, True and 1.0 differ, as do 0.0 and -0.0."""
+    kind = type(x)
+    if kind is int or kind is str:
+        return x
+    if kind is tuple:
+        return (tuple, *[_exact(item) for item in x])
+    if kind is float:
+        return (float, struct.pack("<d", x))
+    if kind is bool:
+        return (bool, x)
+    return x
+
+
+class Op(metaclass=OpType):
+    """Base class of all ops. See the module docstring; rules are listed here in the order of use.
+
+    Class attributes:
+      name, version: What a file calls the op, and the version of its meaning.
+      multiple: `infer`, `eval` and every rule speak of a tuple of outputs.
+      keeps: (inputs, outputs) that `vjp` reads: True for all, False for none, or a tuple of positions.
+      effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
+      aliases: {output: input} where an output is a view of an input or may overwrite it.
+      structured: Holds sub-graphs; recorders add residual outputs before it runs.
+      gradless: The derivative does not exist, for the reason given; None where it does.
+      attributes: The names of the attributes, in order.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    attributes: ClassVar[tuple[str, ...]] = ()
+    multiple: ClassVar[bool] = False
+    keeps: ClassVar[tuple[Any, Any]] = (True, False)
+    effects: int = 0
+    aliases: ClassVar[dict[int, int]] = {}
+    structured: ClassVar[bool] = False
+    gradless: ClassVar[str | None] = None
+    _interned: ClassVar[Any]
+
+    def infer(self, *specs: TensorSpec) -> Any:
+        """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
+        raise MissingRuleError(f"{self.name}: the op has no infer rule.")
+
+    def eval(self, *values: Any) -> Any:
+        """The outputs as NumPy values: the plain reference."""
+        raise MissingRuleError(f"{self.name}: the op has no eval rule.")
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        """The cotangents of the inputs, None for those without one."""
+        rule = gradient_of(self.name)
+        if rule is None:
+            raise MissingGradientError(
+                f"No gradient defined for operation '{self.name}' (op type: {self.name}). Define one with "
+                f"@RegisterGradient({self.name!r}), or save the model with its custom gradients."
+            )
+        return rule(ctx, *[ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)])
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        """The same op on stacked inputs."""
+        raise MissingRuleError(f"{self.name}: the op has no batch rule.")
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        """Which output axis is the row axis, None if no output depends on it, MIXED if rows interact."""
+        return MIXED
+
+    def lower(self, *operands: Any) -> Any:
+        """The kernel form, or None where only `eval` can run it."""
+        return None
+
+    def fold(self, *inputs: Any) -> Any:
+        """Called while specialising, with definite shapes: a simpler result, or None."""
+        return None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field) for field in self.attributes)
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Op:
+        return self
+
+    def __repr__(self) -> str:
+        parts = [f"{field}={getattr(self, field)!r}" for field in self.attributes]
+        return f"{self.name}({', '.join(parts)})"
+
+
+O = TypeVar("O", bound=type[Op])  # noqa: E741
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def define(cls: O) -> O:
+    """Class decorator of every op: freezes it, interns it and puts it into the registry.
+
+    Raises: InternalError: the class lacks `name`, `infer` or `eval`.
+    """
+    for rule in ("infer", "eval"):
+        if getattr(cls, rule) is getattr(Op, rule):
+            raise InternalError(f"define: op class {cls.__name__} has no {rule} rule.")
+    made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+    made.attributes = tuple(field.name for field in dataclasses.fields(made))
+    # A sub-graph must not live for ever because an op was once made from it.
+    made._interned = weakref.WeakValueDictionary() if made.structured else {}
+    made.gradless = getattr(made.vjp, "reason", None)
+    register(made)
+    return made  # type: ignore[no-any-return]
+
+
+def no_gradient(reason: str) -> Callable[..., Any]:
+    """A `vjp` for ops whose derivative does not exist or is zero wherever it does; such ops are not recorded."""
+
+    def vjp(self: Op, ctx: Any, *y_bars: Any) -> list[None]:
+        return [None] * len(ctx.inputs)
+
+    vjp.reason = reason  # type: ignore[attr-defined]
+    return vjp
+
+
+def evaluated(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The outputs of `eval` as a tuple, 0-d arrays as NumPy scalars."""
+    out = op.eval(*values)
+    if not op.multiple:
+        out = (out,)
+    return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])

@@ -1,0 +1,86 @@
+"""Names to ops, and names to gradient functions that were added from outside.
+
+Both tables are process-wide: a model loaded later finds what was registered earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.errors import ArgumentTypeError, InternalError, MissingRuleError
+
+_OPS: dict[str, Any] = {}
+_PLAIN_NAMES: dict[str, str] = {}
+_GRADIENTS: dict[str, tuple[Callable[..., Any] | None, str]] = {}
+
+
+class DuplicateGradientError(KeyError):
+    """A gradient was registered under a name that has one."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def register(op_class: Any) -> None:
+    """Put an op class into the table. Raises: InternalError: the name is taken."""
+    name = op_class.name
+    known = _OPS.get(name)
+    if known is not None and (known.__module__, known.__qualname__) != (op_class.__module__, op_class.__qualname__):
+        raise InternalError(f"register: two ops are called {name!r}: {known.__module__} and {op_class.__module__}.")
+    _OPS[name] = op_class
+    _PLAIN_NAMES[_plain(name)] = name
+
+
+def lookup(name: str) -> Any:
+    """The op class called `name`. Raises: MissingRuleError: there is none."""
+    found = _OPS.get(name)
+    if found is None:
+        raise MissingRuleError(f"registry: there is no op called {name!r}.")
+    return found
+
+
+def find(name: str) -> Any | None:
+    """The op class called `name`, or None."""
+    return _OPS.get(name)
+
+
+def all_ops() -> dict[str, Any]:
+    """Every op class by name."""
+    return dict(_OPS)
+
+
+def register_gradient(name: Any, rule: Callable[..., Any] | None, where: str, has_rule: bool = False) -> None:
+    """Give the op called `name` a gradient function, or None for "it has no gradient".
+
+    Raises:
+      ArgumentTypeError: `name` is no string.
+      DuplicateGradientError (a KeyError): the op has a gradient already.
+    """
+    if not isinstance(name, str):
+        raise ArgumentTypeError("op_type must be a string")
+    before = _GRADIENTS.get(name)
+    built_in = _PLAIN_NAMES.get(_plain(name))
+    if before is None and built_in is not None and not getattr(_OPS[built_in], "extension", False):
+        before = (None, f"graphad's own op {built_in!r}")
+    if before is not None:
+        raise DuplicateGradientError(
+            f"Registering two gradient with name '{name}'! (Previous registration was in {before[1]})"
+        )
+    _GRADIENTS[name] = (rule, where)
+
+
+def gradient_of(name: str) -> Callable[..., Any] | None:
+    """The gradient function registered for `name`; "no gradient" comes back as a rule that gives None."""
+    found = _GRADIENTS.get(name)
+    if found is None:
+        return None
+    return found[0] if found[0] is not None else _gives_none
+
+
+def _gives_none(ctx: Any, *y_bars: Any) -> list[None]:
+    return [None] * len(ctx.inputs)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
