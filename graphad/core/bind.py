@@ -16,7 +16,7 @@ from graphad.core.errors import InternalError
 from graphad.core.levels import add_recorder, busy, current, here
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Handle
 
 VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
 _CHECKED_LIMIT = 20_000
@@ -27,11 +27,12 @@ _checked: set[Any] = set()
 class EagerLevel:
     """The bottom level: ops run at once on NumPy arrays. It exists only while something records."""
 
-    __slots__ = ("below", "owner", "recorders")
+    __slots__ = ("below", "line", "owner", "recorders")
     is_eager = True
 
     def __init__(self) -> None:
         self.below = None
+        self.line: str | None = None
         self.recorders: tuple[Any, ...] = ()
         self.owner = here()
 
@@ -88,11 +89,11 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
             values.append(value)
             key.append(value.shape)
             key.append(value.dtype.num)
-        elif isinstance(x, EagerTensor) or not hasattr(x, "process_level"):
+        elif isinstance(x, Handle):
             values.append(x)
             key.append(x.spec)
         else:
-            raise _stray(op, x)
+            raise x.out_of_scope(op)
     checked = tuple(key)
     if checked not in _checked:
         op.infer(*[x.spec for x in inputs])
@@ -106,10 +107,6 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     if VERIFY:
         verify_outputs(op, [x.spec for x in inputs], out)
     return tuple([EagerTensor(y[()] if type(y) is np.ndarray and not y.ndim else y) for y in out])
-
-
-def _stray(op: Op, x: Any) -> Exception:
-    return x.out_of_scope(op)  # type: ignore[no-any-return]
 
 
 def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) -> None:

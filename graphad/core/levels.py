@@ -36,6 +36,7 @@ class Level(Protocol):
     below: Level | None
     recorders: tuple[Recorder, ...]
     owner: Any
+    line: str | None
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of an op as values of this level."""

@@ -1,0 +1,1 @@
+"""The immutable graph: what it is, how it is built, walked, printed, replayed and evaluated."""

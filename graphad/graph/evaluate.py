@@ -1,0 +1,57 @@
+"""Run a graph's eval rules one after another on NumPy values: the reference answer that every compiled path must equal.
+
+`run` is what call, cond and loop use for their sub-graphs; the compiler puts itself in its place with `set_runner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.op import evaluated
+from graphad.graph.ir import Graph
+
+Runner = Callable[[Graph, Sequence[Any]], Sequence[Any]]
+
+
+def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
+    """The outputs of the graph for input values (NumPy values, handles for handle inputs)."""
+    known: list[Any] = [*values, *graph.constants]
+    last = _last_uses(graph)
+    for position, node in enumerate(graph.nodes):
+        try:
+            known.extend(evaluated(node.op, [known[i] for i in node.inputs]))
+        except Exception as error:
+            if node.line is not None:
+                error.add_note(f"in the traced line {node.line}")
+            raise
+        for value in last[position]:
+            known[value] = None
+    return [known[i] for i in graph.outputs]
+
+
+def _last_uses(graph: Graph) -> list[list[int]]:
+    """For every node, the values that nothing reads after it."""
+    last: list[list[int]] = [[] for _ in graph.nodes]
+    seen = set(graph.outputs)
+    for position in range(len(graph.nodes) - 1, -1, -1):
+        node = graph.nodes[position]
+        for value in (*node.inputs, *node.outputs):
+            if value not in seen:
+                seen.add(value)
+                last[position].append(value)
+    return last
+
+
+_runner: Runner = evaluate
+
+
+def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
+    """The outputs of the graph by the best means there is."""
+    return _runner(graph, values)
+
+
+def set_runner(runner: Runner) -> None:
+    """Have `run` use something better than the reference; the compiler calls this once."""
+    global _runner
+    _runner = runner

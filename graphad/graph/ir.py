@@ -1,0 +1,112 @@
+"""The immutable graph: values numbered in single assignment, nodes in the order in which they run.
+
+Values: inputs 0..n-1, then constants, then the outputs of each node in turn. The order of the nodes is the schedule; nodes
+with effects keep it. `Graph` compares by identity; equal structure is equal `digest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.op import Op
+from graphad.core.spec import TensorSpec
+
+
+class Node:
+    """One application of an op; its outputs are the values start .. start + len(specs) - 1."""
+
+    __slots__ = ("inputs", "line", "op", "specs", "start")
+
+    def __init__(self, op: Op, inputs: tuple[int, ...], start: int, specs: tuple[TensorSpec, ...], line: str | None) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.start = start
+        self.specs = specs
+        self.line = line
+
+    @property
+    def outputs(self) -> range:
+        return range(self.start, self.start + len(self.specs))
+
+    def __repr__(self) -> str:
+        return f"Node({self.op!r}, {self.inputs}, outputs={list(self.outputs)})"
+
+
+class Graph:
+    """A function on tensors as plain data.
+
+    Attributes:
+      inputs: The specs of the inputs.
+      constants: Read-only arrays; they are the values after the inputs.
+      nodes: The nodes in the order in which they run.
+      outputs: The value numbers that are returned.
+      name: For people: the name of the function it came from.
+    """
+
+    __slots__ = ("__weakref__", "_digest", "_effects", "_specs", "constants", "inputs", "name", "nodes", "outputs")
+
+    def __init__(
+        self,
+        inputs: Sequence[TensorSpec],
+        constants: Sequence[Any],
+        nodes: Sequence[Node],
+        outputs: Sequence[int],
+        name: str = "graph",
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self.constants = tuple(constants)
+        self.nodes = tuple(nodes)
+        self.outputs = tuple(outputs)
+        self.name = name
+        self._specs: tuple[TensorSpec, ...] | None = None
+        self._digest: str | None = None
+        self._effects: int | None = None
+
+    @property
+    def first_node_value(self) -> int:
+        return len(self.inputs) + len(self.constants)
+
+    @property
+    def specs(self) -> tuple[TensorSpec, ...]:
+        """The spec of every value, by value number."""
+        if self._specs is None:
+            listed: list[TensorSpec] = [*self.inputs, *(spec_of_constant(c) for c in self.constants)]
+            for node in self.nodes:
+                listed.extend(node.specs)
+            self._specs = tuple(listed)
+        return self._specs
+
+    @property
+    def output_specs(self) -> tuple[TensorSpec, ...]:
+        return tuple([self.specs[i] for i in self.outputs])
+
+    @property
+    def effects(self) -> int:
+        """The union of the effects of all nodes."""
+        if self._effects is None:
+            total = 0
+            for node in self.nodes:
+                total |= node.op.effects
+            self._effects = total
+        return self._effects
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.specs)
+
+    def handles(self) -> Iterator[int]:
+        """The numbers of the inputs that are handles."""
+        return (i for i, spec in enumerate(self.inputs) if spec.is_handle)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+
+def spec_of_constant(array: Any) -> TensorSpec:
+    """The spec of a constant."""
+    return TensorSpec.of(np.shape(array), dtypes.from_numpy(array.dtype))

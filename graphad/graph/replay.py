@@ -1,0 +1,44 @@
+"""Bind every node of a graph again at the current level: the way in which graphs are differentiated, batched and inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.bind import bind_all
+from graphad.core.convert import lift
+from graphad.core.levels import current
+from graphad.core.tensor import EagerTensor
+from graphad.graph.ir import Graph, Node
+
+OnNode = Callable[[Node, list[Any]], Sequence[Any] | None]
+
+
+def replay(graph: Graph, inputs: Sequence[Any], on_node: OnNode | None = None) -> list[Any]:
+    """The outputs of the graph as values of the current level.
+
+    Args:
+      graph: The graph.
+      inputs: A value of the current level for each input.
+      on_node: Asked first for each node with its inputs; returns the outputs, or None to bind the node as it is.
+    """
+    level = current()
+    known: list[Any] = list(inputs)
+    make = EagerTensor if level is None else level.constant
+    known.extend([make(array) for array in graph.constants])
+    try:
+        for node in graph.nodes:
+            if level is not None:
+                level.line = node.line
+            values = [known[i] for i in node.inputs]
+            outputs = None if on_node is None else on_node(node, values)
+            known.extend(bind_all(node.op, values) if outputs is None else outputs)
+    finally:
+        if level is not None:
+            level.line = None
+    return [known[i] for i in graph.outputs]
+
+
+def lifted(values: Sequence[Any]) -> list[Any]:
+    """Every value as a tensor; None stays None."""
+    return [None if value is None else lift(value) for value in values]

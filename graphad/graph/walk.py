@@ -1,0 +1,57 @@
+"""Questions about a graph: who uses what, and the graph with something taken out or put in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphad.core.op import Op
+from graphad.graph.builder import needed_nodes
+from graphad.graph.ir import Graph, Node
+
+
+def uses(graph: Graph) -> list[list[int]]:
+    """For every value, the positions in `graph.nodes` of the nodes that read it (a node once per read)."""
+    found: list[list[int]] = [[] for _ in range(graph.size)]
+    for position, node in enumerate(graph.nodes):
+        for value in node.inputs:
+            found[value].append(position)
+    return found
+
+
+def producers(graph: Graph) -> list[int]:
+    """For every value, the position of the node that makes it, -1 for inputs and constants."""
+    found = [-1] * graph.size
+    for position, node in enumerate(graph.nodes):
+        for value in node.outputs:
+            found[value] = position
+    return found
+
+
+def depends_on(graph: Graph, sources: Sequence[int]) -> set[int]:
+    """The values that are computed from any of `sources`, which are included."""
+    reached = set(sources)
+    for node in graph.nodes:
+        if any(value in reached for value in node.inputs):
+            reached.update(node.outputs)
+    return reached
+
+
+def sub_graphs(op: Op) -> list[Graph]:
+    """The graphs an op holds."""
+    return [value for value in (getattr(op, field) for field in op.attributes) if isinstance(value, Graph)]
+
+
+def with_outputs(graph: Graph, outputs: Sequence[int], keep_all: bool = False) -> Graph:
+    """The same graph returning other values; nodes that nothing needs any more are left out."""
+    nodes = list(graph.nodes) if keep_all else needed_nodes(graph.nodes, outputs)
+    if len(nodes) == len(graph.nodes):
+        return Graph(graph.inputs, graph.constants, graph.nodes, outputs, graph.name)
+    number = {i: i for i in range(graph.first_node_value)}
+    following = graph.first_node_value
+    renumbered = []
+    for node in nodes:
+        renumbered.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line))
+        for k in range(len(node.specs)):
+            number[node.start + k] = following + k
+        following += len(node.specs)
+    return Graph(graph.inputs, graph.constants, renumbered, [number[i] for i in outputs], graph.name)
