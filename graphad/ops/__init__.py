@@ -1,0 +1,1 @@
+"""Every op with all its rules, one family per folder, one idea per file."""

@@ -1,0 +1,1 @@
+"""Create, reshape, join, slice, gather, scatter, sort."""

@@ -1,0 +1,574 @@
+"""Shapes as data, and the ops that change a shape without moving elements about: reshape, broadcast, expand, squeeze.
+
+Where a shape is definite it is an attribute; only where it is unknown does it become an integer tensor computed at run
+time (`shape`, `reshape_to`, `broadcast_to_shape`, `sum_to_shape`). These fold away when the graph is specialised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Dim, divide_exactly, product
+from graphad.core.dtypes import DType
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.shapes import (
+    TensorShape,
+    broadcast_dims,
+    format_dims,
+    is_definite,
+    normalize_axes,
+    normalize_axis,
+)
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.kernels import forms
+
+INDEX_KINDS = (dtypes.int32, dtypes.int64)
+
+
+def _require_shape_vector(op: str, spec: TensorSpec) -> int | None:
+    if spec.dtype not in INDEX_KINDS:
+        raise DTypeError(f"{op}: shape has dtype {spec.dtype.name}; int32 or int64 is needed.")
+    if spec.dims is None:
+        return None
+    if len(spec.dims) != 1:
+        raise InvalidArgumentError(f"{op}: shape has shape {format_dims(spec.dims)}; a vector of sizes is needed.")
+    return spec.dims[0]  # type: ignore[no-any-return]
+
+
+@define
+class Shape(Op):
+    """The sizes of x as an integer vector."""
+
+    name = "shape"
+    keeps = (False, False)
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of((None if x.dims is None else len(x.dims),), self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return np.array(x.shape, self.dtype.numpy)
+
+    vjp = no_gradient("a shape is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return ctx.unstacked(lift(np.array(x.dims[1:], self.dtype.numpy)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        return ctx.sizes(x.dims, self.dtype)
+
+
+@define
+class SizeVector(Op):
+    """Sizes as data in a specialised graph: `dims` holds numbers and symbols, `scalar` asks for shape ()."""
+
+    name = "sizes"
+    dims: tuple[Any, ...]
+    dtype: DType
+    scalar: bool = False
+
+    def infer(self) -> TensorSpec:
+        return TensorSpec.of(() if self.scalar else (len(self.dims),), self.dtype)
+
+    def eval(self) -> Any:
+        values = np.array(self.dims, self.dtype.numpy)
+        return values[0] if self.scalar else values
+
+    vjp = no_gradient("a size is no function of values")
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+    def batch(self, ctx: Any) -> Any:
+        return ctx.unstacked(bind(self))
+
+
+def shape(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The shape of `x` as an integer tensor.
+
+    Args:
+      x: Tensor of any shape.
+      out_type: int32 or int64.
+    Returns: Tensor [rank]; a constant where the shape is known.
+    """
+    x = lift(x)
+    dtype = dtypes.as_dtype(out_type)
+    dims = x.dims
+    if dims is not None and all(type(size) is int for size in dims):
+        return lift(np.array(dims, dtype.numpy))  # type: ignore[no-any-return]
+    return bind(Shape(dtype), x)  # type: ignore[no-any-return]
+
+
+@define
+class Reshape(Op):
+    """The elements of x in row-major order, in another shape without unknown sizes."""
+
+    name = "reshape"
+    keeps = (False, False)
+    aliases = {0: 0}
+    shape: tuple[Any, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if is_definite(x.dims) and product(x.dims) != product(self.shape):
+            raise _wrong_size(x.dims, self.shape)
+        return TensorSpec.of(self.shape, x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return np.reshape(x, self.shape)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (reshape_like(g, ctx, 0),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(Reshape((x.dims[0], *self.shape)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        (axis,), dims = axes, specs[0].dims
+        if axis is None:
+            return None
+        before = product(dims[:axis])  # type: ignore[index]
+        for k in range(len(self.shape)):
+            if product(self.shape[:k]) == before and self.shape[k] == dims[axis]:  # type: ignore[index]
+                return k
+        return MIXED
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("reshape", self.shape)
+
+
+def _wrong_size(have: Any, want: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"reshape: x with shape {format_dims(have)} has {product(have)} elements, the requested shape "
+        f"{format_dims(want)} has {product(want)}; the numbers of elements must be equal."
+    )
+
+
+@define
+class ReshapeTo(Op):
+    """Reshape to a shape that is only known at run time, or that holds one -1 whose size is not known yet."""
+
+    name = "reshape_to"
+    keeps = (False, False)
+    aliases = {0: 0}
+    static: tuple[int | None, ...] | None = None  # what is known of the result's shape
+
+    def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
+        rank = _require_shape_vector("reshape", sizes)
+        if self.static is not None:
+            return TensorSpec.of(self.static, x.dtype)
+        return TensorSpec.of(None if rank is None else (None,) * rank, x.dtype)
+
+    def eval(self, x: Any, sizes: Any) -> Any:
+        return np.reshape(x, resolve_reshape(x.shape, [int(size) for size in sizes]))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (reshape_like(g, ctx, 0), None)
+
+    def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
+        return ctx.rowwise(self, x, sizes)
+
+    def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
+        known = ctx.known(sizes)
+        if known is None:
+            return None
+        return bind(Reshape(resolve_reshape(x.dims, list(known))), x)
+
+
+def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]:
+    """The shape that a request with at most one -1 means for an array of shape `have`."""
+    holes = [i for i, size in enumerate(want) if not isinstance(size, Dim) and size == -1]
+    if len(holes) > 1:
+        raise InvalidArgumentError(f"reshape: the requested shape {tuple(want)} has more than one -1.")
+    if any(not isinstance(size, Dim) and size < -1 for size in want):
+        raise InvalidArgumentError(f"reshape: the requested shape {tuple(want)} has a negative size; only -1 is allowed.")
+    want = [size if isinstance(size, Dim) else int(size) for size in want]
+    if not holes:
+        if product(have) != product(want):
+            raise _wrong_size(tuple(have), tuple(want))
+        return tuple(want)
+    rest = product(size for i, size in enumerate(want) if i != holes[0])
+    total = product(have)
+    if not isinstance(rest, Dim) and rest == 0:
+        if total != 0:
+            raise _wrong_size(tuple(have), tuple(want))
+        want[holes[0]] = 0
+        return tuple(want)
+    quotient = total // rest if isinstance(total, Dim) or isinstance(rest, Dim) else divide_exactly(total, rest)
+    if quotient is None:
+        raise InvalidArgumentError(
+            f"reshape: x with shape {format_dims(tuple(have))} has {total} elements, which {rest} does not divide: "
+            f"the -1 of the requested shape {tuple(want)} has no size."
+        )
+    want[holes[0]] = quotient
+    return tuple(want)
+
+
+def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The elements of `x` in row-major order with another shape.
+
+    Args:
+      x: Tensor of any shape.
+      shape: Sizes; one may be -1 and is computed. A list, a shape, or an integer tensor.
+    Returns: Tensor with the dtype of `x`.
+    Raises: InvalidArgumentError: the numbers of elements differ.
+    """
+    x = lift(x)
+    sizes = static_sizes("reshape", shape)
+    dims = x.dims
+    if sizes is not None:
+        if is_definite(dims):
+            return bind(Reshape(resolve_reshape(dims, sizes)), x)  # type: ignore[arg-type, no-any-return]
+        if -1 not in sizes:
+            return bind(Reshape(tuple(sizes)), x)  # type: ignore[no-any-return]
+        static = tuple(None if size == -1 else size for size in sizes)
+        return bind(ReshapeTo(static), x, lift(np.array(sizes, np.int32)))  # type: ignore[no-any-return]
+    vector, static = mixed_sizes(shape)
+    return bind(ReshapeTo(static), x, vector)  # type: ignore[no-any-return]
+
+
+def static_sizes(op: str, shape: Any) -> list[Any] | None:
+    """The sizes of a requested shape as numbers, None where some are only known at run time."""
+    if isinstance(shape, TensorShape):
+        return shape.as_list() if shape.is_fully_defined() else None
+    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
+        data = getattr(shape, "data", None)
+        if data is None:
+            return None
+        if data.dtype.kind not in "iu":
+            raise DTypeError(f"{op}: shape has dtype {data.dtype}; an integer dtype is needed.")
+        return [int(size) for size in np.ravel(data)]
+    items = [shape] if hasattr(shape, "__index__") else list(shape)
+    out: list[Any] = []
+    for item in items:
+        if isinstance(item, Dim):
+            out.append(item)
+            continue
+        data = getattr(item, "data", item) if isinstance(item, Tensor) else item
+        if isinstance(data, Tensor) or hasattr(data, "__graphad_tensor__"):
+            return None
+        if not hasattr(data, "__index__"):
+            raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
+        out.append(data.__index__())
+    return out
+
+
+def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
+    """A shape with run-time sizes as an integer tensor, and what is known of it while tracing."""
+    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
+        return lift(shape), None
+    items = list(shape)
+    static = tuple(
+        None if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__") or item is None or int(item) == -1 else int(item)
+        for item in items
+    )
+    return lift(items), static
+
+
+def reshape_like(g: Any, ctx: Any, i: int) -> Any:
+    """`g` in the shape of input i."""
+    want = ctx.shape(i)
+    if is_definite(want):
+        return g if g.dims == want else bind(Reshape(want), g)
+    return bind(ReshapeTo(want), g, shape(ctx.inputs[i]))
+
+
+@define
+class BroadcastTo(Op):
+    """x repeated along new and size-1 axes to a shape without unknown sizes."""
+
+    name = "broadcast_to"
+    keeps = (False, False)
+    shape: tuple[Any, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is not None:
+            _check_broadcast(x.dims, self.shape)
+        return TensorSpec.of(self.shape, x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        out = np.empty(self.shape, x.dtype)
+        out[...] = x
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (sum_to_input(ctx, 0, g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        missing = len(self.shape) - (len(x.dims) - 1)
+        x = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing else x
+        return bind(BroadcastTo((x.dims[0], *self.shape)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None if axes[0] is None else axes[0] + len(self.shape) - len(specs[0].dims or ())
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("broadcast", self.shape)
+
+
+def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
+    fits = len(have) <= len(want)
+    for mine, theirs in zip(reversed(have), reversed(want), strict=False):
+        fits = fits and (mine is None or theirs is None or (type(mine) is int and mine == 1) or mine == theirs)
+    if not fits:
+        raise InvalidArgumentError(
+            f"broadcast_to: Incompatible shapes: x with shape {format_dims(tuple(have))} does not broadcast to {format_dims(tuple(want))}."
+        )
+
+
+@define
+class BroadcastToShape(Op):
+    """BroadcastTo with a shape known at run time."""
+
+    name = "broadcast_to_shape"
+    keeps = (False, False)
+    static: tuple[int | None, ...] | None = None
+
+    def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
+        rank = _require_shape_vector("broadcast_to", sizes)
+        if self.static is not None:
+            return TensorSpec.of(self.static, x.dtype)
+        return TensorSpec.of(None if rank is None else (None,) * rank, x.dtype)
+
+    def eval(self, x: Any, sizes: Any) -> Any:
+        want = tuple(int(size) for size in sizes)
+        _check_broadcast(x.shape, want)
+        return np.array(np.broadcast_to(x, want))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (sum_to_input(ctx, 0, g), None)
+
+    def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
+        return ctx.rowwise(self, x, sizes)
+
+    def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
+        known = ctx.known(sizes)
+        if known is None:
+            return None
+        want = tuple(known)
+        return x if x.dims == want else bind(BroadcastTo(want), x)
+
+
+def broadcast_to(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`x` broadcast to `shape` by NumPy's rules.
+
+    Args:
+      x: Tensor.
+      shape: Sizes: a list, a shape, or an integer tensor.
+    Raises: InvalidArgumentError: it does not broadcast.
+    """
+    x = lift(x)
+    sizes = static_sizes("broadcast_to", shape)
+    if sizes is not None:
+        return bind(BroadcastTo(tuple(sizes)), x)  # type: ignore[no-any-return]
+    vector, static = mixed_sizes(shape)
+    return bind(BroadcastToShape(static), x, vector)  # type: ignore[no-any-return]
+
+
+@define
+class SumTo(Op):
+    """The transpose of broadcasting: x summed over the axes along which `shape` would be repeated to give it."""
+
+    name = "sum_to"
+    keeps = (False, False)
+    shape: tuple[Any, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is not None:
+            _check_broadcast(self.shape, x.dims)
+        return TensorSpec.of(self.shape, x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        axes = summed_axes(x.shape, self.shape)
+        return np.add.reduce(x, axis=axes, dtype=x.dtype).reshape(self.shape)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (broadcast_like(g, ctx, 0),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        missing = len(x.dims) - 1 - len(self.shape)
+        y = bind(SumTo((x.dims[0], *(1,) * missing, *self.shape)), x)
+        return bind(Reshape((x.dims[0], *self.shape)), y) if missing else y
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        axis, dims = axes[0], specs[0].dims
+        if axis is None:
+            return None
+        at = axis - (len(dims) - len(self.shape))  # type: ignore[arg-type]
+        return at if at >= 0 and self.shape[at] == dims[axis] else MIXED  # type: ignore[index]
+
+    def lower(self, x: TensorSpec) -> Any:
+        axes = summed_axes(x.dims, self.shape)  # type: ignore[arg-type]
+        return forms.Reduce(forms.identity_map(x.dtype), "add", axes, False)
+
+
+def summed_axes(have: Sequence[Any], want: Sequence[Any]) -> tuple[int, ...]:
+    """The axes of an array of shape `have` to sum so that `want` is left (but for axes of size 1)."""
+    extra = len(have) - len(want)
+    kept = [extra + i for i, size in enumerate(want) if type(size) is int and size == 1 and not _is_one(have[extra + i])]
+    return (*range(extra), *kept)
+
+
+def _is_one(size: Any) -> bool:
+    return type(size) is int and size == 1
+
+
+@define
+class SumToShape(Op):
+    """SumTo with a shape known at run time."""
+
+    name = "sum_to_shape"
+    keeps = (False, False)
+
+    def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
+        rank = _require_shape_vector("sum_to", sizes)
+        return TensorSpec.of(None if rank is None else (None,) * rank, x.dtype)
+
+    def eval(self, x: Any, sizes: Any) -> Any:
+        want = tuple(int(size) for size in sizes)
+        return np.add.reduce(x, axis=summed_axes(x.shape, want), dtype=x.dtype).reshape(want)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (broadcast_like(g, ctx, 0), None)
+
+    def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
+        return ctx.rowwise(self, x, sizes)
+
+    def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
+        known = ctx.known(sizes)
+        if known is None:
+            return None
+        want = tuple(known)
+        return x if x.dims == want else bind(SumTo(want), x)
+
+
+def sum_to_input(ctx: Any, i: int, g: Any) -> Any:
+    """`g` summed to the shape of input i."""
+    want = ctx.shape(i)
+    if is_definite(want) and is_definite(g.dims):
+        return g if g.dims == want else bind(SumTo(want), g)
+    return bind(SumToShape(), g, shape(ctx.inputs[i]))
+
+
+def broadcast_like(g: Any, ctx: Any, i: int) -> Any:
+    """`g` broadcast to the shape of input i."""
+    want = ctx.shape(i)
+    if is_definite(want):
+        return g if g.dims == want else bind(BroadcastTo(want), g)
+    return bind(BroadcastToShape(want), g, shape(ctx.inputs[i]))
+
+
+@define
+class ExpandDims(Op):
+    """x with axes of size 1 put in at `axes`, which count in the result."""
+
+    name = "expand_dims"
+    keeps = (False, False)
+    aliases = {0: 0}
+    axes: tuple[int, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return x
+        rank = len(x.dims) + len(self.axes)
+        places = {normalize_axis("expand_dims", axis, rank) for axis in self.axes}
+        sizes = iter(x.dims)
+        return TensorSpec.of(tuple(1 if i in places else next(sizes) for i in range(rank)), x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return np.expand_dims(x, self.axes)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(Squeeze(self.axes), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        rank = len(x.dims) - 1 + len(self.axes)
+        return bind(ExpandDims(tuple(axis % rank + 1 for axis in self.axes)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        rank = len(specs[0].dims or ()) + len(self.axes)
+        places = {axis % rank for axis in self.axes}
+        return [i for i in range(rank) if i not in places][axes[0]]
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("reshape", self.infer(x).dims)
+
+
+@define
+class Squeeze(Op):
+    """x without the axes of size 1 named by `axes`; None means all of size 1, for known shapes only."""
+
+    name = "squeeze"
+    keeps = (False, False)
+    aliases = {0: 0}
+    axes: tuple[int, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return x
+        gone = {normalize_axis("squeeze", axis, len(x.dims), "x", x.dims) for axis in self.axes}
+        for axis in gone:
+            if x.dims[axis] is not None and not _is_one(x.dims[axis]):
+                raise InvalidArgumentError(
+                    f"squeeze: axis {axis} of x with shape {format_dims(x.dims)} has size {x.dims[axis]}; only axes of size 1 can go."
+                )
+        return TensorSpec.of(tuple(size for i, size in enumerate(x.dims) if i not in gone), x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return np.squeeze(x, self.axes)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(ExpandDims(self.axes), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        rank = len(x.dims) - 1
+        return bind(Squeeze(tuple(axis % rank + 1 for axis in self.axes)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        rank = len(specs[0].dims or ())
+        gone = {axis % rank for axis in self.axes}
+        return MIXED if axes[0] in gone else [i for i in range(rank) if i not in gone].index(axes[0])
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("reshape", self.infer(x).dims)
+
+
+def expand_dims(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:
+    """`x` with an axis of size 1 put in before `axis`, which counts in the result (-1 is the last)."""
+    x = lift(x)
+    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    rank = x.ndim
+    if rank is not None:
+        axes = normalize_axes("expand_dims", axes, rank + len(axes)) or ()
+    return bind(ExpandDims(tuple(int(a) for a in axes)), x)  # type: ignore[no-any-return]
+
+
+def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """`x` without axes of size 1: all of them, or those that `axis` names.
+
+    Raises: InvalidArgumentError: a named axis is longer than 1, or none is named and the shape is unknown.
+    """
+    x = lift(x)
+    if axis is None:
+        if not is_definite(x.dims):
+            raise InvalidArgumentError(
+                f"squeeze: the shape {format_dims(x.dims)} is not known while tracing; name the axes to remove."
+            )
+        axes = tuple(i for i, size in enumerate(x.dims or ()) if _is_one(size))
+    else:
+        axes = normalize_axes("squeeze", axis, x.ndim, "x", x.dims) or ()
+    return bind(Squeeze(axes), x) if axes else x  # type: ignore[no-any-return]

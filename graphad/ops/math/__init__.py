@@ -1,0 +1,1 @@
+"""Elementwise functions, comparisons, reductions, cumulative and special functions."""

@@ -1,0 +1,103 @@
+"""Pieces that many rules share: checks of dtypes, alignment of stacked operands, and the way back from a broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import DType
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED
+from graphad.core.shapes import broadcast_dims, format_dims, is_definite
+from graphad.core.spec import TensorSpec
+from graphad.ops.array.shape import ExpandDims, SumTo, SumToShape, shape
+
+NUMERIC = frozenset({"float", "complex", "int", "uint"})
+REAL = frozenset({"float", "int", "uint"})
+INEXACT = frozenset({"float", "complex"})
+FLOATING = frozenset({"float"})
+INTEGER = frozenset({"int", "uint"})
+BOOLEAN = frozenset({"bool"})
+ANY = frozenset({"float", "complex", "int", "uint", "bool"})
+_KIND_WORDS = {NUMERIC: "a numeric", REAL: "a real", INEXACT: "a float or complex", FLOATING: "a float", INTEGER: "an integer"}
+_KIND_WORDS |= {BOOLEAN: "a bool"}
+
+
+def require_kind(op: str, spec: TensorSpec, kinds: frozenset[str], name: str = "x") -> TensorSpec:
+    """`spec` itself if its dtype is of one of `kinds`. Raises: DTypeError."""
+    if spec.dtype.kind not in kinds:
+        words = _KIND_WORDS.get(kinds, "another")
+        raise DTypeError(f"{op}: {name} has dtype {spec.dtype.name}; {words} dtype is needed. Use cast(x, ...).")
+    return spec
+
+
+def require_numeric(op: str, spec: TensorSpec, name: str = "x") -> TensorSpec:
+    return require_kind(op, spec, NUMERIC, name)
+
+
+def same_dtype(op: str, specs: Sequence[TensorSpec], names: Sequence[str] = ("x", "y", "z")) -> DType:
+    """The one dtype that all operands have. Raises: DTypeError: they differ; there is no silent promotion."""
+    dtype = specs[0].dtype
+    for k, spec in enumerate(specs):
+        if spec.dtype is not dtype:
+            raise DTypeError(
+                f"cannot compute {op} as input #{k}(zero-based) was expected to be a {dtype.name} tensor but is a "
+                f"{spec.dtype.name} tensor; cast one of them: tensors of different dtypes are not mixed."
+            )
+    return dtype
+
+
+def broadcast_specs(op: str, specs: Sequence[TensorSpec], dtype: DType) -> TensorSpec:
+    """The spec of an elementwise result."""
+    return TensorSpec.of(broadcast_dims(op, *[spec.dims for spec in specs]), dtype)
+
+
+def require_rank(op: str, spec: TensorSpec, least: int, name: str = "x") -> None:
+    """Raises: InvalidArgumentError: the rank is known and below `least`."""
+    if spec.dims is not None and len(spec.dims) < least:
+        raise InvalidArgumentError(
+            f"{op}: {name} has shape {format_dims(spec.dims)}; it must have rank {least} at least."
+        )
+
+
+def unbroadcast(ctx: Any, i: int, g: Any) -> Any:
+    """The cotangent `g` of a broadcast result, summed back to the shape of input i."""
+    want = ctx.shape(i)
+    have = g.dims
+    if is_definite(want) and is_definite(have):
+        return g if have == want else bind(SumTo(want), g)
+    return bind(SumToShape(), g, shape(ctx.inputs[i]))
+
+
+def align_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:
+    """Elementwise operands made to broadcast when some carry the loop axis first.
+
+    A stacked operand of lower row rank gets axes of size 1 behind the loop axis.
+    """
+    rank = max(len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs))
+    out = []
+    for i, x in enumerate(xs):
+        missing = rank - (len(x.dims) - 1)
+        out.append(bind(ExpandDims(tuple(range(1, 1 + missing))), x) if ctx.stacked(i) and missing else x)
+    return out
+
+
+def elementwise_rows(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    """The row axis of an elementwise result: that of the operands, counted from the right."""
+    rank = max(len(spec.dims or ()) for spec in specs)
+    found = {axis + rank - len(spec.dims or ()) for spec, axis in zip(specs, axes, strict=True) if axis is not None}
+    return None if not found else found.pop() if len(found) == 1 else MIXED
+
+
+def scalar_like(value: float, x: Any) -> Any:
+    """A number as a constant of the dtype of `x`, made at the current level."""
+    return lift(value, x.dtype)
+
+
+def np_dtype(x: Any) -> np.dtype[Any]:
+    """The NumPy dtype of a NumPy value."""
+    return x.dtype  # type: ignore[no-any-return]

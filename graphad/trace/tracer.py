@@ -1,0 +1,215 @@
+"""The tracing level: ops become nodes, their outputs are symbols.
+
+A value from outside (an eager tensor, a variable, a symbol of a trace further down) becomes a capture: an input of the
+graph together with the value it stands for. Numbers made while tracing become constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import OutOfScopeError, SymbolicValueError
+from graphad.core.frames import user_line
+from graphad.core.levels import current, entered, here
+from graphad.core.op import Op
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.ir import Graph, spec_of_constant
+from graphad.graph.text import print_spec
+
+
+class SymbolicTensor(Tensor):
+    """A tensor that stands for a value of a graph that is being traced; it has a shape and a dtype but no data."""
+
+    __slots__ = ("__weakref__", "index", "line", "mark", "name", "spec", "trace")
+
+    def __init__(self, trace: Trace, index: int, spec: TensorSpec, name: str | None = None, line: str | None = None) -> None:
+        self.trace = trace
+        self.index = index
+        self.spec = spec
+        self.name = name
+        self.line = line
+        self.mark = None
+
+    def out_of_scope(self, op: Op) -> OutOfScopeError:
+        """The error for a use of this symbol where its trace is not active."""
+        made = f", made at {self.line}," if self.line else ""
+        used = user_line()
+        return OutOfScopeError(
+            f"{op.name}: {self!r}{made} is out of scope and cannot be used here: it belongs to the traced function "
+            f"{self.trace.name!r}. Return it from that function instead of storing it"
+            + (f" (used at {used})." if used else ".")
+        )
+
+    def _no_value(self, message: str) -> Any:
+        where = f" (at {self.line})" if self.line else ""
+        raise SymbolicValueError(f"{message}{where}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("numpy", "item", "tolist"):
+            raise AttributeError(
+                f"'SymbolicTensor' object has no attribute '{name}': the tensor has no value while {self.trace.name!r} is traced."
+            )
+        raise AttributeError(f"'SymbolicTensor' object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        label = self.name or f"{self.trace.name}/{self.index}"
+        from_shape = "<unknown>" if self.spec.dims is None else str(tuple(self.spec.dims))
+        return f"<tf.Tensor '{label}:0' shape={from_shape} dtype={self.spec.dtype.name}>"
+
+
+class Trace:
+    """One trace in progress.
+
+    Attributes:
+      captures: The outer values that became inputs, in the order of `capture_serials`.
+      adopted: An ended trace whose symbols count as outer values here (rules of custom gradients close over them).
+    """
+
+    is_trace = True
+
+    def __init__(self, name: str = "graph", adopted: Trace | None = None, below: Any = None) -> None:
+        self.name = name
+        self.builder = GraphBuilder()
+        self.below = current() if below is None else below
+        self.recorders: tuple[Any, ...] = ()
+        self.owner = here()
+        self.line: str | None = None
+        self.captures: list[Any] = []
+        self.capture_serials: list[int] = []
+        self.adopted = adopted
+        self.number: dict[int, int] | None = None
+        self._known: dict[int, int] = {}
+
+    def input(self, spec: TensorSpec, name: str | None = None) -> SymbolicTensor:
+        """A new input of the graph."""
+        return SymbolicTensor(self, self.builder.add_input(spec), spec, name, None)
+
+    def constant(self, data: Any) -> SymbolicTensor:
+        return SymbolicTensor(self, self.builder.add_constant(data), spec_of_constant(data))
+
+    def process(self, op: Op, inputs: Sequence[Any]) -> tuple[SymbolicTensor, ...]:
+        serials = [self.serial(x, op) for x in inputs]
+        known = self.builder.specs
+        inferred = op.infer(*[known[i] for i in serials])
+        specs = inferred if op.multiple else (inferred,)
+        line = self.line if self.line is not None else user_line()
+        start = self.builder.add_node(op, serials, specs, line)
+        return tuple([SymbolicTensor(self, start + k, spec, None, line) for k, spec in enumerate(specs)])
+
+    def serial(self, x: Any, op: Op) -> int:
+        """The serial number of a value, which becomes a capture if it comes from outside."""
+        if type(x) is SymbolicTensor and x.trace is self:
+            return x.index
+        known = self._known.get(id(x))
+        if known is not None:
+            return known
+        if type(x) is SymbolicTensor and x.trace is not self.adopted and not self._is_below(x.trace):
+            raise x.out_of_scope(op)
+        return self.capture(x)
+
+    def capture(self, x: Any) -> int:
+        """Make an outer value an input of the graph; returns its serial number."""
+        known = self._known.get(id(x))
+        if known is None:
+            spec = x.spec
+            if isinstance(x, Handle) and not spec.is_handle:
+                spec = HandleSpec.of(spec.dims, spec.dtype)
+            known = self.builder.add_input(spec)
+            self.captures.append(x)  # keeps x alive, so that its id stays its own
+            self.capture_serials.append(known)
+            self._known[id(x)] = known
+        return known
+
+    def symbol_of(self, x: Any, op: Op) -> SymbolicTensor:
+        """The symbol that stands for `x` in this trace."""
+        serial = self.serial(x, op)
+        return x if type(x) is SymbolicTensor and x.trace is self else SymbolicTensor(self, serial, self.builder.specs[serial])
+
+    def _is_below(self, trace: Trace) -> bool:
+        level = self.below
+        while level is not None:
+            if level is trace:
+                return True
+            if getattr(level, "adopted", None) is trace:
+                return True
+            level = level.below
+        return False
+
+    def finish(self, outputs: Sequence[Any], op: Op, keep_all: bool = False, own_inputs: Sequence[SymbolicTensor] = ()) -> Graph:
+        """The graph with inputs `own_inputs` followed by the captures."""
+        serials = [self.serial(y, op) for y in outputs]
+        order = [x.index for x in own_inputs] + self.capture_serials
+        graph, self.number = self.builder.finish(serials, self.name, order, keep_all)
+        return graph
+
+
+class Traced:
+    """A traced function: its graph, whose inputs are the arguments followed by the captures.
+
+    Attributes:
+      graph: The graph.
+      captures: The outer values of the inputs behind the arguments.
+      trace: The ended trace, whose symbols rules of custom gradients may still refer to.
+    """
+
+    __slots__ = ("captures", "graph", "trace")
+
+    def __init__(self, graph: Graph, captures: list[Any], trace: Trace) -> None:
+        self.graph = graph
+        self.captures = captures
+        self.trace = trace
+
+
+# Stands in messages for the `return` of a traced function; it is never bound.
+RETURN: Any = SimpleNamespace(name="return")
+
+
+def trace_flat(
+    function: Callable[..., Sequence[Any]],
+    specs: Sequence[TensorSpec],
+    name: str = "graph",
+    names: Sequence[str | None] | None = None,
+    keep_all: bool = False,
+    adopted: Trace | None = None,
+) -> Traced:
+    """Trace a function of flat tensors that returns a flat list of tensors.
+
+    Args:
+      function: Called once with a symbol for each spec.
+      specs: The inputs.
+      name: The name of the graph.
+      names: Names of the inputs, for messages.
+      keep_all: Keep nodes that nothing reads (a user's trace: rules may still close over them).
+      adopted: An ended trace whose symbols may be captured.
+    """
+    trace = Trace(name, adopted)
+    with entered(trace):
+        symbols = [trace.input(spec, None if names is None else names[i]) for i, spec in enumerate(specs)]
+        outputs = list(function(*symbols))
+        graph = trace.finish(outputs, RETURN, keep_all, symbols)
+    return Traced(graph, trace.captures, trace)
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether `x` stands for a value of a trace."""
+    return type(x) is SymbolicTensor
+
+
+def known_value(x: Any) -> Any | None:
+    """The NumPy value of a tensor that is known while tracing: an eager tensor, or a constant of its trace; else None."""
+    if type(x) is EagerTensor:
+        return x.data
+    if type(x) is SymbolicTensor:
+        return x.trace.builder.values.get(x.index)
+    return None
+
+
+def describe(x: Any) -> str:
+    """A value for messages: print_spec of its spec."""
+    return print_spec(x.spec) if not isinstance(x, np.ndarray) else str(x.shape)
