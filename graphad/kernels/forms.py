@@ -1,0 +1,310 @@
+"""Forms: device-neutral descriptions of loops, from an op's lowering to the kernel that is compiled.
+
+A `Map` says what happens to one element, `Reduce` adds axes that vanish. A `Kernel` is what remains when loop dimensions are
+collapsed and every operand is classed by its strides: it holds no size, no address and no literal, so equal structures share code.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphad.core.dtypes import DType
+from graphad.core.errors import InternalError
+from graphad.kernels import scalars as table
+
+SCHEMA = 1                                        # part of every digest; raise it when the meaning of a form changes
+
+Ref = tuple[str, int]                             # ("in", k) | ("tmp", k) | ("scalar", k)
+IN, TMP, SCALAR = "in", "tmp", "scalar"
+BROADCAST, CONTIGUOUS, STRIDED = "0", "1", "s"
+COMBINES = ("add", "mul", "max", "min", "and", "or")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One scalar function of `scalars`, applied to earlier values; statement k of a body defines ("tmp", k)."""
+
+    fn: str
+    args: tuple[Ref, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """outputs[i] = body(inputs[i]) for every element i of the inputs broadcast together."""
+
+    inputs: tuple[DType, ...]
+    scalars: tuple[DType, ...]
+    body: tuple[Statement, ...]
+    outputs: tuple[Ref, ...]
+
+    def dtype_of(self, ref: Ref) -> DType:
+        return _dtype_of(self, ref)
+
+    def check(self) -> Map:
+        """The map itself. Raises: InternalError: it is not well formed."""
+        _check_body(self)
+        for ref in self.outputs:
+            self.dtype_of(ref)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """The single output of `source`, combined along `axes` of the broadcast shape."""
+
+    source: Map
+    combine: str
+    axes: tuple[int, ...]
+    keepdims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The same elements under another shape or strides: kind "reshape", "transpose", "broadcast", "slice", ... and its argument."""
+
+    kind: str
+    argument: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A matrix product, batched over leading axes."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A routine of the host or of a backend's library: without one, the op's own eval."""
+
+    name: str
+
+
+Form = Map | Reduce | View | Contract | Library
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How an operand is walked: per loop dimension "0" (stays), "1" (next element, innermost only) or "s" (stride at run time)."""
+
+    dtype: DType
+    strides: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Where a value goes. With `combine`, the loop dimensions in which `access` stays are reduced."""
+
+    ref: Ref
+    access: Access
+    combine: str | None = None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A loop nest over `rank` dimensions.
+
+    Dimensions come in the order kept, reduced, kept: the last kept one is there only if it is the innermost.
+    All reducing stores reduce the same dimensions. `inplace` pairs (input, output) share one buffer and the same strides.
+    """
+
+    rank: int
+    inputs: tuple[Access, ...]
+    scalars: tuple[DType, ...]
+    body: tuple[Statement, ...]
+    outputs: tuple[Store, ...]
+    inplace: tuple[tuple[int, int], ...] = ()
+    _digest: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    def dtype_of(self, ref: Ref) -> DType:
+        return _dtype_of(self, ref)
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """The loop dimensions that vanish, none for a map."""
+        for store in self.outputs:
+            if store.combine is not None:
+                return tuple(d for d in range(self.rank) if store.access.strides[d] == BROADCAST)
+        return ()
+
+    @property
+    def split(self) -> int:
+        """The loop dimension that the words lo and hi are a range of.
+
+        The outermost one, unless that one is reduced while the innermost is kept: then the innermost.
+        """
+        reduced = self.reduced
+        return self.rank - 1 if 0 in reduced and self.rank - 1 not in reduced else 0
+
+    @property
+    def is_full_reduction(self) -> bool:
+        """Whether every dimension is reduced: the result is then combined from partial results of fixed chunks."""
+        return len(self.reduced) == self.rank
+
+    def text(self) -> str:
+        """The canonical text: equal kernels, and only they, print the same, in every process."""
+        lines = [f"kernel {SCHEMA} rank {self.rank}"]
+        lines += [f"in {access.dtype.name} {','.join(access.strides)}" for access in self.inputs]
+        lines += [f"scalar {dtype.name}" for dtype in self.scalars]
+        lines += [f"{s.dtype.name} {s.fn} {' '.join(map(_ref_text, s.args))}" for s in self.body]
+        lines += [f"out {_ref_text(s.ref)} {s.access.dtype.name} {','.join(s.access.strides)} {s.combine or '='}"
+                  for s in self.outputs]
+        lines += [f"inplace {i} {o}" for i, o in self.inplace]
+        return "\n".join(lines) + "\n"
+
+    def digest(self) -> str:
+        if not self._digest:
+            self._digest.append(hashlib.sha256(self.text().encode()).hexdigest())
+        return self._digest[0]
+
+    def check(self) -> Kernel:
+        """The kernel itself. Raises: InternalError: it is not well formed."""
+        _check_body(self)
+        if self.rank < 1:
+            raise InternalError(f"kernel: rank {self.rank}; a kernel has at least one loop dimension\n{self.text()}")
+        for access in (*self.inputs, *(store.access for store in self.outputs)):
+            inner = access.strides[-1] if len(access.strides) == self.rank else ""
+            if inner not in ("0", "1", "s") or any(s not in ("0", "s") for s in access.strides[:-1]):
+                raise InternalError(f"kernel: strides {access.strides} for {self.rank} loop dimensions\n{self.text()}")
+        reducing = [store for store in self.outputs if store.combine is not None]
+        dims = {tuple(s == BROADCAST for s in store.access.strides) for store in reducing}
+        if len(dims) > 1 or (reducing and not self.reduced):
+            raise InternalError(f"kernel: the reducing outputs do not reduce the same dimensions\n{self.text()}")
+        if self.reduced and self.reduced != tuple(range(self.reduced[0], self.reduced[-1] + 1)):
+            raise InternalError(f"kernel: the reduced dimensions {self.reduced} are not adjacent\n{self.text()}")
+        if self.reduced and self.reduced[-1] < self.rank - 2:
+            raise InternalError(f"kernel: several kept dimensions inside the reduced ones {self.reduced}\n{self.text()}")
+        for store in self.outputs:
+            if store.combine is None and BROADCAST in store.access.strides:
+                raise InternalError(f"kernel: a plain store meets one element many times\n{self.text()}")
+            if store.combine is not None and store.combine not in COMBINES:
+                raise InternalError(f"kernel: {store.combine!r} is not a combine function; there are {', '.join(COMBINES)}")
+            if self.dtype_of(store.ref) is not store.access.dtype:
+                raise InternalError(f"kernel: {_ref_text(store.ref)} is stored as {store.access.dtype.name}\n{self.text()}")
+        for i, o in self.inplace:
+            if self.inputs[i] != self.outputs[o].access or self.outputs[o].combine is not None:
+                raise InternalError(f"kernel: input {i} and output {o} cannot share a buffer\n{self.text()}")
+        return self
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which word of the argument block holds what. All strides are in elements; `split` is the dimension lo and hi range over."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    extents: tuple[int, ...]
+    strides: dict[tuple[int, int], int]           # (operand, dim): inputs first, then outputs; only run-time strides have a word
+    scalars: tuple[int, ...]
+    lo: int
+    hi: int
+    workspace: int
+    split: int
+    count: int
+
+
+@functools.lru_cache(maxsize=4096)
+def block_layout(kernel: Kernel) -> Layout:
+    """The order of the words: lo, hi, workspace, inputs, outputs, extents, strides, scalars."""
+    position = 3
+
+    def take(count: int) -> tuple[int, ...]:
+        nonlocal position
+        position += count
+        return tuple(range(position - count, position))
+
+    inputs, outputs, extents = take(len(kernel.inputs)), take(len(kernel.outputs)), take(kernel.rank)
+    accesses = [*kernel.inputs, *(store.access for store in kernel.outputs)]
+    strided = [(k, d) for k, access in enumerate(accesses) for d, s in enumerate(access.strides) if s == STRIDED]
+    strides = dict(zip(strided, take(len(strided)), strict=True))
+    scalars = take(len(kernel.scalars))
+    return Layout(inputs, outputs, extents, strides, scalars, 0, 1, 2, kernel.split, position)
+
+
+CHUNK = 65536                                     # elements of a full reduction that make one partial result
+
+
+def chunk_rows(kernel: Kernel, extents: Sequence[int]) -> int:
+    """How many steps of the split dimension lo and hi must be multiples of (hi may also be the extent).
+
+    A function of the sizes alone: so the result of a full reduction does not depend on how it was shared out.
+    """
+    if not kernel.is_full_reduction:
+        return 1
+    inner = 1
+    for extent in extents[1:]:
+        inner *= extent
+    return max(1, CHUNK // max(inner, 1))
+
+
+def workspace_bytes(kernel: Kernel, extents: Sequence[int]) -> int:
+    """Bytes that the workspace word must point to: the partial results of a full reduction, else none.
+
+    One workspace serves all ranges of a run: run them in any order, then once with lo = hi = extent, which combines the
+    partial results. A run of the whole range 0..extent combines them itself.
+    """
+    if not kernel.is_full_reduction:
+        return 0
+    rows = chunk_rows(kernel, extents)
+    return 8 * len([s for s in kernel.outputs if s.combine is not None]) * max(1, -(-extents[0] // rows))
+
+
+def call(fn: str, inputs: Iterable[DType], result: DType | None = None) -> Map:
+    """The map that applies one scalar function to its inputs."""
+    dtypes = tuple(inputs)
+    dtype = table.result_dtype(fn, dtypes) if result is None else result
+    args = tuple((IN, k) for k in range(len(dtypes)))
+    return Map(dtypes, (), (Statement(fn, args, dtype),), ((TMP, 0),))
+
+
+def identity_map(dtype: DType) -> Map:
+    """The map whose output is its input."""
+    return Map((dtype,), (), (), ((IN, 0),))
+
+
+def cast_map(source: DType, target: DType) -> Map:
+    """The map that converts one dtype to another."""
+    return identity_map(source) if source is target else call("cast", (source,), target)
+
+
+def scalar_word(value: Any, dtype: DType) -> int:
+    """The word that carries a scalar: its bit pattern, zero above, as a signed 64-bit integer."""
+    import numpy as np
+
+    data = np.asarray(value).astype(dtype.numpy).tobytes()
+    if len(data) > 8:
+        raise InternalError(f"kernel: a scalar of dtype {dtype.name} does not fit a word")
+    return int.from_bytes(data.ljust(8, b"\0"), "little", signed=True)
+
+
+def _ref_text(ref: Ref) -> str:
+    return f"{ref[0]}{ref[1]}"
+
+
+def _dtype_of(holder: Map | Kernel, ref: Ref) -> DType:
+    kind, k = ref
+    if kind == TMP:
+        return holder.body[k].dtype
+    if kind == SCALAR:
+        return holder.scalars[k]
+    entry = holder.inputs[k]
+    return entry.dtype if isinstance(entry, Access) else entry
+
+
+def _check_body(holder: Map | Kernel) -> None:
+    for position, statement in enumerate(holder.body):
+        for kind, k in statement.args:
+            limit = {IN: len(holder.inputs), TMP: position, SCALAR: len(holder.scalars)}.get(kind, 0)
+            if not 0 <= k < limit:
+                raise InternalError(f"kernel: statement {position} reads {kind}{k}, which is not there")
+        dtypes = tuple(_dtype_of(holder, ref) for ref in statement.args)
+        expected = table.result_dtype(statement.fn, dtypes, statement.dtype)
+        if expected is not statement.dtype:
+            raise InternalError(f"kernel: {statement.fn} of {', '.join(d.name for d in dtypes)} is {expected.name}, "
+                                f"not {statement.dtype.name}")

@@ -1,0 +1,138 @@
+"""Two forms become one: a producer's body is written into its consumer's, each value once.
+
+`Composer` collects the maps of a whole region. What it returns is canonical: equal statements merged, unused ones dropped,
+inputs and scalars in order of first use, so that regions of equal structure give equal maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from graphad.core.dtypes import DType
+from graphad.core.errors import InternalError
+from graphad.kernels.forms import IN, SCALAR, TMP, Map, Reduce, Ref, Statement
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A map, and which of the composer's inputs and scalars each of its own is."""
+
+    map: Map
+    inputs: tuple[Hashable, ...]
+    scalars: tuple[Hashable, ...]
+
+
+class Composer:
+    """Collects maps that read each other's results; `finish` returns them as one."""
+
+    def __init__(self) -> None:
+        self._inputs: dict[Hashable, tuple[Ref, DType]] = {}
+        self._scalars: dict[Hashable, tuple[Ref, DType]] = {}
+        self._body: dict[Statement, Ref] = {}
+
+    def input(self, key: Hashable, dtype: DType) -> Ref:
+        """The operand known as `key`, the same reference each time."""
+        return self._inputs.setdefault(key, ((IN, len(self._inputs)), dtype))[0]
+
+    def scalar(self, key: Hashable, dtype: DType) -> Ref:
+        """The scalar known as `key`, a word of the block at run time."""
+        return self._scalars.setdefault(key, ((SCALAR, len(self._scalars)), dtype))[0]
+
+    def statement(self, fn: str, args: Sequence[Ref], dtype: DType) -> Ref:
+        """One scalar function; the same one of the same arguments is the same value."""
+        if fn == "copy":
+            return args[0]
+        return self._body.setdefault(Statement(fn, tuple(args), dtype), (TMP, len(self._body)))
+
+    def apply(self, form: Map, args: Sequence[Ref], scalars: Sequence[Ref] = ()) -> tuple[Ref, ...]:
+        """The outputs of a map whose inputs are the values `args`."""
+        if len(args) != len(form.inputs) or len(scalars) != len(form.scalars):
+            raise InternalError(f"fuse: a map of {len(form.inputs)} inputs and {len(form.scalars)} scalars was given "
+                                f"{len(args)} and {len(scalars)}")
+        values: dict[Ref, Ref] = {(IN, k): ref for k, ref in enumerate(args)}
+        values |= {(SCALAR, k): ref for k, ref in enumerate(scalars)}
+        for k, statement in enumerate(form.body):
+            values[TMP, k] = self.statement(statement.fn, [values[ref] for ref in statement.args], statement.dtype)
+        return tuple(values[ref] for ref in form.outputs)
+
+    def finish(self, outputs: Sequence[Ref]) -> Composed:
+        """One map with these outputs."""
+        body = list(self._body)
+        needed: set[Ref] = set(outputs)
+        for k in range(len(body) - 1, -1, -1):
+            if (TMP, k) in needed:
+                needed.update(body[k].args)
+        names: dict[Ref, Ref] = {}
+        counts = {IN: 0, SCALAR: 0, TMP: 0}
+
+        def name(ref: Ref) -> Ref:
+            if ref not in names:
+                names[ref] = (ref[0], counts[ref[0]])
+                counts[ref[0]] += 1
+            return names[ref]
+
+        kept = []
+        for k, statement in enumerate(body):
+            if (TMP, k) in needed:
+                kept.append(Statement(statement.fn, tuple(name(ref) for ref in statement.args), statement.dtype))
+                name((TMP, k))
+        roots = tuple(name(ref) for ref in outputs)
+        inputs = sorted((names[ref], key, dtype) for key, (ref, dtype) in self._ordered(self._inputs) if ref in names)
+        scalars = sorted((names[ref], key, dtype) for key, (ref, dtype) in self._ordered(self._scalars) if ref in names)
+        form = Map(tuple(entry[2] for entry in inputs), tuple(entry[2] for entry in scalars), tuple(kept), roots)
+        return Composed(form, tuple(self._key(self._inputs, entry[1]) for entry in inputs),
+                        tuple(self._key(self._scalars, entry[1]) for entry in scalars))
+
+    @staticmethod
+    def _ordered(entries: dict[Hashable, tuple[Ref, DType]]) -> list[tuple[int, tuple[Ref, DType]]]:
+        return list(enumerate(entries.values()))
+
+    @staticmethod
+    def _key(entries: dict[Hashable, tuple[Ref, DType]], position: int) -> Hashable:
+        return list(entries)[position]
+
+
+def compose(maps: Sequence[tuple[Map, Sequence[Hashable], Sequence[Hashable]]], outputs: Sequence[Hashable]) -> Composed:
+    """One map from several: each entry is a map, the names of its inputs, and the names it gives to its outputs.
+
+    A name defined by an earlier entry is that value, any other an input of the whole. All scalars stay separate.
+    """
+    composer = Composer()
+    values: dict[Hashable, Ref] = {}
+    for number, (form, names, results) in enumerate(maps):
+        args = [values[name] if name in values else composer.input(name, dtype)
+                for name, dtype in zip(names, form.inputs, strict=True)]
+        scalars = [composer.scalar((number, k), dtype) for k, dtype in enumerate(form.scalars)]
+        values |= dict(zip(results, composer.apply(form, args, scalars), strict=True))
+    return composer.finish([values[name] for name in outputs])
+
+
+def fuse_maps(consumer: Map, position: int, producer: Map, output: int = 0) -> Composed:
+    """The consumer with its input `position` replaced by an output of the producer.
+
+    Returns: The map; its inputs are named ("consumer", k) and ("producer", k), its scalars likewise.
+    """
+    composer = Composer()
+    inner = composer.apply(producer, [composer.input(("producer", k), dtype) for k, dtype in enumerate(producer.inputs)],
+                           [composer.scalar(("producer", k), dtype) for k, dtype in enumerate(producer.scalars)])
+    args = [inner[output] if k == position else composer.input(("consumer", k), dtype)
+            for k, dtype in enumerate(consumer.inputs)]
+    return composer.finish(composer.apply(
+        consumer, args, [composer.scalar(("consumer", k), dtype) for k, dtype in enumerate(consumer.scalars)]))
+
+
+def fuse_into_reduce(reduce: Reduce, position: int, producer: Map, output: int = 0) -> tuple[Reduce, Composed]:
+    """The reduction of what the producer computes, and how the inputs of its new source are named (see `fuse_maps`).
+
+    The producer must have the full shape that the reduction runs over, or broadcast to it.
+    """
+    composed = fuse_maps(reduce.source, position, producer, output)
+    return Reduce(composed.map, reduce.combine, reduce.axes, reduce.keepdims), composed
+
+
+def merge_maps(forms: Sequence[Map], names: Sequence[Sequence[Hashable]]) -> Composed:
+    """Independent maps over one shape as a single map of several outputs; equal names are one input."""
+    return compose([(form, inputs, [(number, k) for k in range(len(form.outputs))])
+                    for number, (form, inputs) in enumerate(zip(forms, names, strict=True))],
+                   [(number, k) for number, form in enumerate(forms) for k in range(len(form.outputs))])
