@@ -1,0 +1,1 @@
+"""From a graph to something that runs: passes, kernels, cache, plan, executables."""

@@ -1,0 +1,133 @@
+"""From LLVM IR text or object code to addresses, with llvmlite alone.
+
+`build` compiles a module once, keeps its object code in the caller's cache, and links it; `link` serves objects made elsewhere.
+Linked code lives until the process ends: a sleeping thread or a plan may hold an address of it at any time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from graphad.core.errors import UnavailableError
+
+
+class ObjectCache(Protocol):
+    """Where compiled objects are kept between processes."""
+
+    def get(self, key: str) -> bytes | None: ...
+
+    def put(self, key: str, data: bytes) -> None: ...
+
+
+_lock = threading.RLock()
+_machine: tuple[Any, Any] | None = None           # (binding module, target machine)
+_engine: Any = None
+_immortal: list[Any] = []                         # one more reference each, never given back
+_numbers = itertools.count()
+_cache: ObjectCache | None = None
+
+
+def use_cache(cache: ObjectCache | None) -> None:
+    """Let every module of the runtime that is built from now on come from, and go to, `cache`."""
+    global _cache
+    _cache = cache
+
+
+def keep_for_ever(thing: Any) -> None:
+    """Keep `thing` alive through interpreter shutdown, when module globals are already gone."""
+    _immortal.append(thing)
+    if sys.implementation.name == "cpython":
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+def target() -> tuple[Any, Any]:
+    """llvmlite's binding module and a target machine for exactly this processor."""
+    global _machine
+    with _lock:
+        if _machine is None:
+            try:
+                import llvmlite.binding as llvm
+            except ImportError as error:
+                raise UnavailableError(f"native runtime: llvmlite cannot be imported ({error})") from error
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+                cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(),
+                opt=2, reloc="pic", codemodel="default")
+            _machine = (llvm, machine)
+        return _machine
+
+
+def fingerprint() -> str:
+    """What object code depends on besides its source: compiler version, platform, processor and its features."""
+    llvm, machine = target()
+    versions = ".".join(str(part) for part in llvm.llvm_version_info)
+    features = llvm.get_host_cpu_features().flatten()
+    return "|".join([versions, machine.triple, llvm.get_host_cpu_name(), features])
+
+
+def compile_text(text: str, unroll: bool = True) -> bytes:
+    """Optimise a module given as text and return its object code; without unrolling it takes half the time and space."""
+    llvm, machine = target()
+    with _lock:
+        module = llvm.parse_assembly(text)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = True
+        options.slp_vectorization = options.loop_unrolling = options.loop_interleaving = unroll
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return bytes(machine.emit_object(module))
+
+
+def link(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
+    """Load object code and return the addresses of `symbols`; raises RuntimeError when it cannot be linked."""
+    global _engine
+    llvm, machine = target()
+    with _lock:
+        if _engine is None:
+            try:                                  # JITLink frees what it loads and costs 8 kB a library, the default linker 50 kB
+                _engine = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
+            except RuntimeError:
+                _engine = llvm.create_lljit_compiler(machine, suppress_errors=True)
+            keep_for_ever(_engine)
+        names = tuple(symbols)
+        library = llvm.JITLibraryBuilder().add_object_img(data)
+        for name in names:
+            library.export_symbol(name)
+        for name, address in _libc().items():
+            library.import_symbol(name, address)
+        tracker = library.link(_engine, f"graphad_runtime_{next(_numbers)}")
+        keep_for_ever(tracker)
+        return {name: int(tracker[name]) for name in names}
+
+
+def _libc() -> Mapping[str, int]:
+    """The two functions that LLVM may call for a long copy or fill."""
+    library = ctypes.CDLL("msvcrt") if sys.platform == "win32" else ctypes.CDLL(None)
+    names = ("memcpy", "memset", "memmove")
+    return {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names}
+
+
+def build(text: str, symbols: Iterable[str], unroll: bool = False) -> dict[str, int]:
+    """Addresses of the functions of a module given as IR text, compiled now or taken from the cache."""
+    names, cache = tuple(symbols), _cache
+    key = hashlib.sha256(f"runtime\n{fingerprint()}\n{unroll}\n{text}".encode()).hexdigest()
+    data = cache.get(key) if cache is not None else None
+    if data is not None:
+        try:
+            return link(data, names)
+        except RuntimeError:                      # a damaged or foreign entry is a miss
+            pass
+    data = compile_text(text, unroll)
+    if cache is not None:
+        cache.put(key, data)
+    return link(data, names)
