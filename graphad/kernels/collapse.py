@@ -1,0 +1,207 @@
+"""From shapes to a kernel: drop dimensions of size 1, order them, merge neighbours, class every operand by its strides.
+
+Sizes are numbers or `Dim`s (one symbol per size class), so the same function serves a plan made once per size class and a call
+with its concrete sizes. The result is a `Kernel`, which holds no size, and the sizes and strides that fill its argument block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphad.core.dims import Dim, Size, evaluate
+from graphad.core.dtypes import DType
+from graphad.core.errors import InternalError
+from graphad.kernels.forms import (
+    BROADCAST,
+    CONTIGUOUS,
+    STRIDED,
+    Access,
+    Kernel,
+    Map,
+    Store,
+    block_layout,
+    chunk_rows,
+    workspace_bytes,
+)
+
+_ZERO = 1_000_003                                 # stands for size 0 while classing, so that empty batches need no kernel of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """The shape an operand has, broadcast to the loop's from the right, and its strides in elements; None: C order."""
+
+    shape: tuple[Size, ...]
+    strides: tuple[Size, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A kernel and the numbers of one use of it.
+
+    Attributes:
+      kernel: What is compiled.
+      extents: Sizes of the loop dimensions.
+      strides: (operand, dim) to stride in elements, for the strides that have a word; operands as in `block_layout`.
+    """
+
+    kernel: Kernel
+    extents: tuple[Size, ...]
+    strides: Mapping[tuple[int, int], Size]
+
+    def words(self, sizes: Mapping[str, int] | None = None, scalars: Sequence[int] = ()) -> list[int]:
+        """The argument block with sizes, strides, the full range and scalar patterns in place; pointers are 0.
+
+        Args:
+          sizes: The number behind each symbol; not needed when all sizes are numbers.
+          scalars: One word each, from `forms.scalar_word`.
+        """
+        layout = block_layout(self.kernel)
+        numbers = sizes or {}
+        block = [0] * layout.count
+        for word, extent in zip(layout.extents, self.extents, strict=True):
+            block[word] = evaluate(extent, numbers)
+        for place, word in layout.strides.items():
+            block[word] = evaluate(self.strides[place], numbers)
+        for word, pattern in zip(layout.scalars, scalars, strict=True):
+            block[word] = pattern
+        block[layout.hi] = block[layout.extents[layout.split]]
+        return block
+
+    def numbers(self, sizes: Mapping[str, int] | None = None) -> tuple[int, ...]:
+        """The extents as numbers."""
+        return tuple(evaluate(extent, sizes or {}) for extent in self.extents)
+
+    def elements(self, sizes: Mapping[str, int] | None = None) -> int:
+        """How many elements the loop visits."""
+        total = 1
+        for extent in self.numbers(sizes):
+            total *= extent
+        return total
+
+    def chunk(self, sizes: Mapping[str, int] | None = None) -> int:
+        """What lo and hi must be multiples of; see `forms.chunk_rows`."""
+        return chunk_rows(self.kernel, self.numbers(sizes))
+
+    def workspace(self, sizes: Mapping[str, int] | None = None) -> int:
+        """Bytes of workspace that the kernel needs."""
+        return workspace_bytes(self.kernel, self.numbers(sizes))
+
+
+def same_size(a: Size, b: Size) -> bool:
+    """Whether two sizes are equal for certain; never asks what a symbol stands for."""
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
+    return a == b
+
+
+def row_strides(shape: Sequence[Size]) -> tuple[Size, ...]:
+    """Strides in elements of a C-ordered array."""
+    strides: list[Size] = []
+    step: Any = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * (_ZERO if same_size(size, 0) else size)
+    return tuple(reversed(strides))
+
+
+def collapse(form: Map, shape: Sequence[Size], operands: Sequence[Operand | Sequence[Size]], reduced: Sequence[int] = (),
+             combines: Sequence[str | None] | None = None, outputs: Sequence[Operand | None] | None = None,
+             inplace: Sequence[tuple[int, int]] = ()) -> Loop:
+    """The kernel of a map over `shape`, some of whose outputs are reduced.
+
+    Args:
+      form: The map; several outputs are several stores.
+      shape: The full iteration shape: the operands' shapes broadcast together.
+      operands: Shape, or `Operand` with strides, of each input of the map.
+      reduced: Axes of `shape` that the outputs with a combine function lose.
+      combines: Per output, None for a plain store or the combine function; default None for all.
+      outputs: Per output the strides over `shape` (over the kept axes when combined); None, the default, is C order.
+      inplace: (input, output) pairs that share a buffer; dropped where their strides differ.
+    """
+    rank = len(shape)
+    combines = [None] * len(form.outputs) if combines is None else list(combines)
+    gone = set(reduced) if any(combines) else set[int]()
+    if len(operands) != len(form.inputs) or len(combines) != len(form.outputs):
+        raise InternalError(f"collapse: {len(operands)} operands, {len(combines)} outputs for a map of "
+                            f"{len(form.inputs)} and {len(form.outputs)}")
+    walks = [_walk(operand if isinstance(operand, Operand) else Operand(tuple(operand)), shape) for operand in operands]
+    for k, combine in enumerate(combines):
+        axes = [d for d in range(rank) if combine is None or d not in gone]
+        given = outputs[k] if outputs is not None else None
+        own = tuple(shape[d] for d in axes)
+        steps = row_strides(own) if given is None or given.strides is None else given.strides
+        walk: list[Size] = [0] * rank
+        for d, step in zip(axes, steps, strict=True):
+            walk[d] = step
+        walks.append(walk)
+
+    groups = [_Group(shape[d], d in gone, [walk[d] for walk in walks]) for d in range(rank) if not same_size(shape[d], 1)]
+    if not any(group.gone for group in groups):   # one element per result: nothing to combine
+        combines = [None] * len(combines)
+    groups = _merge(_order(_merge(groups), len(operands), all(combines)))
+    extents = [group.extent for group in groups]
+    steps = [[group.steps[k] for group in groups] for k in range(len(walks))]
+    if not groups:                                # one element: the same kernel as for a vector
+        extents, steps = [1], [[1] for _ in walks]
+    dtypes = [*form.inputs, *(form.dtype_of(ref) for ref in form.outputs)]
+    accesses = [_access(dtype, step) for dtype, step in zip(dtypes, steps, strict=True)]
+    count = len(form.inputs)
+    stores = tuple(Store(ref, access, combine)
+                   for ref, access, combine in zip(form.outputs, accesses[count:], combines, strict=True))
+    shared = tuple(sorted((i, o) for i, o in inplace if accesses[i] == accesses[count + o] and combines[o] is None
+                          and all(map(same_size, steps[i], steps[count + o]))))
+    kernel = Kernel(len(extents), tuple(accesses[:count]), form.scalars, form.body, stores, shared).check()
+    strides = {place: steps[place[0]][place[1]] for place in block_layout(kernel).strides}
+    return Loop(kernel, tuple(extents), strides)
+
+
+def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:
+    """Strides of an operand over the full shape, 0 where it is broadcast."""
+    steps = row_strides(operand.shape) if operand.strides is None else operand.strides
+    skip = len(shape) - len(operand.shape)
+    if skip < 0 or len(steps) != len(operand.shape):
+        raise InternalError(f"collapse: an operand of shape {operand.shape} and strides {steps} in a loop of shape {tuple(shape)}")
+    return [0] * skip + [0 if same_size(size, 1) else step for size, step in zip(operand.shape, steps, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Neighbouring axes walked as one: their size, whether they are reduced, and each operand's stride."""
+
+    extent: Size
+    gone: bool
+    steps: list[Size]
+
+
+def _order(groups: list[_Group], inputs: int, is_free: bool) -> list[_Group]:
+    """Loop order, outermost first: kept, reduced, kept; innermost the one that most inputs step through one by one."""
+    if not any(group.gone for group in groups):
+        return groups
+    inner = len(groups) - 1
+    if is_free:                                   # only reduced results are stored: the inputs alone decide
+        inner = max(range(len(groups)), key=lambda g: (sum(same_size(step, 1) for step in groups[g].steps[:inputs]), g))
+    rest = [group for g, group in enumerate(groups) if g != inner]
+    return [*(group for group in rest if not group.gone), *(group for group in rest if group.gone), groups[inner]]
+
+
+def _merge(groups: Sequence[_Group]) -> list[_Group]:
+    """Neighbours that every operand steps through as if they were one dimension become one."""
+    merged: list[_Group] = []
+    for group in groups:
+        extent = _ZERO if same_size(group.extent, 0) else group.extent
+        if merged and merged[-1].gone == group.gone and all(
+                same_size(outer, inner * extent) for outer, inner in zip(merged[-1].steps, group.steps, strict=True)):
+            merged[-1] = _Group(merged[-1].extent * group.extent, group.gone, group.steps)
+        else:
+            merged.append(group)
+    return merged
+
+
+def _access(dtype: DType, steps: Sequence[Size]) -> Access:
+    classes = [BROADCAST if same_size(step, 0) else STRIDED for step in steps]
+    if same_size(steps[-1], 1):
+        classes[-1] = CONTIGUOUS
+    return Access(dtype, tuple(classes))
