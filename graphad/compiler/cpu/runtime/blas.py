@@ -13,7 +13,6 @@ import ctypes
 import glob
 import os
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -169,15 +168,13 @@ def _batch_loop(f: Function, w: str, depth: int, pointers: tuple[str, str, str],
 
 
 SYMBOLS = ("graphad_gemm", "graphad_threads_enter", "graphad_threads_leave")
-_lock = threading.RLock()
 _addresses: dict[str, int] = {}
 _found: list[Blas | None] = []
 _control: Any = None
-_limited = threading.local()
 
 
 def _native(symbol: str) -> int:
-    with _lock:
+    with native.lock:
         if not _addresses:
             _addresses.update(native.build(text(), SYMBOLS))
         return _addresses[symbol]
@@ -190,7 +187,7 @@ def kernel() -> int:
 
 def find() -> Blas | None:
     """NumPy's BLAS by address, SciPy's where NumPy's cannot be found, None where neither can: then use np.matmul."""
-    with _lock:
+    with native.lock:
         if not _found:
             _found.append(_numpy_blas() or _scipy_blas())
         return _found[0]
@@ -282,7 +279,7 @@ def _control_block() -> int:
     blas = find()
     if blas is None or not blas.set_threads:
         return 0
-    with _lock:
+    with native.lock:
         if _control is None:
             block = (ctypes.c_int64 * 8)(blas.set_threads, blas.get_threads, 0, 0, 0, 0)
             if sys.platform != "win32":

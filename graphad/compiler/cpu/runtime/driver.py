@@ -47,10 +47,11 @@ _functions: dict[str, Any] = {}
 
 
 def _steps() -> Any:
-    if "steps" not in _functions:
-        address = native.build(text(), ["graphad_steps"])["graphad_steps"]
-        _functions["steps"] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
-    return _functions["steps"]
+    with native.lock:
+        if not _functions:
+            address = native.build(text(), ["graphad_steps"])["graphad_steps"]
+            _functions["steps"] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
+        return _functions["steps"]
 
 
 def split_status(result: int) -> tuple[int, int]:

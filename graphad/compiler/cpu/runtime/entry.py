@@ -26,7 +26,6 @@ __all__ = ["ALIGNED", "ANY", "BUSY", "C_CONTIGUOUS", "GUARD_MISS", "NOT_READY", 
 
 Run = Callable[..., int]
 
-_lock = threading.RLock()
 _holders: list[tuple[type, str]] = []             # types that hold an array in a slot
 _scalars: list[type[np.generic]] = []             # scalar types registered by hand
 
@@ -252,7 +251,7 @@ _entry: Entry | None = None
 def load(force_ctypes: bool = False) -> Entry:
     """The active entry, made at first use."""
     global _entry
-    with _lock:
+    with native.lock:
         if _entry is None or (force_ctypes and isinstance(_entry, BuiltinEntry)):
             entry = CtypesEntry("asked for") if force_ctypes else _make()
             for kind, attribute in _holders:
@@ -332,7 +331,7 @@ def context_address() -> int:
 
 def register_holder(kind: type, attribute: str) -> bool:
     """Let arguments of exactly this class stand for the array in their slot `attribute`; False when the slot cannot be found."""
-    with _lock:
+    with native.lock:
         if (kind, attribute) not in _holders:
             _holders.append((kind, attribute))
             return load().add_holder(kind, attribute)
@@ -341,7 +340,7 @@ def register_holder(kind: type, attribute: str) -> bool:
 
 def register_scalar(kind: type[np.generic]) -> bool:
     """Let scalars of an extension dtype (bfloat16) be arguments; False when their value cannot be located."""
-    with _lock:
+    with native.lock:
         if kind not in _scalars:
             _scalars.append(kind)
             return load().add_scalar(kind)

@@ -7,7 +7,6 @@ transpose in registers, eight by eight, inside tiles that stay in the cache. Sou
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -178,12 +177,11 @@ def text(size: int) -> str:
     return "\n".join([*declared, *inner, _move(size), *steps])
 
 
-_lock = threading.Lock()
 _addresses: dict[int, dict[str, int]] = {}
 
 
 def _kernels(size: int) -> dict[str, int]:
-    with _lock:
+    with native.lock:
         if size not in _addresses:                # one module for each size of element: 40 ms to compile, and most plans need one
             _addresses[size] = native.build(text(size), ("graphad_copy", "graphad_fill"))
         return _addresses[size]

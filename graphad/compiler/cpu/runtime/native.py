@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,10 @@ class ObjectCache(Protocol):
     def put(self, key: str, data: bytes) -> None: ...
 
 
-_lock = threading.RLock()
+lock = threading.RLock()                          # the runtime's only lock: everything that is made at first use
+if hasattr(os, "register_at_fork"):               # a child must not be born while another thread holds it
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
 _machine: tuple[Any, Any] | None = None           # (binding module, target machine)
 _engine: Any = None
 _immortal: list[Any] = []                         # one more reference each, never given back
@@ -49,7 +53,7 @@ def keep_for_ever(thing: Any) -> None:
 def target() -> tuple[Any, Any]:
     """llvmlite's binding module and a target machine for exactly this processor."""
     global _machine
-    with _lock:
+    with lock:
         if _machine is None:
             try:
                 import llvmlite.binding as llvm
@@ -75,7 +79,7 @@ def fingerprint() -> str:
 def compile_text(text: str, unroll: bool = True) -> bytes:
     """Optimise a module given as text and return its object code; without unrolling it takes half the time and space."""
     llvm, machine = target()
-    with _lock:
+    with lock:
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
@@ -92,7 +96,7 @@ def link(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
     """Load object code and return the addresses of `symbols`; raises RuntimeError when it cannot be linked."""
     global _engine
     llvm, machine = target()
-    with _lock:
+    with lock:
         if _engine is None:
             try:                                  # JITLink frees what it loads and costs 8 kB a library, the default linker 50 kB
                 _engine = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
