@@ -5,13 +5,11 @@
 Needs Python 3.11 or later and nothing else; everything is installed into `.venv` inside the checkout.
 """
 
-from __future__ import print_function
-
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".ci"))
-import environment  # noqa: E402
+import environment
 
 
 def main(arguments):
@@ -21,7 +19,7 @@ def main(arguments):
     python = environment.prepare("examples", place)
     environment.say("running examples/tour.py")
     status = environment.run(python, [os.path.join("examples", "tour.py")] + arguments)
-    environment.say("done" if status == 0 else "the tour ended with status %d" % status)
+    environment.say("done" if status == 0 else f"the tour ended with status {status}")
     return status
 
 

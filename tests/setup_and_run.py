@@ -5,13 +5,11 @@
 Needs Python 3.11 or later and nothing else; everything is installed into `.venv` inside the checkout.
 """
 
-from __future__ import print_function
-
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".ci"))
-import environment  # noqa: E402
+import environment
 
 
 def main(arguments):
@@ -20,7 +18,7 @@ def main(arguments):
         place, arguments = arguments[1], arguments[2:]
     python = environment.prepare("dev", place)
     workers = str(min(4, os.cpu_count() or 1))
-    environment.say("running the tests in %s processes" % workers)
+    environment.say(f"running the tests in {workers} processes")
     return environment.run(python, ["-m", "pytest", "-q", "-n", workers] + arguments)
 
 

@@ -1,0 +1,59 @@
+"""Settings of all tests: fixed seeds, a kernel cache of their own, no screen, and CUDA tests only where there is a device."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.support.devices import why_no_cuda
+
+SEED = 20260101
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before anything imports graphad. Processes of pytest-xdist inherit the controller's environment, and so share its cache."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("GRAPHAD_VERIFY", "1")
+    if not hasattr(config, "workerinput"):
+        config.stash[_KERNELS] = os.environ["GRAPHAD_CACHE_DIR"] = tempfile.mkdtemp(
+            prefix="graphad-test-kernels-"
+        )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _KERNELS in config.stash:
+        shutil.rmtree(config.stash[_KERNELS], ignore_errors=True)
+
+
+_KERNELS = pytest.StashKey[str]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("cuda")]
+    reason = why_no_cuda() if marked else None
+    if reason is not None:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds() -> Iterator[None]:
+    """The same random numbers whatever ran before."""
+    random.seed(SEED)
+    np.random.seed(SEED)
+    graphad = sys.modules.get("graphad")
+    if graphad is not None and hasattr(graphad, "random"):
+        graphad.random.set_seed(SEED)
+    yield
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)

@@ -1,0 +1,23 @@
+"""Is there a CUDA device? Asked of the driver alone, so that the answer costs no import."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+from functools import cache
+
+
+@cache
+def why_no_cuda() -> str | None:
+    """None where CUDA tests can run, else the reason they are skipped with."""
+    for package in ("numba_cuda", "cupy"):
+        if importlib.util.find_spec(package) is None:
+            return f"the package {package} is not installed (extra `cuda`)"
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no CUDA driver on this machine"
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
+        return "no CUDA device on this machine"
+    return None

@@ -1,0 +1,311 @@
+"""The floor plan, compared with the imports that are really there.
+
+Imports are read from the source, not from running it: those at module level (also inside `if` and `try`, but not under
+`TYPE_CHECKING`) decide what stands on what, those inside functions are where heavy packages may be loaded.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# From the ground up. A room imports from lower lines only, never from a neighbour on its own line.
+FLOORS = (
+    ("core",),
+    ("graph",),
+    ("kernels",),
+    ("ops",),
+    ("eager",),
+    ("trace",),
+    ("vectorize",),  # unrolls a batched sub-graph by tracing it, so it stands on `trace`
+    ("gradient",),
+    ("compiler",),
+    ("function",),
+    ("module",),  # what a layer is an instance of, so half a floor below the rooms that it is grouped with
+    ("layers", "losses", "metrics", "optimizers"),
+    ("distributed", "tools"),
+)
+# `serialization` stands on graphad; inside it, wire and schema know files only, and graphad enters at `convert`.
+SERIALIZATION_FLOORS = (
+    ("wire",),
+    ("schema",),
+    ("convert",),
+    ("saved_model", "checkpoint"),
+    ("inspect",),
+)
+WITHOUT_GRAPHAD = ("serialization.wire", "serialization.schema")
+
+# Packages that are slow to import or optional, and the only places that may import them, inside functions.
+LAZY = {
+    "numba": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.core.device.cuda"),
+    "llvmlite": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
+    "cupy": ("graphad.compiler.cuda", "graphad.core.device"),
+    "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
+    "matplotlib": ("graphad.tools.plot",),
+    "tqdm": ("graphad.tools",),
+    "mpi4py": ("graphad.distributed.mpi",),
+    "ml_dtypes": ("graphad.core.dtypes", "serialization.wire"),
+    "optree": ("graphad.core.nest",),
+    "safetensors": ("serialization.convert", "serialization.saved_model", "serialization.checkpoint"),
+}
+# Modules that run only as a process of their own, where nothing is gained by importing late.
+OWN_PROCESS: dict[str, str] = {}
+
+LONG_FILE = 600
+LONG_FILES: dict[str, str] = {}  # path from the root: why it is one idea all the same
+
+NO_LOCAL_IMPORTS = ("graphad.core", "graphad.graph", "graphad.kernels", "graphad.ops")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module as seen from one line."""
+
+    target: str
+    path: str
+    line: int
+    local: bool  # inside a function
+    typing: bool  # under TYPE_CHECKING
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@cache
+def sources() -> dict[str, tuple[Path, ast.Module]]:
+    """Every module of both packages by dotted name."""
+    found = {}
+    for package in ("graphad", "serialization"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = path, ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return found
+
+
+@cache
+def imports_of(module: str) -> tuple[Import, ...]:
+    path, tree = sources()[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    shown = str(path.relative_to(ROOT))
+
+    def visit(node: ast.AST, local: bool, typing: bool) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, shown, node.lineno, local, typing)
+            return
+        if isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield Import(full if full in sources() else base, shown, node.lineno, local, typing)
+            return
+        if isinstance(node, ast.If):
+            name = node.test.attr if isinstance(node.test, ast.Attribute) else getattr(node.test, "id", None)
+            guard = name == "TYPE_CHECKING"
+            for child in node.body:
+                yield from visit(child, local, typing or guard)
+            for child in node.orelse:
+                yield from visit(child, local, typing)
+            return
+        local = local or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, local, typing)
+
+    return tuple(visit(tree, False, False))
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    base = parts[: len(parts) - node.level + 1]
+    return ".".join(base + ([node.module] if node.module else []))
+
+
+def _heights(floors: tuple[tuple[str, ...], ...]) -> dict[str, int]:
+    return {room: height for height, rooms in enumerate(floors) for room in rooms}
+
+
+def _inside(module: str, places: tuple[str, ...]) -> bool:
+    return any(module == place or module.startswith(place + ".") for place in places)
+
+
+def _room(module: str) -> str | None:
+    """`graphad.ops.math.reduce` is in the room `ops`; the package itself is the roof, which is no room."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def _breaks(package: str, floors: tuple[tuple[str, ...], ...]) -> list[str]:
+    heights, broken = _heights(floors), []
+    for module in sources():
+        room = _room(module)
+        if not module.startswith(package + ".") or room not in heights:
+            continue
+        for found in imports_of(module):
+            if found.local or found.typing or found.target.split(".")[0] != package:
+                continue
+            other = _room(found.target)
+            if other is None or other not in heights:
+                broken.append(f"{found.place}: {room} imports {found.target}, which is on the roof")
+            elif other != room and heights[other] >= heights[room]:
+                broken.append(f"{found.place}: {room} imports {found.target}, which is not below it")
+    return broken
+
+
+def _roof_modules(package: str) -> set[str]:
+    """Single modules at the top of a package that only gather what lies below, such as a public facade."""
+    return {
+        m
+        for m in sources()
+        if m.count(".") == 1 and m.startswith(package + ".") and sources()[m][0].stem != "__init__"
+    }
+
+
+def test_every_package_has_a_floor():
+    known = set(_heights(FLOORS))
+    rooms = {_room(m) for m in sources() if m.startswith("graphad.")} - {
+        m.split(".")[1] for m in _roof_modules("graphad")
+    }
+    assert sorted(rooms - known) == []
+    known = set(_heights(SERIALIZATION_FLOORS))
+    rooms = {_room(m) for m in sources() if m.startswith("serialization.")}
+    assert sorted(rooms - known - {m.split(".")[1] for m in _roof_modules("serialization")}) == []
+
+
+def test_packages_import_from_lower_floors_only():
+    assert _breaks("graphad", FLOORS) == []
+
+
+def test_serialization_imports_from_lower_floors_only():
+    assert _breaks("serialization", SERIALIZATION_FLOORS) == []
+
+
+def test_roof_modules_are_imported_by_nothing_below():
+    roof = _roof_modules("graphad") - {f"graphad.{room}" for room in _heights(FLOORS)}
+    below = [m for m in sources() if _room(m) in _heights(FLOORS)]
+    assert [f.place for m in below for f in imports_of(m) if f.target in roof and not f.typing] == []
+
+
+def test_graphad_knows_serialization_only_on_the_roof():
+    below = [
+        m
+        for m in sources()
+        if _room(m) in _heights(FLOORS) and m.startswith("graphad.") and _room(m) != "tools"
+    ]
+    assert [f.place for m in below for f in imports_of(m) if f.target.split(".")[0] == "serialization"] == []
+
+
+def test_files_are_read_without_graphad():
+    files = [m for m in sources() if _inside(m, WITHOUT_GRAPHAD)]
+    assert [f.place for m in files for f in imports_of(m) if f.target.split(".")[0] == "graphad"] == []
+
+
+def test_modules_have_no_import_cycle():
+    edges = {
+        module: {
+            f.target for f in imports_of(module) if not f.local and not f.typing and f.target in sources()
+        }
+        - {module}
+        for module in sources()
+    }
+    assert [" -> ".join(group) for group in _cycles(edges)] == []
+
+
+def _cycles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Strongly connected groups of two or more (Tarjan's algorithm, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    groups = []
+    for root in edges:
+        if root in index:
+            continue
+        work = [(root, iter(sorted(edges[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            node, rest = work[-1]
+            for other in rest:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    work.append((other, iter(sorted(edges[other]))))
+                    break
+                if other in stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    group = stack[stack.index(node) :]
+                    del stack[stack.index(node) :]
+                    if len(group) > 1:
+                        groups.append(sorted(group))
+    return groups
+
+
+def test_heavy_packages_are_imported_late_and_in_few_places():
+    wrong = []
+    for module in sources():
+        for found in imports_of(module):
+            package = found.target.split(".")[0]
+            if package not in LAZY or found.typing:
+                continue
+            if not _inside(module, LAZY[package]):
+                wrong.append(f"{found.place}: {package} may be imported only in {', '.join(LAZY[package])}")
+            elif not found.local and module not in OWN_PROCESS:
+                wrong.append(f"{found.place}: {package} must be imported inside a function")
+    assert wrong == []
+
+
+def test_lower_floors_hide_no_import_inside_functions():
+    modules = [m for m in sources() if _inside(m, NO_LOCAL_IMPORTS)]
+    hidden = [
+        f
+        for m in modules
+        for f in imports_of(m)
+        if f.local and f.target.split(".")[0] in ("graphad", "serialization")
+    ]
+    assert [f"{f.place}: {f.target}" for f in hidden] == []
+
+
+def test_importing_graphad_loads_no_heavy_package():
+    assert (ROOT / "graphad" / "__init__.py").exists()
+    code = "import json, sys, graphad; print(json.dumps(sorted({n.split('.')[0] for n in sys.modules})))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert (
+        sorted(loaded & {"numba", "llvmlite", "cupy", "scipy", "matplotlib", "tqdm", "mpi4py", "sklearn"})
+        == []
+    )
+
+
+def test_files_stay_readable():
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path, _ in sources().values()
+    }
+    long = {path: lines for path, lines in lengths.items() if lines > LONG_FILE}
+    assert {path: lines for path, lines in long.items() if path not in LONG_FILES} == {}
+    assert sorted(path for path in LONG_FILES if path not in long) == [], "listed as long, but no longer is"
+
+
+def test_every_module_says_its_idea():
+    assert [
+        str(path.relative_to(ROOT))
+        for path, tree in sources().values()
+        if tree.body and not ast.get_docstring(tree)
+    ] == []
