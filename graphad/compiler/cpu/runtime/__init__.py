@@ -1,6 +1,7 @@
 """The native runtime: one call from Python runs a whole compiled plan.
 
-`plan_block` lays a plan out in one int64 array, `entry` makes the builtins that check arguments, fill in their addresses and walk
-the step table, `blas` and `movement` are ready-made steps, `pool` shares the rows of a region among sleeping threads.
-Everything native is LLVM IR text printed by `assembly` and made callable by `native`; llvmlite is imported at first use, Numba never.
+`plan_block` lays a plan out in one int64 array, `entry` makes the builtins that check arguments, fill in
+their addresses and walk the step table, `blas` and `movement` are ready-made steps, `pool` shares the rows of
+a region among sleeping threads. Everything native is LLVM IR text printed by `assembly` and made callable by
+`native`; llvmlite is imported at first use, Numba never.
 """

@@ -1,8 +1,9 @@
 """A small printer of LLVM IR text with structured loops.
 
-Variables are stack slots (LLVM turns them into registers), values are the names that `emit` returns, and loops and conditions are
-`with` blocks, so that the runtime's native functions read like the code they are.
-Invariant: every block that is opened ends in exactly one terminator; nothing is printed after a `ret` until a new block opens.
+Variables are stack slots (LLVM turns them into registers), values are the names that `emit` returns, and
+loops and conditions are `with` blocks, so that the runtime's native functions read like the code they are.
+Invariant: every block that is opened ends in exactly one terminator; nothing is printed after a `ret` until a
+new block opens.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Matrix products as plan steps, by the BLAS that NumPy already carries.
 
-`find` looks the Fortran entry points up inside NumPy's own library (or asks SciPy's capsules) and believes them after one product; the
-step kernel reads sizes, strides and pointers from its block, loops over up to four batch dimensions and calls them by address.
-A row-major C = A B is the column-major C' = B' A'. Sizes are int64 words: on a little-endian machine they serve BLAS with 32-bit
-integers as well, as long as they are below 2**31. Small products run on one thread: waking BLAS threads costs more than it brings.
+`find` looks the Fortran entry points up inside NumPy's own library (or asks SciPy's capsules) and believes
+them after one product; the step kernel reads sizes, strides and pointers from its block, loops over up to
+four batch dimensions and calls them by address. A row-major C = A B is the column-major C' = B' A'. Sizes are
+int64 words: on a little-endian machine they serve BLAS with 32-bit integers as well, as long as they are
+below 2**31. Small products run on one thread: waking BLAS threads costs more than it brings.
 """
 
 from __future__ import annotations
@@ -19,28 +20,49 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu.runtime import native
-from graphad.compiler.cpu.runtime.assembly import Function
+from graphad.compiler.cpu.runtime import blas_text, native
+from graphad.compiler.cpu.runtime.blas_text import (
+    ALPHA,
+    BATCH,
+    BATCH_RANK,
+    BETA,
+    CONTROL,
+    COUNT,
+    FIRST,
+    GEMM,
+    GEMV,
+    LDA,
+    LDB,
+    LDC,
+    LIMIT,
+    LOCK,
+    ONE_THREAD_BELOW,
+    SAVED,
+    SECOND,
+    SET,
+    STRIDE_A,
+    STRIDE_B,
+    STRIDE_C,
+    TRANS_A,
+    TRANS_B,
+    WORD_COUNT,
+    YIELD,
+    A,
+    B,
+    C,
+    K,
+    M,
+    N,
+)
 from graphad.core.errors import InvalidArgumentError
-
-BATCH_RANK = 4
-# words of the step's block
-GEMM, GEMV, M, N, K, LDA, LDB, LDC, TRANS_A, TRANS_B, ALPHA, BETA, A, B, C, CONTROL, LIMIT = (
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 17, 18)
-FIRST, SECOND = 19, 20                                        # the words of the left and right factor: A and B, or B and A
-BATCH, STRIDE_A, STRIDE_B, STRIDE_C = 21, 25, 29, 33          # four words each; strides in bytes, A the left factor
-WORD_COUNT = 37
-
-SET, GET, LOCK, COUNT, SAVED, YIELD = range(6)                # words of the thread limit's control block
-ONE_THREAD_BELOW = 512 ** 3                                   # multiplications of one product
-GEMM_ALONE, GEMV_ALONE = 1 << 17, 1 << 13                     # below this BLAS uses one thread by itself
 
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
 @dataclass(frozen=True)
 class Blas:
-    """Addresses of gemm and gemv by dtype name, and of the thread count's accessors (0 where there are none)."""
+    """Addresses of gemm and gemv by dtype name, and of the thread count's accessors (0 where there are none).
+    """
 
     source: str
     gemm: dict[str, int]
@@ -49,125 +71,6 @@ class Blas:
     get_threads: int
 
 
-def _enter() -> str:
-    """The first one in stores the thread count and sets it to `wanted`; a lock, since callers come without the interpreter's."""
-    f = Function("void @graphad_threads_enter(ptr %control, i32 %wanted)", attributes="nounwind noinline")
-    _acquire(f)
-    count = f.word("%control", COUNT)
-    with f.when(f.test("eq", count, 0)):
-        current = f.emit(f"call i32 {f.pointer('%control', GET)}()")
-        f.set_word("%control", SAVED, f.emit(f"sext i32 {current} to i64"))
-        f.do(f"call void {f.pointer('%control', SET)}(i32 %wanted)")
-    f.set_word("%control", COUNT, f.emit(f"add i64 {count}, 1"))
-    _unlock(f)
-    f.ret()
-    return f.text()
-
-
-def _leave() -> str:
-    f = Function("void @graphad_threads_leave(ptr %control)", attributes="nounwind noinline")
-    _acquire(f)
-    count = f.emit(f"sub i64 {f.word('%control', COUNT)}, 1")
-    f.set_word("%control", COUNT, count)
-    with f.when(f.test("eq", count, 0)):
-        saved = f.emit(f"trunc i64 {f.word('%control', SAVED)} to i32")
-        f.do(f"call void {f.pointer('%control', SET)}(i32 {saved})")
-    _unlock(f)
-    f.ret()
-    return f.text()
-
-
-def _acquire(f: Function) -> None:
-    with f.forever() as done:
-        pair = f.emit(f"cmpxchg ptr {f.at('%control', LOCK)}, i64 0, i64 1 acquire monotonic")
-        f.leave(done, f.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
-        give_way = f.pointer("%control", YIELD)
-        with f.when(f.test("ne", give_way, "null", "ptr")):
-            f.do(f"call void {give_way}()")
-
-
-def _unlock(f: Function) -> None:
-    f.do(f"store atomic i64 0, ptr {f.at('%control', LOCK)} release, align 8")
-
-
-def _call_gemm(f: Function, w: str, pointers: tuple[str, str, str], lds: tuple[str, str, str]) -> None:
-    a, b, c = pointers
-    arguments = [f.at(w, TRANS_B), f.at(w, TRANS_A), f.at(w, N), f.at(w, M), f.at(w, K), f.at(w, ALPHA), b, lds[1], a, lds[0],
-                 f.at(w, BETA), c, lds[2]]
-    f.do(f"call void {f.pointer(w, GEMM)}(" + ", ".join(f"ptr {x}" for x in arguments) + ", i64 1, i64 1)")
-
-
-def _call_gemv(f: Function, w: str, pointers: tuple[str, str, str], lds: tuple[str, str, str], one: str, is_column: bool) -> None:
-    """C has one column (op(A) times a vector) or one row (a vector times op(B))."""
-    a, b, c = pointers
-    matrix, ld, vector, vector_ld = (a, lds[0], b, lds[1]) if is_column else (b, lds[1], a, lds[0])
-    trans_matrix, trans_vector = (TRANS_A, TRANS_B) if is_column else (TRANS_B, TRANS_A)
-    size = M if is_column else N
-    # the stored matrix, read column-major, is transposed; for a row times B the product is transposed once more
-    stored_as_is = f.test("eq", f.word(w, trans_matrix), ord("N") if not is_column else ord("T"))
-    letter = f.slot("i64", f.choose(stored_as_is, "i64", ord("N"), ord("T")))
-    k_first = f.emit(f"xor i1 {stored_as_is}, true")
-    rows = f.choose(k_first, "ptr", f.at(w, K), f.at(w, size))
-    columns = f.choose(k_first, "ptr", f.at(w, size), f.at(w, K))
-    vector_plain = f.test("eq", f.word(w, trans_vector), ord("N"))
-    step_is_ld = vector_plain if is_column else f.emit(f"xor i1 {vector_plain}, true")
-    step = f.choose(step_is_ld, "ptr", vector_ld, one)
-    out_step = lds[2] if is_column else one
-    arguments = [letter.address, rows, columns, f.at(w, ALPHA), matrix, ld, vector, step, f.at(w, BETA), c, out_step]
-    f.do(f"call void {f.pointer(w, GEMV)}(" + ", ".join(f"ptr {x}" for x in arguments) + ", i64 1)")
-
-
-def text() -> str:
-    """`i32 graphad_gemm(ret, exc, block)`, and the functions that limit the threads of BLAS."""
-    f = Function("i32 @graphad_gemm(ptr %ret, ptr %exc, i64 %block)")
-    w = f.emit("inttoptr i64 %block to ptr")
-    m, n, k = f.word(w, M), f.word(w, N), f.word(w, K)
-    with f.when(f.test("eq", f.emit(f"mul i64 {m}, {n}"), 0)):
-        f.ret(0)
-    one = f.slot("i64", 1).address
-    lds = []
-    for word in (LDA, LDB, LDC):                  # BLAS insists on at least 1, also for empty operands
-        lds.append(f.slot("i64", f.emit(f"call i64 @llvm.smax.i64(i64 {f.word(w, word)}, i64 1)")).address)
-    # gemv is 3 to 9 times quicker for one row or column; without inner elements it would leave C unscaled
-    has_gemv = f.emit(f"and i1 {f.test('ne', f.pointer(w, GEMV), 'null', 'ptr')}, {f.test('sgt', k, 0)}")
-    is_column = f.emit(f"and i1 {has_gemv}, {f.test('eq', n, 1)}")
-    is_row = f.emit(f"and i1 {has_gemv}, {f.test('eq', m, 1)}")
-    is_vector = f.emit(f"or i1 {is_column}, {is_row}")
-    work = f.emit(f"mul i64 {f.emit(f'mul i64 {m}, {n}')}, {k}")
-    control = f.pointer(w, CONTROL)
-    some = f.test("sge", work, f.choose(is_vector, "i64", GEMV_ALONE, GEMM_ALONE))
-    bounded = f.emit(f"and i1 {some}, {f.test('slt', work, f.word(w, LIMIT))}")
-    limited = f.emit(f"and i1 {bounded}, {f.test('ne', control, 'null', 'ptr')}")
-    with f.when(limited):
-        f.do(f"call void @graphad_threads_enter(ptr {control}, i32 1)")
-    a, b, c = f.pointer(w, f.word(w, FIRST)), f.pointer(w, f.word(w, SECOND)), f.pointer(w, C)
-    _batch_loop(f, w, 0, (a, b, c), (lds[0], lds[1], lds[2]), one, (is_column, is_row))
-    with f.when(limited):
-        f.do(f"call void @graphad_threads_leave(ptr {control})")
-    f.ret(0)
-    return "\n".join(["declare i64 @llvm.smax.i64(i64, i64)", _enter(), _leave(), f.text()])
-
-
-def _batch_loop(f: Function, w: str, depth: int, pointers: tuple[str, str, str], lds: tuple[str, str, str], one: str,
-                vector: tuple[str, str]) -> None:
-    if depth == BATCH_RANK:
-        is_column, is_row = vector
-        with f.when(is_column):
-            _call_gemv(f, w, pointers, lds, one, True)
-        only_row = f.emit(f"and i1 {is_row}, {f.emit(f'xor i1 {is_column}, true')}")
-        with f.when(only_row):
-            _call_gemv(f, w, pointers, lds, one, False)
-        matrix = f.emit(f"xor i1 {f.emit(f'or i1 {is_column}, {is_row}')}, true")
-        with f.when(matrix):
-            _call_gemm(f, w, pointers, lds)
-        return
-    steps = [f.word(w, first + depth) for first in (STRIDE_A, STRIDE_B, STRIDE_C)]
-    with f.loop(0, f.word(w, BATCH + depth)) as i:
-        moved = [f.at(p, f.emit(f"mul i64 {i}, {step}"), "i8") for p, step in zip(pointers, steps, strict=True)]
-        _batch_loop(f, w, depth + 1, (moved[0], moved[1], moved[2]), lds, one, vector)
-
-
-SYMBOLS = ("graphad_gemm", "graphad_threads_enter", "graphad_threads_leave")
 _addresses: dict[str, int] = {}
 _found: list[Blas | None] = []
 _control: Any = None
@@ -176,7 +79,7 @@ _control: Any = None
 def _native(symbol: str) -> int:
     with native.lock:
         if not _addresses:
-            _addresses.update(native.build(text(), SYMBOLS))
+            _addresses.update(native.build(blas_text.text(), blas_text.SYMBOLS))
         return _addresses[symbol]
 
 
@@ -186,7 +89,9 @@ def kernel() -> int:
 
 
 def find() -> Blas | None:
-    """NumPy's BLAS by address, SciPy's where NumPy's cannot be found, None where neither can: then use np.matmul."""
+    """NumPy's BLAS by address, SciPy's where NumPy's cannot be found, None where neither can: then use
+    np.matmul.
+    """
     with native.lock:
         if not _found:
             _found.append(_numpy_blas() or _scipy_blas())
@@ -194,8 +99,15 @@ def find() -> Blas | None:
 
 
 # prefix, suffix of the Fortran names; prefix, suffix of the thread functions
-_SPELLINGS = (("scipy_", "_64_", "scipy_", "64_"), ("", "_64_", "", "64_"), ("", "_64_", "", ""), ("scipy_", "_", "scipy_", ""),
-              ("", "_", "", ""), ("", "$NEWLAPACK$ILP64", "", ""), ("", "$NEWLAPACK", "", ""))
+_SPELLINGS = (
+    ("scipy_", "_64_", "scipy_", "64_"),
+    ("", "_64_", "", "64_"),
+    ("", "_64_", "", ""),
+    ("scipy_", "_", "scipy_", ""),
+    ("", "_", "", ""),
+    ("", "$NEWLAPACK$ILP64", "", ""),
+    ("", "$NEWLAPACK", "", ""),
+)
 
 
 def _libraries() -> Iterator[ctypes.CDLL]:
@@ -219,15 +131,22 @@ def _symbol(library: ctypes.CDLL, name: str) -> int:
 def _numpy_blas() -> Blas | None:
     for library in _libraries():
         for prefix, suffix, thread_prefix, thread_suffix in _SPELLINGS:
-            tables = {what: {dtype: _symbol(library, f"{prefix}{letter}{what}{suffix}") for dtype, letter in LETTERS.items()}
-                      for what in ("gemm", "gemv")}
+            tables = {
+                what: {
+                    dtype: _symbol(library, f"{prefix}{letter}{what}{suffix}")
+                    for dtype, letter in LETTERS.items()
+                }
+                for what in ("gemm", "gemv")
+            }
             if not all(tables["gemm"].values()):
                 continue
             set_threads = _symbol(library, f"{thread_prefix}openblas_set_num_threads{thread_suffix}")
             get_threads = _symbol(library, f"{thread_prefix}openblas_get_num_threads{thread_suffix}")
             if not (set_threads and get_threads):
                 set_threads = get_threads = 0
-            blas = Blas(f"numpy ({prefix}dgemm{suffix})", tables["gemm"], tables["gemv"], set_threads, get_threads)
+            blas = Blas(
+                f"numpy ({prefix}dgemm{suffix})", tables["gemm"], tables["gemv"], set_threads, get_threads
+            )
             if _is_right(blas):
                 return blas
     return None
@@ -255,7 +174,9 @@ def _is_right(blas: Blas) -> bool:
         a = np.arange(6, dtype=dtype).reshape(2, 3) + 1
         b = np.arange(12, dtype=dtype).reshape(3, 4) - 2
         c = np.zeros((2, 4), dtype)
-        words = matmul_words(dtype, (a.shape, a.strides), (b.shape, b.strides), (c.shape, c.strides), blas=blas)
+        words = matmul_words(
+            dtype, (a.shape, a.strides), (b.shape, b.strides), (c.shape, c.strides), blas=blas
+        )
         assert words is not None
         words[A], words[B], words[C] = a.ctypes.data, b.ctypes.data, c.ctypes.data
         words[GEMV] = words[CONTROL] = 0
@@ -300,7 +221,9 @@ def _reset_control() -> None:
 
 @contextlib.contextmanager
 def limit_threads(count: int) -> Iterator[None]:
-    """Let BLAS use `count` threads inside the block. The outermost block (or running product) of the process decides."""
+    """Let BLAS use `count` threads inside the block. The outermost block (or running product) of the process
+    decides.
+    """
     control = _control_block()
     if not control:
         yield
@@ -317,34 +240,51 @@ def limit_threads(count: int) -> Iterator[None]:
 def threads() -> int | None:
     """How many threads BLAS would use now; None when it does not say."""
     blas = find()
-    return ctypes.CFUNCTYPE(ctypes.c_int32)(blas.get_threads)() if blas is not None and blas.get_threads else None
+    return (
+        ctypes.CFUNCTYPE(ctypes.c_int32)(blas.get_threads)()
+        if blas is not None and blas.get_threads
+        else None
+    )
 
 
 Strided = tuple[Sequence[int], Sequence[int]]                 # shape, strides in bytes
 
 
-def matmul_words(dtype: str | np.dtype[Any], a: Strided, b: Strided, c: Strided, alpha: complex = 1, beta: complex = 0,
-                 one_thread_below: int = ONE_THREAD_BELOW, blas: Blas | None = None) -> list[int] | None:
+def matmul_words(
+    dtype: str | np.dtype[Any],
+    a: Strided,
+    b: Strided,
+    c: Strided,
+    alpha: complex = 1,
+    beta: complex = 0,
+    one_thread_below: int = ONE_THREAD_BELOW,
+    blas: Blas | None = None,
+) -> list[int] | None:
     """The block of a step C = alpha A B + beta C, pointers left at 0 (words A, B, C).
 
     Args:
-      dtype: float32, float64, complex64 or complex128, of all three.
-      a: Shape and strides of A [..., m, k]; batch dimensions broadcast. b: [..., k, n]. c: [..., m, n], its batch dimensions are full.
-      alpha: Factor of the product. beta: Factor of what C holds; with 0 it is not read.
-      one_thread_below: Products with fewer multiplications run on one thread.
-    Returns: The words, or None when an operand must be copied first (neither of its last two axes is contiguous, more than four
+      dtype: float32, float64, complex64 or complex128, of all three. a: Shape and strides of A [..., m, k];
+      batch dimensions broadcast. b: [..., k, n]. c: [..., m, n], its batch dimensions are full. alpha: Factor
+      of the product. beta: Factor of what C holds; with 0 it is not read. one_thread_below: Products with
+      fewer multiplications run on one thread.
+    Returns: The words, or None when an operand must be copied first (neither of its last two axes is
+    contiguous, more than four
       batch dimensions remain, or a size is too large for the library's integers), or no BLAS was found.
     """
     kind = np.dtype(dtype)
     library = blas or find()
     if kind.name not in LETTERS:
-        raise InvalidArgumentError(f"matmul: dtype {kind.name} has no BLAS product; allowed are {', '.join(LETTERS)}")
+        raise InvalidArgumentError(
+            f"matmul: dtype {kind.name} has no BLAS product; allowed are {', '.join(LETTERS)}"
+        )
     if library is None:
         return None
     (m, k), (k_b, n), (m_c, n_c) = a[0][-2:], b[0][-2:], c[0][-2:]
     if k != k_b or (m, n) != (m_c, n_c):
-        raise InvalidArgumentError(f"matmul: inner sizes differ: a has shape {tuple(a[0])}, b has shape {tuple(b[0])}, "
-                                   f"c has shape {tuple(c[0])}; a is [m, k], b is [k, n], c is [m, n]")
+        raise InvalidArgumentError(
+            f"matmul: inner sizes differ: a has shape {tuple(a[0])}, b has shape {tuple(b[0])}, "
+            f"c has shape {tuple(c[0])}; a is [m, k], b is [k, n], c is [m, n]"
+        )
     axes_a, axes_b = _leading(a, kind.itemsize), _leading(b, kind.itemsize)
     axes_c = _leading(c, kind.itemsize)
     if axes_a is None or axes_b is None or axes_c is None:
@@ -358,7 +298,13 @@ def matmul_words(dtype: str | np.dtype[Any], a: Strided, b: Strided, c: Strided,
     batch = [list(row) for row in _batches(a, b, c)]
     (trans_a, lda), (trans_b, ldb), (_, ldc) = axes_a, axes_b, axes_c
     size = kind.itemsize
-    while batch and not trans_a and batch[-1][2] == 0 and batch[-1][1] == m * lda * size and batch[-1][3] == m * ldc * size:
+    while (
+        batch
+        and not trans_a
+        and batch[-1][2] == 0
+        and batch[-1][1] == m * lda * size
+        and batch[-1][3] == m * ldc * size
+    ):
         m *= batch.pop()[0]                       # stacked rows against one B are one taller product
     batch = _merged(batch)
     if len(batch) > BATCH_RANK or max(m, n, k, lda, ldb, ldc) >= 1 << 31:
@@ -384,7 +330,9 @@ def _bits(dtype: np.dtype[Any], value: complex) -> list[int]:
 
 
 def _leading(operand: Strided, itemsize: int) -> tuple[bool, int] | None:
-    """(stored transposed, elements from one stored row to the next) of the last two axes; None when neither is contiguous."""
+    """(stored transposed, elements from one stored row to the next) of the last two axes; None when neither
+    is contiguous.
+    """
     (rows, columns), (row_step, column_step) = operand[0][-2:], operand[1][-2:]
     if rows == 0 or columns == 0 or (rows == 1 and columns == 1):
         return False, max(columns, 1)
@@ -408,7 +356,9 @@ def _batches(a: Strided, b: Strided, c: Strided) -> list[tuple[int, int, int, in
             axis = d - rank + len(shape) - 2
             steps.append(0 if axis < 0 or shape[axis] == 1 else strides[axis])
             if axis >= 0 and shape[axis] not in (1, count):
-                raise InvalidArgumentError(f"matmul: batch shapes do not broadcast: {tuple(shape)} against {tuple(c[0])}")
+                raise InvalidArgumentError(
+                    f"matmul: batch shapes do not broadcast: {tuple(shape)} against {tuple(c[0])}"
+                )
         if count != 1:
             rows.append((count, steps[0], steps[1], steps[2]))
     return rows
@@ -418,7 +368,9 @@ def _merged(batch: list[list[int]]) -> list[list[int]]:
     """Neighbouring dimensions that step through all operands evenly become one."""
     merged: list[list[int]] = []
     for row in batch:
-        if merged and all(outer == row[0] * inner for outer, inner in zip(merged[-1][1:], row[1:], strict=True)):
+        if merged and all(
+            outer == row[0] * inner for outer, inner in zip(merged[-1][1:], row[1:], strict=True)
+        ):
             merged[-1] = [merged[-1][0] * row[0], *row[1:]]
         else:
             merged.append(list(row))

@@ -1,7 +1,8 @@
 """The step driver: call every (function, block) row of a table in order until one returns a status.
 
-A row is two int64 words, the address of an `i32 f(ptr ret, ptr exc, i64 block)` and the address of its block. The address is read with
-acquire order, so a kernel may be swapped in by one aligned store while the table is running. A region of the pool is the same table.
+A row is two int64 words, the address of an `i32 f(ptr ret, ptr exc, i64 block)` and the address of its block.
+The address is read with acquire order, so a kernel may be swapped in by one aligned store while the table is
+running. A region of the pool is the same table.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def call_row(f: Function, table: str, row: str, scratch: str) -> str:
 
 
 def text() -> str:
-    """`i64 graphad_steps(table, count)`: 0, or (row + 1) << 32 | the status of the row that stopped the walk."""
+    """`i64 graphad_steps(table, count)`: 0, or (row + 1) << 32 | the status of the row that stopped the walk.
+    """
     f = Function("i64 @graphad_steps(ptr %table, i64 %count)")
     scratch = f.slot("[2 x i64]", align=16).address
     with f.loop(0, "%count") as row:
@@ -61,10 +63,13 @@ def split_status(result: int) -> tuple[int, int]:
 
 
 def run_rows(address: int, count: int) -> tuple[int, int]:
-    """Run the table at an address through ctypes, without the lock of the interpreter; returns (status, row)."""
+    """Run the table at an address through ctypes, without the lock of the interpreter; returns (status, row).
+    """
     return split_status(_steps()(address, count))
 
 
 def run_table(table: np.ndarray) -> tuple[int, int]:
-    """Run an int64 array [rows, 2] of (function address, block address); returns (status, row), (0, -1) when all went well."""
+    """Run an int64 array [rows, 2] of (function address, block address); returns (status, row), (0, -1) when
+    all went well.
+    """
     return run_rows(table.ctypes.data, len(table))

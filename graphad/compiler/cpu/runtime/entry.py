@@ -1,61 +1,57 @@
 """The builtins that run a plan and check its arguments.
 
-`run(instance_address, *arrays)` fills in the arrays' addresses and runs every step; `check(guard_address, *arrays)` says in tens of
-nanoseconds whether a compiled plan fits; `bind_run` and `bind_check` make the same for one table, which they keep alive.
-Where objects cannot be read directly (other interpreters, free-threaded builds, an unknown layout) the same functions are made of
-ctypes: slower, equal in meaning. `active()` says which. Nothing here raises for a wrong argument type: the answer is WRONG_TYPE.
+`run(instance_address, *arrays)` fills in the arrays' addresses and runs every step; `check(guard_address,
+*arrays)` says in tens of nanoseconds whether a compiled plan fits; `bind_run` and `bind_check` make the same
+for one table, which they keep alive. Where objects cannot be read directly (other interpreters, free-threaded
+builds, an unknown layout) the same functions are made of ctypes: slower, equal in meaning. `active()` says
+which. Nothing here raises for a wrong argument type: the answer is WRONG_TYPE.
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu.runtime import driver, entry_text, layout, native
-from graphad.compiler.cpu.runtime.entry_text import (ALIGNED, ANY, BUSY, C_CONTIGUOUS, G_CONTEXT, G_COUNT, G_ROWS, GUARD_MISS,
-                                                     NO_INSTANCE, NOT_READY, SAME, WRITEABLE, WRONG_COUNT, WRONG_TYPE)
+from graphad.compiler.cpu.runtime import entry_text, layout, native
+from graphad.compiler.cpu.runtime.entry_ctypes import CtypesEntry, Entry, Run
+from graphad.compiler.cpu.runtime.entry_text import (
+    ALIGNED,
+    ANY,
+    BUSY,
+    C_CONTIGUOUS,
+    G_CONTEXT,
+    G_COUNT,
+    G_ROWS,
+    GUARD_MISS,
+    NO_INSTANCE,
+    NOT_READY,
+    SAME,
+    WRITEABLE,
+    WRONG_COUNT,
+    WRONG_TYPE,
+)
 from graphad.core.errors import InternalError, InvalidArgumentError
 
-__all__ = ["ALIGNED", "ANY", "BUSY", "C_CONTIGUOUS", "GUARD_MISS", "NOT_READY", "NO_INSTANCE", "WRITEABLE", "WRONG_COUNT", "WRONG_TYPE",
-           "active", "array_pointer", "bind_check", "bind_run", "check", "context_address", "make_guard", "register_holder",
-           "register_scalar", "run"]
-
-Run = Callable[..., int]
+__all__ = [
+    "ALIGNED", "ANY", "BUSY", "C_CONTIGUOUS", "GUARD_MISS", "NOT_READY", "NO_INSTANCE", "WRITEABLE",
+    "WRONG_COUNT", "WRONG_TYPE", "active", "array_pointer", "bind_check", "bind_run", "check",
+    "context_address", "make_guard", "register_holder", "register_scalar", "run",
+]
 
 _holders: list[tuple[type, str]] = []             # types that hold an array in a slot
 _scalars: list[type[np.generic]] = []             # scalar types registered by hand
 
 
 class _MethodDef(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
-
-
-class Entry:
-    """What an entry offers; one of the two below is active."""
-
-    how: str
-
-    def __init__(self) -> None:
-        self.context = np.zeros(entry_text.CONTEXT_WORDS, np.int64)
-        self.run: Run
-        self.check: Run
-        self.array_pointer: Run
-
-    def bind_run(self, words: np.ndarray, keep: tuple[Any, ...]) -> Run:
-        raise NotImplementedError
-
-    def bind_check(self, words: np.ndarray) -> Run:
-        raise NotImplementedError
-
-    def add_holder(self, kind: type, attribute: str) -> bool:
-        raise NotImplementedError
-
-    def add_scalar(self, kind: type[np.generic]) -> bool:
-        raise NotImplementedError
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
 
 
 class BuiltinEntry(Entry):
@@ -71,12 +67,12 @@ class BuiltinEntry(Entry):
                      entry_text.RAISE: "PyErr_SetString", entry_text.OCCURRED: "PyErr_Occurred",
                      entry_text.KEEP: "Py_IncRef", entry_text.DROP: "Py_DecRef"}
         for word, name in functions.items():
-            context[word] = ctypes.cast(getattr(api, name), ctypes.c_void_p).value
+            context[word] = ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0
         context[entry_text.ARRAY_TYPE], context[entry_text.INT_TYPE] = id(np.ndarray), id(int)
         context[entry_text.TYPE_ERROR] = id(TypeError)
         addresses = native.build(entry_text.text(found), entry_text.SYMBOLS)
         native.keep_for_ever(context)             # the tables of plans hold its address
-        # numpy caps references, not addresses: the definitions must outlive every builtin made of them
+        # a builtin points to its definition and does not own it
         self._definitions = {name: _MethodDef(name.removeprefix("graphad_").encode(), address, 0x80, None)
                              for name, address in addresses.items()}
         native.keep_for_ever(self._definitions)
@@ -129,120 +125,18 @@ def _slot_offset(kind: type, attribute: str) -> int | None:
     """Where instances of a class with __slots__ keep an attribute, found by looking at two of them."""
     samples = []
     for value in (np.zeros(1), np.ones(2)):
-        sample = kind.__new__(kind)
         try:
+            sample: Any = object.__new__(kind)
             object.__setattr__(sample, attribute, value)
         except (AttributeError, TypeError):
             return None
         samples.append((sample, value))
     for offset in range(16, kind.__basicsize__, 8):
-        if all(ctypes.c_uint64.from_address(id(sample) + offset).value == id(value) for sample, value in samples):
+        if all(
+            ctypes.c_uint64.from_address(id(sample) + offset).value == id(value) for sample, value in samples
+        ):
             return offset
     return None
-
-
-class CtypesEntry(Entry):
-    """The same in Python: for interpreters whose objects cannot be read directly."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__()
-        self.how = f"ctypes: {reason}"
-        self._types: dict[type, str] = {}
-        self._mutex = threading.Lock()
-        self.run, self.check, self.array_pointer = self._run, self._check, self._pointer
-
-    def _array(self, thing: Any) -> np.ndarray | np.generic | None:
-        attribute = self._types.get(type(thing))
-        if attribute is not None:
-            thing = getattr(thing, attribute, None)
-        return thing if type(thing) is np.ndarray or isinstance(thing, np.generic) else None
-
-    def _run(self, address: int, *arguments: Any) -> int:
-        if type(address) is not int or address <= 4096 or address % 8:
-            raise TypeError(entry_text.MESSAGES["run"])
-        header = (ctypes.c_int64 * entry_text.HEADER_WORDS).from_address(address)
-        if header[entry_text.H_MAGIC] != entry_text.MAGIC:
-            return NO_INSTANCE
-        if len(arguments) != header[entry_text.H_ARGUMENTS]:
-            return WRONG_COUNT
-        with self._mutex:
-            if header[entry_text.H_BUSY]:
-                return BUSY
-            header[entry_text.H_BUSY] = 1
-        try:
-            if header[entry_text.H_GUARD] and not self._check(header[entry_text.H_GUARD], *arguments):
-                return GUARD_MISS
-            arrays = [self._array(argument) for argument in arguments]
-            kept = [np.asarray(array) if array is not None else None for array in arrays]
-            patches = (ctypes.c_int64 * (3 * header[entry_text.H_PATCHES])).from_address(header[entry_text.H_PATCH_TABLE])
-            block = header[entry_text.H_BLOCK]
-            for k in range(0, len(patches), 3):
-                array = kept[patches[k]]
-                if array is None:
-                    return WRONG_TYPE
-                ctypes.c_int64.from_address(block + 8 * patches[k + 1]).value = array.ctypes.data + patches[k + 2]
-            status, row = driver.run_rows(header[entry_text.H_TABLE], header[entry_text.H_STEPS])
-            if status:
-                header[entry_text.H_FAILED] = row
-            return status
-        finally:
-            header[entry_text.H_BUSY] = 0
-
-    def _check(self, address: int, *arguments: Any) -> int:
-        if type(address) is not int or address <= 4096 or address % 8:
-            raise TypeError(entry_text.MESSAGES["check"])
-        words = ctypes.cast(address, ctypes.POINTER(ctypes.c_int64))
-        if words[G_COUNT] != len(arguments):
-            return 0
-        arrays = [self._array(argument) for argument in arguments]
-        record = G_ROWS
-        for array in arrays:
-            number, flags, rank = words[record], words[record + 1], words[record + 2]
-            sizes = words[record + 3:record + 3 + max(rank, 0)]
-            record += 3 + max(rank, 0)
-            if array is None or not self._fits(array, number, flags, rank):
-                return 0
-            for wanted, size in zip(sizes, array.shape, strict=False):
-                if wanted <= -SAME:
-                    earlier = arrays[(-SAME - wanted) >> 6]
-                    assert earlier is not None
-                    wanted = earlier.shape[(-SAME - wanted) & 63]
-                if wanted not in (ANY, size):
-                    return 0
-        return 1
-
-    def _fits(self, array: np.ndarray | np.generic, number: int, flags: int, rank: int) -> bool:
-        if number not in (ANY, array.dtype.num) or not array.dtype.isnative or rank not in (ANY, array.ndim):
-            return False
-        if isinstance(array, np.generic):
-            return not flags & WRITEABLE
-        return array.flags.num & flags == flags
-
-    def _pointer(self, *arguments: Any) -> int:
-        if len(arguments) == 1 and (array := self._array(arguments[0])) is not None and type(array) is np.ndarray:
-            return int(array.ctypes.data)
-        raise TypeError(entry_text.MESSAGES["pointer"])
-
-    def bind_run(self, words: np.ndarray, keep: tuple[Any, ...]) -> Run:
-        address, owners = int(words.ctypes.data), (words, *keep)
-
-        def run(*arguments: Any, _owners: tuple[Any, ...] = owners) -> int:
-            return self._run(address, *arguments)
-        return run
-
-    def bind_check(self, words: np.ndarray) -> Run:
-        address = int(words.ctypes.data)
-
-        def check(*arguments: Any, _owner: np.ndarray = words) -> int:
-            return self._check(address, *arguments)
-        return check
-
-    def add_scalar(self, kind: type[np.generic]) -> bool:
-        return True
-
-    def add_holder(self, kind: type, attribute: str) -> bool:
-        self._types[kind] = attribute
-        return True
 
 
 _entry: Entry | None = None
@@ -284,9 +178,14 @@ def _verify(entry: BuiltinEntry) -> None:
     array, value = np.arange(6.0), np.float32(2.5)
     guard = _guard_words(entry, [(np.dtype(np.float64), (6,)), (np.dtype(np.float32), ())])
     check = entry.bind_check(guard)
-    answers = (entry.array_pointer(array) == array.ctypes.data,
-               ctypes.c_float.from_address(entry.array_pointer(value)).value == 2.5,
-               check(array, value) == 1, check(array[::2], value) == 0, check(array, array) == 0, check(array) == 0)
+    answers = (
+        entry.array_pointer(array) == array.ctypes.data,
+        ctypes.c_float.from_address(entry.array_pointer(value)).value == 2.5,
+        check(array, value) == 1,
+        check(array[::2], value) == 0,
+        check(array, array) == 0,
+        check(array) == 0,
+    )
     if not all(answers):
         raise InternalError(f"the entry's builtins answer wrongly: {answers}")
 
@@ -299,18 +198,23 @@ def active() -> str:
 def run(address: int, *arrays: Any) -> int:
     """Run the plan instance at an address; hot callers take `load().run` or `bind_run` instead.
 
-    Returns: 0; the first non-zero status of a step; or WRONG_TYPE, WRONG_COUNT, GUARD_MISS, BUSY, NOT_READY, NO_INSTANCE.
+    Returns: 0; the first non-zero status of a step; or WRONG_TYPE, WRONG_COUNT, GUARD_MISS, BUSY, NOT_READY,
+    NO_INSTANCE.
     """
     return load().run(address, *arrays)
 
 
 def check(address: int, *arrays: Any) -> int:
-    """1 when the arguments fit the guard at an address, else 0; hot callers take `load().check` or `bind_check`."""
+    """1 when the arguments fit the guard at an address, else 0; hot callers take `load().check` or
+    `bind_check`.
+    """
     return load().check(address, *arrays)
 
 
 def array_pointer(array: np.ndarray | np.generic) -> int:
-    """Address of an array's first element, or of the value inside a NumPy scalar; the caller keeps the object alive."""
+    """Address of an array's first element, or of the value inside a NumPy scalar; the caller keeps the object
+    alive.
+    """
     return load().array_pointer(array)
 
 
@@ -330,7 +234,9 @@ def context_address() -> int:
 
 
 def register_holder(kind: type, attribute: str) -> bool:
-    """Let arguments of exactly this class stand for the array in their slot `attribute`; False when the slot cannot be found."""
+    """Let arguments of exactly this class stand for the array in their slot `attribute`; False when the slot
+    cannot be found.
+    """
     with native.lock:
         if (kind, attribute) not in _holders:
             _holders.append((kind, attribute))
@@ -347,14 +253,17 @@ def register_scalar(kind: type[np.generic]) -> bool:
         return True
 
 
-Expected = tuple[np.dtype[Any] | None, Sequence[int | None | tuple[int, int]] | None]
+Expected = tuple[np.dtype[Any] | None, Sequence[int | tuple[int, int] | None] | None]
 
 
-def make_guard(expected: Sequence[Expected], writeable: Sequence[int] = (), contiguous: bool = True) -> np.ndarray:
+def make_guard(
+    expected: Sequence[Expected], writeable: Sequence[int] = (), contiguous: bool = True
+) -> np.ndarray:
     """A guard table for `check`.
 
     Args:
-      expected: One (dtype or None, sizes or None) per argument; a size is a number, None for any, or (argument, axis): equal to
+      expected: One (dtype or None, sizes or None) per argument; a size is a number, None for any, or
+      (argument, axis): equal to
         that axis of an earlier argument, whose rank must be given.
       writeable: Arguments that will be written to.
       contiguous: Whether arrays must be C-contiguous; they must be aligned in any case.
@@ -362,7 +271,9 @@ def make_guard(expected: Sequence[Expected], writeable: Sequence[int] = (), cont
     return _guard_words(load(), expected, writeable, contiguous)
 
 
-def _guard_words(entry: Entry, expected: Sequence[Expected], writeable: Sequence[int] = (), contiguous: bool = True) -> np.ndarray:
+def _guard_words(
+    entry: Entry, expected: Sequence[Expected], writeable: Sequence[int] = (), contiguous: bool = True
+) -> np.ndarray:
     words = [0] * G_ROWS
     words[G_CONTEXT], words[G_COUNT] = int(entry.context.ctypes.data), len(expected)
     for k, (dtype, sizes) in enumerate(expected):
@@ -373,8 +284,10 @@ def _guard_words(entry: Entry, expected: Sequence[Expected], writeable: Sequence
                 earlier, axis = size
                 known = expected[earlier][1] if 0 <= earlier < k else None
                 if known is None or not 0 <= axis < len(known):
-                    raise InvalidArgumentError(f"make_guard: size {size} of argument {k} must name an axis of an earlier argument "
-                                               "of known rank")
+                    raise InvalidArgumentError(
+                        f"make_guard: size {size} of argument {k} must name an axis of an earlier argument "
+                        "of known rank"
+                    )
                 words.append(-(SAME + earlier * 64 + axis))
             else:
                 words.append(ANY if size is None else int(size))

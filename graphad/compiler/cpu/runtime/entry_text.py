@@ -1,39 +1,78 @@
 """The entry's native code, as LLVM IR text.
 
-`graphad_run(self, args, n)`, `graphad_bound_run`, `graphad_check`, `graphad_bound_check` and `graphad_pointer` are METH_FASTCALL
-functions: they read arguments' memory by the verified layout, and everything of CPython that they need is a word of the context table,
-so that the object code refers to no symbol. Word numbers of the tables live here; `entry` and `plan_block` fill them in.
+`graphad_run(self, args, n)`, `graphad_bound_run`, `graphad_check`, `graphad_bound_check` and
+`graphad_pointer` are METH_FASTCALL functions: they read arguments' memory by the verified layout, and
+everything of CPython that they need is a word of the context table, so that the object code refers to no
+symbol. Word numbers of the tables live here; `entry` and `plan_block` fill them in.
 """
 
 from __future__ import annotations
 
 from graphad.compiler.cpu.runtime import driver
-from graphad.compiler.cpu.runtime.assembly import Function
+from graphad.compiler.cpu.runtime.assembly import Function, Slot
 from graphad.compiler.cpu.runtime.layout import Layout
 
 MAGIC = 0x6772_6170_6861_6431
 
 # context table
-ARRAY_TYPE, SAVE, RESTORE, FROM_INT, AS_INT, INT_TYPE, RAISE, TYPE_ERROR, KEEP, DROP, OCCURRED, HOLDERS, SCALARS = range(13)
-HOLDER_ROWS, SCALAR_ROWS = 16, 48                 # first words of the (type, offset) and (type, offset, dtype number) rows
+(
+    ARRAY_TYPE,
+    SAVE,
+    RESTORE,
+    FROM_INT,
+    AS_INT,
+    INT_TYPE,
+    RAISE,
+    TYPE_ERROR,
+    KEEP,
+    DROP,
+    OCCURRED,
+    HOLDERS,
+    SCALARS,
+) = range(13)
+# first words of the (type, offset) and (type, offset, dtype number) rows
+HOLDER_ROWS, SCALAR_ROWS = 16, 48
 HOLDER_LIMIT, SCALAR_LIMIT = 16, 48
 CONTEXT_WORDS = SCALAR_ROWS + 3 * SCALAR_LIMIT
 
 # instance header
-(H_MAGIC, H_CONTEXT, H_FLAGS, H_STEPS, H_TABLE, H_BLOCK, H_PATCHES, H_PATCH_TABLE, H_ARGUMENTS, H_GUARD, H_HELD, H_BUSY,
- H_FAILED, H_MESSAGES) = range(14)
+(
+    H_MAGIC,
+    H_CONTEXT,
+    H_FLAGS,
+    H_STEPS,
+    H_TABLE,
+    H_BLOCK,
+    H_PATCHES,
+    H_PATCH_TABLE,
+    H_ARGUMENTS,
+    H_GUARD,
+    H_HELD,
+    H_BUSY,
+    H_FAILED,
+    H_MESSAGES,
+) = range(14)
 HEADER_WORDS = 16
-RELEASE_LOCK = 1                                  # flag: the work is long enough to let other Python threads run
+# flag: the work is long enough to let other Python threads run
+RELEASE_LOCK = 1
 PATCH_WORDS = 3                                   # argument, block word, byte offset
 
 # guard: context, count, then for each argument dtype number, flags, rank, sizes
 G_CONTEXT, G_COUNT, G_ROWS = range(3)
 ANY = -1                                          # any dtype, any rank, any size
-SAME = 2                                          # size -(SAME + argument * 64 + axis): equal to that axis of an earlier argument
+# size -(SAME + argument * 64 + axis): equal to that axis of an earlier argument
+SAME = 2
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
 
 # answers of `run` that are not a kernel's status
-WRONG_TYPE, BUSY, WRONG_COUNT, GUARD_MISS, NOT_READY, NO_INSTANCE = -1001, -1002, -1003, -1004, driver.NOT_READY, -1006
+WRONG_TYPE, BUSY, WRONG_COUNT, GUARD_MISS, NOT_READY, NO_INSTANCE = (
+    -1001,
+    -1002,
+    -1003,
+    -1004,
+    driver.NOT_READY,
+    -1006,
+)
 
 SYMBOLS = ("graphad_run", "graphad_bound_run", "graphad_check", "graphad_bound_check", "graphad_pointer")
 
@@ -72,7 +111,9 @@ class _Printer:
         return f.text()
 
     def scalar(self) -> str:
-        """Address of the value of a NumPy scalar whose dtype number is `number` (or any); null for anything else."""
+        """Address of the value of a NumPy scalar whose dtype number is `number` (or any); null for anything
+        else.
+        """
         f = Function("ptr @scalar(ptr %object, ptr %kind, ptr %context, i64 %number)", "internal")
         any_number = f.test("eq", "%number", ANY)
         with f.loop(0, f.word("%context", SCALARS)) as k:
@@ -110,7 +151,9 @@ class _Printer:
         f.ret("true")
         return f.text()
 
-    def guard_scalar(self, f: Function, thing: str, kind: str, context: str, number: str, flags: str, rank: str) -> None:
+    def guard_scalar(
+        self, f: Function, thing: str, kind: str, context: str, number: str, flags: str, rank: str
+    ) -> None:
         with f.when(f.test("sgt", rank, 0)):
             f.ret("false")
         with f.when(f.test("ne", f.emit(f"and i64 {flags}, {WRITEABLE}"), 0)):
@@ -119,7 +162,9 @@ class _Printer:
         with f.when(f.test("eq", value, "null", "ptr")):
             f.ret("false")
 
-    def guard_array(self, f: Function, thing: str, number: str, flags: str, rank: str, row: str, context: str) -> None:
+    def guard_array(
+        self, f: Function, thing: str, number: str, flags: str, rank: str, row: str, context: str
+    ) -> None:
         dtype = f.field(thing, self.at.dtype, "ptr")
         actual = f.emit(f"sext i32 {f.field(dtype, self.at.number, 'i32')} to i64")
         wrong_number = f.test("ne", actual, number)
@@ -144,13 +189,15 @@ class _Printer:
             with f.when(f.emit(f"and i1 {differs}, {f.test('ne', expected.get(), ANY)}")):
                 f.ret("false")
 
-    def earlier_size(self, f: Function, expected: object, context: str) -> None:
-        """Replace a coded size by the actual one of an earlier argument, whose record has already been accepted."""
-        code = f.emit(f"sub i64 {-SAME}, {expected.get()}")                       # type: ignore[attr-defined]
+    def earlier_size(self, f: Function, expected: Slot, context: str) -> None:
+        """Replace a coded size by the actual one of an earlier argument, whose record has already been
+        accepted.
+        """
+        code = f.emit(f"sub i64 {-SAME}, {expected.get()}")
         argument, axis = f.emit(f"lshr i64 {code}, 6"), f.emit(f"and i64 {code}, 63")
         thing = f.emit(f"call ptr @unwrap(ptr {f.pointer('%args', argument)}, ptr {context})")
         sizes = f.field(thing, self.at.sizes, "ptr")
-        expected.set(f.word(sizes, axis))                                         # type: ignore[attr-defined]
+        expected.set(f.word(sizes, axis))
 
     def execute(self) -> str:
         """Guard, patch, run; the answer of `run`."""
@@ -164,14 +211,17 @@ class _Printer:
             f.ret(BUSY)
         guard = f.pointer(h, H_GUARD)
         with f.when(f.test("ne", guard, "null", "ptr")):
-            with f.when(f.emit(f"xor i1 {f.emit(f'call i1 @guard(ptr {guard}, ptr %args, i64 %count)')}, true")):
+            with f.when(
+                f.emit(f"xor i1 {f.emit(f'call i1 @guard(ptr {guard}, ptr %args, i64 %count)')}, true")
+            ):
                 f.ret(GUARD_MISS)
         context, block = f.pointer(h, H_CONTEXT), f.pointer(h, H_BLOCK)
         patches, argument, address = f.pointer(h, H_PATCH_TABLE), f.slot("i64", -1), f.slot("ptr", "null")
         with f.loop(0, f.word(h, H_PATCHES)) as k:
             row = f.at(patches, f.emit(f"mul i64 {k}, {PATCH_WORDS}"))
             wanted = f.word(row, 0)
-            with f.when(f.test("ne", wanted, argument.get())):                    # rows are sorted by argument
+            # rows are sorted by argument
+            with f.when(f.test("ne", wanted, argument.get())):
                 argument.set(wanted)
                 address.set(f.emit(f"call ptr @data(ptr {f.pointer('%args', wanted)}, ptr {context})"))
                 with f.when(f.test("eq", address.get(), "null", "ptr")):
@@ -194,8 +244,12 @@ class _Printer:
         return f.text()
 
     def release_and_run(self) -> str:
-        """Run without the interpreter's lock. A holder may be given another array meanwhile: the arrays in use are kept alive."""
-        f = Function("i64 @release_and_run(ptr %header, ptr %args, i64 %count)", "internal", "nounwind noinline")
+        """Run without the interpreter's lock. A holder may be given another array meanwhile: the arrays in
+        use are kept alive.
+        """
+        f = Function(
+            "i64 @release_and_run(ptr %header, ptr %args, i64 %count)", "internal", "nounwind noinline"
+        )
         h = "%header"
         context, held = f.pointer(h, H_CONTEXT), f.pointer(h, H_HELD)
         with f.loop(0, "%count") as k:
@@ -221,7 +275,8 @@ class _Printer:
         with f.when(f.test("eq", value, -1)):
             with f.when(f.test("ne", f.emit(f"call ptr {f.pointer(context, OCCURRED)}()"), "null", "ptr")):
                 f.ret("null")
-        with f.when(f.test("eq", f.emit(f"and i64 {value}, 7"), 0)):              # a table is aligned and not at zero
+        # a table is aligned and not at zero
+        with f.when(f.test("eq", f.emit(f"and i64 {value}, 7"), 0)):
             with f.when(f.test("sgt", value, 4096)):
                 f.ret(self.answer(f, context, f.emit(f"inttoptr i64 {value} to ptr")))
         self.fail(f, context, message)
@@ -251,7 +306,8 @@ class _Printer:
         return self.address_argument(f, context, f"@message_{what}")
 
     def bound(self, what: str) -> str:
-        """The same for one table; self is a tuple whose first item is the array that begins with the table."""
+        """The same for one table; self is a tuple whose first item is the array that begins with the table.
+        """
         f = Function(f"ptr @graphad_bound_{what}(ptr %self, ptr %args, i64 %count)")
         table = f.field(f.field("%self", self.at.item, "ptr"), self.at.data, "ptr")
         context = f.pointer(table, H_CONTEXT if what == "run" else G_CONTEXT)

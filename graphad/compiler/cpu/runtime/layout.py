@@ -1,7 +1,9 @@
-"""Where CPython and NumPy keep what the entry reads, found by looking and believed only when every sample agrees.
+"""Where CPython and NumPy keep what the entry reads, found by looking and believed only when every sample
+agrees.
 
-An ndarray's data pointer, rank, sizes, dtype and flags, a NumPy scalar's value, a tuple's first item: the offsets are the same in all
-releases known, but nothing promises it, so `probe` compares them with what Python says and returns None at the first difference.
+An ndarray's data pointer, rank, sizes, dtype and flags, a NumPy scalar's value, a tuple's first item: the
+offsets are the same in all releases known, but nothing promises it, so `probe` compares them with what Python
+says and returns None at the first difference.
 """
 
 from __future__ import annotations
@@ -29,8 +31,24 @@ class Layout:
     number: int
 
 
-SCALARS = ("float32", "float64", "int32", "int64", "bool", "complex64", "complex128", "float16", "int8", "int16", "uint8",
-           "uint16", "uint32", "uint64", "longlong", "ulonglong")
+SCALARS = (
+    "float32",
+    "float64",
+    "int32",
+    "int64",
+    "bool",
+    "complex64",
+    "complex128",
+    "float16",
+    "int8",
+    "int16",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "longlong",
+    "ulonglong",
+)
 
 
 def unsupported() -> str | None:
@@ -57,7 +75,16 @@ def _samples() -> list[np.ndarray]:
     frozen = np.zeros(7)
     frozen.flags.writeable = False
     swapped = np.zeros(3, np.dtype(np.int32).newbyteorder())
-    return [base, base[:, ::2, 1:], base.T, frozen, np.array(3), np.zeros((0, 4), bool), swapped, np.zeros(2, np.complex128)]
+    return [
+        base,
+        base[:, ::2, 1:],
+        base.T,
+        frozen,
+        np.array(3),
+        np.zeros((0, 4), bool),
+        swapped,
+        np.zeros(2, np.complex128),
+    ]
 
 
 def probe() -> Layout | None:
@@ -68,10 +95,22 @@ def probe() -> Layout | None:
     samples = _samples()
     if any(_word(id(array) + kind) != id(np.ndarray) for array in samples):
         return None
-    data = next((offset for offset in range(16, 64, 8)
-                 if all(_word(id(array) + offset) == array.__array_interface__["data"][0] for array in samples)), None)
-    item = next((offset for offset in range(16, 48, 8)
-                 if all(_word(id(box) + offset) == id(box[0]) for box in ((samples, 1), (kind, 2, 3), ("a", data)))), None)
+    data = next(
+        (
+            offset
+            for offset in range(16, 64, 8)
+            if all(_word(id(array) + offset) == array.__array_interface__["data"][0] for array in samples)
+        ),
+        None,
+    )
+    item = next(
+        (
+            offset
+            for offset in range(16, 48, 8)
+            if all(_word(id(box) + offset) == id(box[0]) for box in ((samples, 1), (kind, 2, 3), ("a", data)))
+        ),
+        None,
+    )
     if data is None or item is None:
         return None
     layout = Layout(kind, item, data, data + 8, data + 16, data + 40, data + 48, 26, 28)
@@ -85,7 +124,8 @@ def _agrees(layout: Layout, array: np.ndarray) -> bool:
     if _int(here + layout.flags) & 0xFFF != array.flags.num & 0xFFF:
         return False
     sizes = _word(here + layout.sizes)
-    if rank:                                      # sizes and strides share one allocation: only then is it safe to look inside
+    # sizes and strides share one allocation: only then is it safe to look inside
+    if rank:
         if _word(here + layout.sizes + 8) != sizes + 8 * rank:
             return False
         if tuple((ctypes.c_int64 * rank).from_address(sizes)) != array.shape:

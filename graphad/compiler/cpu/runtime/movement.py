@@ -1,8 +1,9 @@
 """Copies and fills as plan steps: any strides, up to eight dimensions, elements of 1, 2, 4, 8 or 16 bytes.
 
-`copy_words` sorts and merges the dimensions so that the innermost is contiguous in the target wherever one is; the kernel then has
-three ways for its two inner dimensions: whole rows by memcpy, single elements, and (source contiguous along the other one) a
-transpose in registers, eight by eight, inside tiles that stay in the cache. Source and target must not overlap.
+`copy_words` sorts and merges the dimensions so that the innermost is contiguous in the target wherever one
+is; the kernel then has three ways for its two inner dimensions: whole rows by memcpy, single elements, and
+(source contiguous along the other one) a transpose in registers, eight by eight, inside tiles that stay in
+the cache. Source and target must not overlap.
 """
 
 from __future__ import annotations
@@ -26,14 +27,27 @@ ROWS, ELEMENTS, TRANSPOSE = range(3)                          # the way
 TILE = 64
 
 
+def _header(name: str, size: int) -> str:
+    """An inner function: `to` and `from`, extents m and n, and the strides of both along both."""
+    strides = ", ".join(f"i64 %{stride}" for stride in ("tm", "tn", "fm", "fn"))
+    return f"void @{name}{size}(ptr noalias %to, ptr noalias %from, i64 %m, i64 %n, {strides})"
+
+
+def _row_starts(f: Function, i: str) -> tuple[str, str]:
+    """Where row `i` begins in the target and in the source."""
+    to_offset, from_offset = f.emit(f"mul i64 {i}, %tm"), f.emit(f"mul i64 {i}, %fm")
+    return f.at("%to", to_offset, "i8"), f.at("%from", from_offset, "i8")
+
+
 def _rows(size: int) -> str:
     """Copy rows of contiguous elements; one memcpy for each, or one store for a single element."""
-    f = Function(f"void @rows{size}(ptr noalias %to, ptr noalias %from, i64 %m, i64 %n, i64 %tm, i64 %tn, i64 %fm, i64 %fn)",
-                 "internal")
+    f = Function(_header("rows", size), "internal")
     count = f.emit(f"mul i64 %n, {size}")
     with f.loop(0, "%m") as i:
-        to, source = f.at("%to", f.emit(f"mul i64 {i}, %tm"), "i8"), f.at("%from", f.emit(f"mul i64 {i}, %fm"), "i8")
-        f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {source}, i64 {count}, i1 false)")
+        to, source = _row_starts(f, i)
+        f.do(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr align 1 {to}, ptr align 1 {source}, i64 {count}, i1 false)"
+        )
     f.ret()
     return f.text()
 
@@ -44,15 +58,14 @@ def _kind(size: int) -> str:
 
 def _elements(size: int) -> str:
     """Copy element by element; the loop over a contiguous target and over a repeated source are their own."""
-    f = Function(f"void @elements{size}(ptr noalias %to, ptr noalias %from, i64 %m, i64 %n, i64 %tm, i64 %tn, i64 %fm, i64 %fn)",
-                 "internal")
+    f = Function(_header("elements", size), "internal")
     kind = _kind(size)
     contiguous = f.test("eq", "%tn", size)
     repeated = f.emit(f"and i1 {contiguous}, {f.test('eq', '%fn', 0)}")
     other = f.emit(f"xor i1 {contiguous}, true")
     single = f.emit(f"xor i1 {f.emit(f'or i1 {other}, {repeated}')}, true")
     with f.loop(0, "%m") as i:
-        to, source = f.at("%to", f.emit(f"mul i64 {i}, %tm"), "i8"), f.at("%from", f.emit(f"mul i64 {i}, %fm"), "i8")
+        to, source = _row_starts(f, i)
         with f.when(repeated):
             value = f.emit(f"load {kind}, ptr {source}, align 1")
             with f.loop(0, "%n") as j:
@@ -77,11 +90,17 @@ def _width(size: int) -> int:
 def _block(size: int) -> str:
     """Transpose a square of `width` rows: log2(width) rounds of interleaving row i with row i + width/2."""
     width, kind = _width(size), _kind(size)
-    f = Function(f"void @block{size}(ptr noalias %to, ptr noalias %from, i64 %to_step, i64 %from_step)", "internal",
-                 "nounwind alwaysinline")
+    f = Function(
+        f"void @block{size}(ptr noalias %to, ptr noalias %from, i64 %to_step, i64 %from_step)",
+        "internal",
+        "nounwind alwaysinline",
+    )
     if size == 16:                                # an element fills a register: nothing to interleave
         for i in range(width):
-            source, target = f.at("%from", i * size, "i8"), f.at("%to", f.emit(f"mul i64 %to_step, {i}"), "i8")
+            source, target = (
+                f.at("%from", i * size, "i8"),
+                f.at("%to", f.emit(f"mul i64 %to_step, {i}"), "i8"),
+            )
             for j in range(width):
                 place = f.at(source, f.emit(f"mul i64 %from_step, {j}"), "i8")
                 value = f.emit(f"load {kind}, ptr {place}, align 1")
@@ -100,7 +119,8 @@ def _block(size: int) -> str:
         mixed = []
         for i in range(half):
             for mask in (low, high):
-                mixed.append(f.emit(f"shufflevector {vector} {rows[i]}, {vector} {rows[i + half]}, <{width} x i32> <{mask}>"))
+                pair = f"{vector} {rows[i]}, {vector} {rows[i + half]}"
+                mixed.append(f.emit(f"shufflevector {pair}, <{width} x i32> <{mask}>"))
         rows = mixed
     for i, row in enumerate(rows):
         target = f.at("%to", f.emit(f"mul i64 %to_step, {i}"), "i8")
@@ -111,13 +131,14 @@ def _block(size: int) -> str:
 
 def _transpose(size: int) -> str:
     """to[i, j] = from[i, j] with j contiguous in the target and i in the source, tile by tile."""
-    f = Function(f"void @transpose{size}(ptr noalias %to, ptr noalias %from, i64 %m, i64 %n, i64 %tm, i64 %tn, i64 %fm, i64 %fn)",
-                 "internal")
+    f = Function(_header("transpose", size), "internal")
     width, kind = _width(size), _kind(size)
     whole_m, whole_n = (f.emit(f"and i64 {count}, {-width}") for count in ("%m", "%n"))
 
     def place(base: str, i: str, step_i: str, j: str, step_j: str) -> str:
-        return f.at(f.at(base, f.emit(f"mul i64 {i}, {step_i}"), "i8"), f.emit(f"mul i64 {j}, {step_j}"), "i8")
+        return f.at(
+            f.at(base, f.emit(f"mul i64 {i}, {step_i}"), "i8"), f.emit(f"mul i64 {j}, {step_j}"), "i8"
+        )
 
     def end(start: str, limit: str) -> str:
         return f.emit(f"call i64 @llvm.smin.i64(i64 {f.emit(f'add i64 {start}, {TILE}')}, i64 {limit})")
@@ -145,12 +166,25 @@ def _move(size: int) -> str:
     way = f.word("%w", WAY)
     other = f.choose(f.test("eq", way, TRANSPOSE), "ptr", f"@transpose{size}", f"@elements{size}")
     chosen = f.choose(f.test("eq", way, ROWS), "ptr", f"@rows{size}", other)
-    inner = [f.word("%w", word + d) for word, d in ((EXTENT, 6), (EXTENT, 7), (TARGET_STRIDE, 6), (TARGET_STRIDE, 7),
-                                                    (SOURCE_STRIDE, 6), (SOURCE_STRIDE, 7))]
+    inner = [
+        f.word("%w", word + d)
+        for word, d in (
+            (EXTENT, 6),
+            (EXTENT, 7),
+            (TARGET_STRIDE, 6),
+            (TARGET_STRIDE, 7),
+            (SOURCE_STRIDE, 6),
+            (SOURCE_STRIDE, 7),
+        )
+    ]
 
     def descend(depth: int, to: str, source: str) -> None:
         if depth == RANK - 2:
-            f.do(f"call void {chosen}(ptr {to}, ptr {source}, " + ", ".join(f"i64 {value}" for value in inner) + ")")
+            f.do(
+                f"call void {chosen}(ptr {to}, ptr {source}, "
+                + ", ".join(f"i64 {value}" for value in inner)
+                + ")"
+            )
             return
         to_step, from_step = f.word("%w", TARGET_STRIDE + depth), f.word("%w", SOURCE_STRIDE + depth)
         with f.loop(0, f.word("%w", EXTENT + depth)) as i:
@@ -173,7 +207,10 @@ def text(size: int) -> str:
         f.ret(0)
         steps.append(f.text())
     inner = [part(size) for part in (_rows, _elements, _block, _transpose)]
-    declared = ["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)", "declare i64 @llvm.smin.i64(i64, i64)"]
+    declared = [
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+    ]
     return "\n".join([*declared, *inner, _move(size), *steps])
 
 
@@ -182,7 +219,8 @@ _addresses: dict[int, dict[str, int]] = {}
 
 def _kernels(size: int) -> dict[str, int]:
     with native.lock:
-        if size not in _addresses:                # one module for each size of element: 40 ms to compile, and most plans need one
+        # one module for each size of element: 40 ms to compile, and most plans need one
+        if size not in _addresses:
             _addresses[size] = native.build(text(size), ("graphad_copy", "graphad_fill"))
         return _addresses[size]
 
@@ -197,22 +235,29 @@ def fill_kernel(itemsize: int) -> int:
     return _kernels(itemsize)["graphad_fill"]
 
 
-def copy_words(itemsize: int, shape: Sequence[int], target_strides: Sequence[int], source_strides: Sequence[int]) -> list[int]:
-    """The block of a step that copies a strided array onto another, pointers left at 0 (words TARGET, SOURCE).
+def copy_words(
+    itemsize: int, shape: Sequence[int], target_strides: Sequence[int], source_strides: Sequence[int]
+) -> list[int]:
+    """The block of a step that copies a strided array onto another, pointers left at 0 (words TARGET,
+    SOURCE).
 
     Args:
-      itemsize: Bytes of an element: 1, 2, 4, 8 or 16.
-      shape: Sizes of the target; at most eight dimensions remain after merging.
-      target_strides: Bytes; must not repeat an element. source_strides: Bytes; 0 repeats, negative runs backwards.
+      itemsize: Bytes of an element: 1, 2, 4, 8 or 16. shape: Sizes of the target; at most eight dimensions
+      remain after merging. target_strides: Bytes; must not repeat an element. source_strides: Bytes; 0
+      repeats, negative runs backwards.
     """
     if itemsize not in SIZES:
         raise InvalidArgumentError(f"copy: elements of {itemsize} bytes; allowed are {SIZES}")
     if not len(shape) == len(target_strides) == len(source_strides):
-        raise InvalidArgumentError(f"copy: shape {tuple(shape)}, strides {tuple(target_strides)} and {tuple(source_strides)} differ in "
-                                   "length")
+        raise InvalidArgumentError(
+            f"copy: shape {tuple(shape)}, target strides {tuple(target_strides)} and "
+            f"source strides {tuple(source_strides)} differ in length"
+        )
     rows = _collapsed(shape, target_strides, source_strides)
     if len(rows) > RANK:
-        raise InvalidArgumentError(f"copy: {len(rows)} dimensions remain of shape {tuple(shape)}; at most {RANK}")
+        raise InvalidArgumentError(
+            f"copy: {len(rows)} dimensions remain of shape {tuple(shape)}; at most {RANK}"
+        )
     way = ELEMENTS
     if rows and rows[-1][1:] == (itemsize, itemsize):
         way = ROWS
@@ -236,7 +281,9 @@ def copy_words(itemsize: int, shape: Sequence[int], target_strides: Sequence[int
     return words
 
 
-def fill_words(value: np.generic | np.ndarray, shape: Sequence[int], target_strides: Sequence[int]) -> list[int]:
+def fill_words(
+    value: np.generic | np.ndarray, shape: Sequence[int], target_strides: Sequence[int]
+) -> list[int]:
     """The block of a step that stores one value everywhere, pointer left at 0 (word TARGET)."""
     raw = np.asarray(value)
     words = copy_words(raw.itemsize, shape, target_strides, [0] * len(shape))
@@ -245,7 +292,9 @@ def fill_words(value: np.generic | np.ndarray, shape: Sequence[int], target_stri
 
 
 def _collapsed(shape: Sequence[int], to: Sequence[int], source: Sequence[int]) -> list[tuple[int, int, int]]:
-    """(extent, target stride, source stride), largest target stride first, sizes of one dropped, even neighbours merged."""
+    """(extent, target stride, source stride), largest target stride first, sizes of one dropped, even
+    neighbours merged.
+    """
     rows = sorted(((n, t, s) for n, t, s in zip(shape, to, source, strict=True) if n != 1),
                   key=lambda row: (-abs(row[1]), -abs(row[2])))
     merged: list[tuple[int, int, int]] = []

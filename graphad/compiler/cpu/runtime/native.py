@@ -1,7 +1,8 @@
 """From LLVM IR text or object code to addresses, with llvmlite alone.
 
-`build` compiles a module once, keeps its object code in the caller's cache, and links it; `link` serves objects made elsewhere.
-Linked code lives until the process ends: a sleeping thread or a plan may hold an address of it at any time.
+`build` compiles a module once, keeps its object code in the caller's cache, and links it; `link` serves
+objects made elsewhere. Linked code lives until the process ends: a sleeping thread or a plan may hold an
+address of it at any time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class ObjectCache(Protocol):
     def put(self, key: str, data: bytes) -> None: ...
 
 
-lock = threading.RLock()                          # the runtime's only lock: everything that is made at first use
+# the runtime's only lock: everything that is made at first use
+lock = threading.RLock()
 if hasattr(os, "register_at_fork"):               # a child must not be born while another thread holds it
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
@@ -69,7 +71,8 @@ def target() -> tuple[Any, Any]:
 
 
 def fingerprint() -> str:
-    """What object code depends on besides its source: compiler version, platform, processor and its features."""
+    """What object code depends on besides its source: compiler version, platform, processor and its features.
+    """
     llvm, machine = target()
     versions = ".".join(str(part) for part in llvm.llvm_version_info)
     features = llvm.get_host_cpu_features().flatten()
@@ -77,7 +80,9 @@ def fingerprint() -> str:
 
 
 def compile_text(text: str, unroll: bool = True) -> bytes:
-    """Optimise a module given as text and return its object code; without unrolling it takes half the time and space."""
+    """Optimise a module given as text and return its object code; without unrolling it takes half the time
+    and space.
+    """
     llvm, machine = target()
     with lock:
         module = llvm.parse_assembly(text)
@@ -93,12 +98,14 @@ def compile_text(text: str, unroll: bool = True) -> bytes:
 
 
 def link(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
-    """Load object code and return the addresses of `symbols`; raises RuntimeError when it cannot be linked."""
+    """Load object code and return the addresses of `symbols`; raises RuntimeError when it cannot be linked.
+    """
     global _engine
     llvm, machine = target()
     with lock:
         if _engine is None:
-            try:                                  # JITLink frees what it loads and costs 8 kB a library, the default linker 50 kB
+            # JITLink frees what it loads and costs 8 kB a library, the default linker 50 kB
+            try:
                 _engine = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
             except RuntimeError:
                 _engine = llvm.create_lljit_compiler(machine, suppress_errors=True)

@@ -1,8 +1,9 @@
 """A plan as memory: one int64 array holds the header, the step table, the patches and every step's words.
 
-`PlanBuilder` collects steps and says which words are addresses (of an argument, of the workspace, of the block itself); `PlanImage` is
-the finished recipe; `PlanImage.instance()` makes memory that can run. One instance serves one caller at a time (`run` answers BUSY to
-a second one), so an image keeps idle instances in a free list: `acquire`, run, `release`.
+`PlanBuilder` collects steps and says which words are addresses (of an argument, of the workspace, of the
+block itself); `PlanImage` is the finished recipe; `PlanImage.instance()` makes memory that can run. One
+instance serves one caller at a time (`run` answers BUSY to a second one), so an image keeps idle instances in
+a free list: `acquire`, run, `release`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ REGION_WORDS = 3                                  # words of a parallel region's
 
 
 class Argument(NamedTuple):
-    """The word at `word` of a step is the address of argument `index`, plus `offset` bytes."""
+    """The word at `word` of a step is the address of argument `argument`, plus `offset` bytes."""
 
     word: int
-    index: int
+    argument: int
     offset: int = 0
 
 
@@ -61,8 +62,10 @@ class PlanBuilder:
         self._words += [_signed(word) for word in words]
         for word, index, offset in arguments:
             if not 0 <= index < self._arguments or not 0 <= word < len(words):
-                raise InvalidArgumentError(f"plan: word {word} of a step of {len(words)} words cannot take argument {index} "
-                                           f"of {self._arguments}")
+                raise InvalidArgumentError(
+                    f"plan: word {word} of a step of {len(words)} words cannot take argument {index} "
+                    f"of {self._arguments}"
+                )
             self._patches.append((index, first + word, offset))
         for word, offset in arena:
             if not 0 <= word < len(words):
@@ -70,15 +73,26 @@ class PlanBuilder:
             self._arena.append((first + word, offset))
         return first
 
-    def add_step(self, function: int, words: Sequence[int], arguments: Iterable[Argument] = (), arena: Iterable[Arena] = (),
-                 keep: Iterable[Any] = ()) -> int:
-        """Append a step; returns its number. `function` may be 0 and set later; `keep` lives as long as the plan."""
+    def add_step(
+        self,
+        function: int,
+        words: Sequence[int],
+        arguments: Iterable[Argument] = (),
+        arena: Iterable[Arena] = (),
+        keep: Iterable[Any] = (),
+    ) -> int:
+        """Append a step; returns its number. `function` may be 0 and set later; `keep` lives as long as the
+        plan.
+        """
         self._steps.append((function, self._block(words, arguments, arena)))
         self._keep += keep
         return len(self._steps) - 1
 
-    def add_region(self, function: int, rows: Sequence[Row], control: int, keep: Iterable[Any] = ()) -> tuple[int, list[int]]:
-        """Append a step that shares `rows` among threads; returns its number and, per row, the word of its function's address.
+    def add_region(
+        self, function: int, rows: Sequence[Row], control: int, keep: Iterable[Any] = ()
+    ) -> tuple[int, list[int]]:
+        """Append a step that shares `rows` among threads; returns its number and, per row, the word of its
+        function's address.
 
         `function` is the address of the region kernel and `control` the pool's control block (see `pool`).
         """
@@ -96,10 +110,23 @@ class PlanBuilder:
         self._rows += functions
         return len(self._steps) - 1, functions
 
-    def build(self, arena_bytes: int = 0, release_lock: bool = False, guard: np.ndarray | None = None) -> PlanImage:
+    def build(
+        self, arena_bytes: int = 0, release_lock: bool = False, guard: np.ndarray | None = None
+    ) -> PlanImage:
         """The finished plan; `guard` (see `entry.make_guard`) is then checked by every run."""
-        return PlanImage(self._arguments, tuple(self._steps), tuple(self._words), tuple(sorted(self._patches)), tuple(self._arena),
-                         tuple(self._inner), tuple(self._rows), arena_bytes, release_lock, guard, tuple(self._keep))
+        return PlanImage(
+            self._arguments,
+            tuple(self._steps),
+            tuple(self._words),
+            tuple(sorted(self._patches)),
+            tuple(self._arena),
+            tuple(self._inner),
+            tuple(self._rows),
+            arena_bytes,
+            release_lock,
+            guard,
+            tuple(self._keep),
+        )
 
 
 def _signed(word: int) -> int:
@@ -118,9 +145,20 @@ def aligned_bytes(count: int) -> np.ndarray:
 class PlanImage:
     """A plan before it has memory of its own, and the free list of its instances."""
 
-    def __init__(self, arguments: int, steps: tuple[tuple[int, int], ...], words: tuple[int, ...],
-                 patches: tuple[tuple[int, int, int], ...], arena: tuple[tuple[int, int], ...], inner: tuple[tuple[int, int], ...],
-                 rows: tuple[int, ...], arena_bytes: int, release_lock: bool, guard: np.ndarray | None, keep: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        arguments: int,
+        steps: tuple[tuple[int, int], ...],
+        words: tuple[int, ...],
+        patches: tuple[tuple[int, int, int], ...],
+        arena: tuple[tuple[int, int], ...],
+        inner: tuple[tuple[int, int], ...],
+        rows: tuple[int, ...],
+        arena_bytes: int,
+        release_lock: bool,
+        guard: np.ndarray | None,
+        keep: tuple[Any, ...],
+    ) -> None:
         self.argument_count, self.step_count, self.arena_bytes = arguments, len(steps), arena_bytes
         self._table = entry_text.HEADER_WORDS
         self._patch_table = self._table + 2 * len(steps)
@@ -138,7 +176,9 @@ class PlanImage:
         words_[self._table:self._patch_table:2] = [_signed(function) for function, _ in steps]
         words_[self._patch_table:self._held] = [word for patch in patches for word in patch]
         self._image = words_
-        self._functions = [self._table + 2 * k for k in range(len(steps))] + [self._first + word for word in rows]
+        self._functions = [self._table + 2 * k for k in range(len(steps))] + [
+            self._first + word for word in rows
+        ]
         self._idle: list[Instance] = []
         self._made: list[Instance] = []
 
@@ -175,7 +215,8 @@ class PlanImage:
         self._idle.append(instance)
 
     def set_function(self, step: int, address: int) -> None:
-        """Give a step its kernel, in the image and in every instance, running or not: one aligned store each."""
+        """Give a step its kernel, in the image and in every instance, running or not: one aligned store each.
+        """
         self._image[self._table + 2 * step] = _signed(address)
         for made in tuple(self._made):
             made.set_function(step, address)

@@ -1,10 +1,11 @@
 """Threads that sleep in native code and share the rows of a parallel region.
 
-A region is a driver table (function, block). Rows are claimed one by one with a compare-and-swap on a word that
-holds (generation << 32 | next row), so a sleeper that wakes late finds nothing of an older region to take. The caller
-works too and waits only for rows that somebody has claimed: a worker that never wakes delays nobody. Every row runs
-whatever the others return, and the status is that of the lowest failing row, so no result depends on who ran what.
-A caller that finds the pool taken, and a region inside a region, run their rows themselves.
+A region is a driver table (function, block). Rows are claimed one by one with a compare-and-swap on a word
+that holds (generation << 32 | next row), so a sleeper that wakes late finds nothing of an older region to
+take. The caller works too and waits only for rows that somebody has claimed: a worker that never wakes delays
+nobody. Every row runs whatever the others return, and the status is that of the lowest failing row, so no
+result depends on who ran what. A caller that finds the pool taken, and a region inside a region, run their
+rows themselves.
 """
 
 from __future__ import annotations
@@ -52,10 +53,16 @@ def _wait(f: Function, semaphore: str) -> None:
         f.leave(done, f.test("eq", answer, 0, "i32"))
 
 
+def _post(f: Function, semaphore: int) -> None:
+    post, handle = f.pointer("%control", POST), f.pointer("%control", semaphore)
+    f.do(f"call i32 {post}(ptr {handle}, i64 1, i64 0)")
+
+
 def _drain() -> str:
     """Claim and run rows until none is left; answers how many of the current region's rows were run here.
 
-    Everything read before the claim belongs to the claimed generation: the ticket would have changed otherwise.
+    Everything read before the claim belongs to the claimed generation: the ticket would have changed
+    otherwise.
     """
     f = Function("i64 @drain(ptr %control, i1 %is_worker)", "internal", "nounwind noinline")
     scratch = f.slot("[2 x i64]", align=16).address
@@ -70,12 +77,15 @@ def _drain() -> str:
             status = call_row(f, f.emit(f"inttoptr i64 {table} to ptr"), row, scratch)
             with f.when(f.test("ne", status, 0, "i32")):
                 low = f.emit(f"zext i32 {status} to i64")
-                _atomic(f, "min", f.at("%control", WORST), f.emit(f"or i64 {f.emit(f'shl i64 {row}, 32')}, {low}"))
+                _atomic(
+                    f, "min", f.at("%control", WORST), f.emit(f"or i64 {f.emit(f'shl i64 {row}, 32')}, {low}")
+                )
             own.set(f.emit(f"add i64 {own.get()}, 1"))
-            with f.when("%is_worker"):            # the one that completes the count wakes the caller, exactly once
+            # the one that completes the count wakes the caller, exactly once
+            with f.when("%is_worker"):
                 before = _atomic(f, "add", f.at("%control", FINISHED), 1)
                 with f.when(f.test("eq", before, rows)):
-                    f.do(f"call i32 {f.pointer('%control', POST)}(ptr {f.pointer('%control', DONE)}, i64 1, i64 0)")
+                    _post(f, DONE)
     f.ret(own.get())
     return f.text()
 
@@ -92,7 +102,9 @@ def _worker() -> str:
 
 
 def _wake() -> str:
-    """Post once for each sleeper that is wanted; sleepers already called are no longer counted, so posts never pile up."""
+    """Post once for each sleeper that is wanted; sleepers already called are no longer counted, so posts
+    never pile up.
+    """
     f = Function("void @wake(ptr %control, i64 %wanted)", "internal", "nounwind noinline")
     idle, count = f.at("%control", IDLE), f.slot("i64", 0)
     with f.forever() as done:
@@ -103,7 +115,7 @@ def _wake() -> str:
         pair = f.emit(f"cmpxchg ptr {idle}, i64 {seen}, i64 {left} acq_rel acquire")
         f.leave(done, f.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
     with f.loop(0, count.get()):
-        f.do(f"call i32 {f.pointer('%control', POST)}(ptr {f.pointer('%control', WAKE)}, i64 1, i64 0)")
+        _post(f, WAKE)
     f.ret()
     return f.text()
 
@@ -150,7 +162,8 @@ def _share(f: Function) -> None:
     _store(f, f.at(c, WORST), NO_STATUS)
     _store(f, ticket, f.emit(f"shl i64 {f.emit(f'add i64 {generation}, 2')}, 32"))
     f.do(f"call void @wake(ptr {c}, i64 {f.emit('sub i64 %rows, 1')})")
-    # the full count is rows + 1: the caller adds one more than its rows, so nobody else can complete it before the caller is here
+    # the full count is rows + 1: the caller adds one more than its rows, so nobody else can complete it
+    # before the caller is here
     own = f.emit(f"add i64 {f.emit(f'call i64 @drain(ptr {c}, i1 false)')}, 1")
     before = _atomic(f, "add", f.at(c, FINISHED), own)
     with f.when(f.test("sle", f.emit(f"add i64 {before}, {own}"), "%rows")):
@@ -162,8 +175,11 @@ def _share(f: Function) -> None:
 
 
 def text() -> str:
-    """`graphad_region`, a step kernel, and `graphad_worker(control)`, which returns when the pool is stopped."""
-    return "\n".join(["declare i64 @llvm.smin.i64(i64, i64)", _drain(), _worker(), _wake(), _serial(), _region()])
+    """`graphad_region`, a step kernel, and `graphad_worker(control)`, which returns when the pool is stopped.
+    """
+    return "\n".join(
+        ["declare i64 @llvm.smin.i64(i64, i64)", _drain(), _worker(), _wake(), _serial(), _region()]
+    )
 
 
 _addresses: dict[str, int] = {}
@@ -182,7 +198,9 @@ def region_kernel() -> int:
 
 
 def thread_count() -> int:
-    """How many threads a region may use, the caller included: GRAPHAD_THREADS, else the processors given to this process."""
+    """How many threads a region may use, the caller included: GRAPHAD_THREADS, else the processors given to
+    this process.
+    """
     asked = os.environ.get("GRAPHAD_THREADS", "").strip()
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -196,9 +214,11 @@ def _address(function: Any) -> int:
 
 
 def _semaphores(block: ctypes.Array[ctypes.c_int64]) -> bool:
-    """Put two semaphores at zero, and the functions that wait and post, into a control block; False where there are none.
+    """Put two semaphores at zero, and the functions that wait and post, into a control block; False where
+    there are none.
 
-    The kernels call wait(handle, -1) and post(handle, 1, null): each platform's function takes as many of these as it has.
+    The kernels call wait(handle, -1) and post(handle, 1, null): each platform's function takes as many of
+    these as it has.
     """
     if sys.platform == "win32":
         kernel32 = ctypes.CDLL("kernel32")
@@ -252,7 +272,9 @@ class Pool:
     def stop(self, timeout: float = 5.0) -> bool:
         """End the threads; no region may be running. True when all have ended."""
         self._block[STOP] = 1
-        post = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(self._block[POST])
+        post = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(
+            self._block[POST]
+        )
         for _ in self._threads:
             post(self._block[WAKE], 1, 0)
         for thread in self._threads:
@@ -286,7 +308,9 @@ _forked = False
 
 
 def control() -> int:
-    """The address of the process's pool for the third word of a region's block, its threads started; 0 for one thread."""
+    """The address of the process's pool for the third word of a region's block, its threads started; 0 for
+    one thread.
+    """
     global _pool, _forked
     workers = thread_count() - 1
     if workers < 1:
@@ -301,7 +325,8 @@ def control() -> int:
 
 
 def run_region(table: np.ndarray) -> int:
-    """Run an int64 array [rows, 2] of (function address, block address) on the process's pool, from Python."""
+    """Run an int64 array [rows, 2] of (function address, block address) on the process's pool, from Python.
+    """
     address = control()
     rows = np.ascontiguousarray(table, np.int64)
     block = np.array([rows.ctypes.data, len(rows), address], np.int64)

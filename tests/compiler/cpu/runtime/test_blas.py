@@ -1,4 +1,6 @@
-"""Matrix products by address: numbers against np.matmul over layouts, batches, factors and empty sizes; thread limits."""
+"""Matrix products by address: numbers against np.matmul over layouts, batches, factors and empty sizes;
+thread limits.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def values(rng, shape, dtype):
 
 
 def product(a, b, c, alpha=1, beta=0, **options):
-    words = blas.matmul_words(a.dtype, (a.shape, a.strides), (b.shape, b.strides), (c.shape, c.strides), alpha, beta, **options)
+    words = blas.matmul_words(
+        a.dtype, (a.shape, a.strides), (b.shape, b.strides), (c.shape, c.strides), alpha, beta, **options
+    )
     if words is None:
         return False
     words[blas.A], words[blas.B], words[blas.C] = a.ctypes.data, b.ctypes.data, c.ctypes.data
@@ -37,8 +41,12 @@ def test_product_matches_matmul_for_every_layout_and_batch(dtype):
     for m, n, k in itertools.product((0, 1, 2, 33), (0, 1, 3, 17), (0, 1, 4)):
         for turns, (batch_a, batch_b) in itertools.product(itertools.product((0, 1), repeat=3), BATCHES):
             shapes = [(*batch_a, m, k), (*batch_b, k, n), (*np.broadcast_shapes(batch_a, batch_b), m, n)]
-            a, b, c = (np.swapaxes(values(rng, (*s[:-2], s[-1], s[-2]), dtype), -1, -2) if turned else values(rng, s, dtype)
-                       for s, turned in zip(shapes, turns, strict=True))
+            a, b, c = (
+                np.swapaxes(values(rng, (*s[:-2], s[-1], s[-2]), dtype), -1, -2)
+                if turned
+                else values(rng, s, dtype)
+                for s, turned in zip(shapes, turns, strict=True)
+            )
             alpha, beta = rng.choice([1, 1.5]), rng.choice([0, 1, -0.5])
             expected = alpha * np.matmul(a, b) + beta * c
             if beta == 0:
@@ -75,7 +83,8 @@ def test_a_product_is_a_plan_step():
     rng = np.random.default_rng(3)
     a, b, c = rng.normal(size=(6, 20, 30)), rng.normal(size=(30, 10)), np.empty((6, 20, 10))
     words = blas.matmul_words("float64", (a.shape, a.strides), (b.shape, b.strides), (c.shape, c.strides))
-    assert words[blas.M] == 120 and words[blas.BATCH] == 1        # rows stacked against one matrix are one product
+    # rows stacked against one matrix are one product
+    assert words[blas.M] == 120 and words[blas.BATCH] == 1
     builder = PlanBuilder(3)
     builder.add_step(blas.kernel(), words, [Argument(blas.A, 0), Argument(blas.B, 1), Argument(blas.C, 2)])
     assert builder.build().instance().run(a, b, c) == 0

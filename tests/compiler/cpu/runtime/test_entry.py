@@ -143,7 +143,18 @@ def test_array_pointer_of_arrays_and_scalars():
     a = np.arange(10.0)
     pointer = entry.load().array_pointer
     assert pointer(a) == a.ctypes.data and pointer(a[3:]) == a.ctypes.data + 24
-    for kind in (np.float32, np.float64, np.float16, np.int8, np.uint16, np.int32, np.int64, np.complex64, np.complex128, np.bool_):
+    for kind in (
+        np.float32,
+        np.float64,
+        np.float16,
+        np.int8,
+        np.uint16,
+        np.int32,
+        np.int64,
+        np.complex64,
+        np.complex128,
+        np.bool_,
+    ):
         value = kind(1)
         assert ctypes.string_at(pointer(value), value.nbytes) == value.tobytes()
     for wrong in ([1], None, 1.0, a.view(Sub)):
@@ -157,11 +168,27 @@ def test_check_accepts_exactly_what_the_guard_says(which):
     f32 = np.dtype(np.float32)
     check = entry.bind_check(entry.make_guard([(f32, (2, None)), (f32, ()), (None, None)]))
     a, s, x = np.zeros((2, 5), f32), np.float32(1), np.zeros((3, 4, 5), np.int8)
-    assert check(a, s, x) == 1 and check(a, np.zeros((), f32), x) == 1 and check(np.zeros((2, 0), f32), s, s) == 1
+    assert (
+        check(a, s, x) == 1
+        and check(a, np.zeros((), f32), x) == 1
+        and check(np.zeros((2, 0), f32), s, s) == 1
+    )
     assert check(pickle.loads(pickle.dumps(a)), s, x) == 1 and check(copy.deepcopy(a), s, x) == 1
-    bad = [np.zeros((3, 5), f32), np.zeros(2, f32), np.zeros((2, 5, 1), f32), np.zeros((2, 5)), np.zeros((2, 5), np.int32), a.T,
-           np.zeros((2, 10), f32)[:, ::2], a.astype(">f4"), a.view(Sub), a.tolist(), None, s,
-           np.frombuffer(bytearray(41), np.uint8)[1:].view(f32).reshape(2, 5)]
+    bad = [
+        np.zeros((3, 5), f32),
+        np.zeros(2, f32),
+        np.zeros((2, 5, 1), f32),
+        np.zeros((2, 5)),
+        np.zeros((2, 5), np.int32),
+        a.T,
+        np.zeros((2, 10), f32)[:, ::2],
+        a.astype(">f4"),
+        a.view(Sub),
+        a.tolist(),
+        None,
+        s,
+        np.frombuffer(bytearray(41), np.uint8)[1:].view(f32).reshape(2, 5),
+    ]
     for wrong in bad:
         assert check(wrong, s, x) == 0, wrong
     for wrong in (np.float64(1), 1.0, 1, np.zeros(1, f32), None):
@@ -171,7 +198,9 @@ def test_check_accepts_exactly_what_the_guard_says(which):
 
 def test_check_compares_sizes_of_different_arguments(which):
     f64 = np.dtype(np.float64)
-    check = entry.bind_check(entry.make_guard([(f64, (None, None)), (f64, (3, (0, 1))), (f64, ((1, 1), (0, 0)))]))
+    check = entry.bind_check(
+        entry.make_guard([(f64, (None, None)), (f64, (3, (0, 1))), (f64, ((1, 1), (0, 0)))])
+    )
     assert check(np.zeros((2, 4)), np.zeros((3, 4)), np.zeros((4, 2))) == 1
     assert check(np.zeros((2, 4)), np.zeros((3, 5)), np.zeros((5, 2))) == 0
     assert check(np.zeros((2, 4)), np.zeros((3, 4)), np.zeros((4, 3))) == 0
@@ -311,7 +340,14 @@ def test_table_runs_through_ctypes(add, fail):
     a = np.array([1])
     block = np.array([a.ctypes.data, 4, a.ctypes.data])
     code = np.array([5])
-    table = np.array([[add, block.ctypes.data], [add, block.ctypes.data], [fail, code.ctypes.data], [add, block.ctypes.data]])
+    table = np.array(
+        [
+            [add, block.ctypes.data],
+            [add, block.ctypes.data],
+            [fail, code.ctypes.data],
+            [add, block.ctypes.data],
+        ]
+    )
     assert driver.run_table(table) == (5, 2) and a[0] == 9
     assert driver.run_table(table[:2]) == (0, -1) and a[0] == 17
 
@@ -350,3 +386,12 @@ def test_objects_come_from_the_cache_and_damage_is_a_miss(monkeypatch):
     for damage in (b"", b"garbage", memory.entries[key][:100]):
         memory.entries[key] = damage
         assert seven() == 7 and len(memory.entries[key]) > 100
+
+
+def test_scalars_of_an_extension_dtype_can_be_registered():
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    assert entry.register_scalar(bfloat16) and entry.register_scalar(bfloat16)
+    value = bfloat16(1.5)
+    assert ctypes.string_at(entry.array_pointer(value), 2) == value.tobytes()
+    check = entry.bind_check(entry.make_guard([(np.dtype(bfloat16), ())]))
+    assert check(value) == 1 and check(np.float16(1.5)) == 0 and check(np.zeros((), bfloat16)) == 1

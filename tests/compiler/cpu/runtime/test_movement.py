@@ -54,7 +54,9 @@ def test_copy_and_fill_match_assignment(dtype):
         if not shape:
             source = np.asarray(source)
         expected = base.copy()
-        same = np.ndarray(target.shape, dtype, expected.data, target.ctypes.data - base.ctypes.data, target.strides)
+        same = np.ndarray(
+            target.shape, dtype, expected.data, target.ctypes.data - base.ctypes.data, target.strides
+        )
         same[...] = source
         copy(target, source)
         np.testing.assert_array_equal(base, expected)         # around the view nothing changed
@@ -79,8 +81,11 @@ def test_concatenation_is_copies_into_slices_of_a_plan():
     builder, at = PlanBuilder(3), 0
     for k, part in enumerate((a, b)):
         view = out[:, at:at + part.shape[1]]
-        builder.add_step(movement.copy_kernel(4), movement.copy_words(4, part.shape, view.strides, part.strides),
-                         [Argument(movement.SOURCE, k), Argument(movement.TARGET, 2, 4 * at)])
+        builder.add_step(
+            movement.copy_kernel(4),
+            movement.copy_words(4, part.shape, view.strides, part.strides),
+            [Argument(movement.SOURCE, k), Argument(movement.TARGET, 2, 4 * at)],
+        )
         at += part.shape[1]
     assert builder.build().instance().run(a, b, out) == 0
     np.testing.assert_array_equal(out, np.concatenate([a, b], axis=1))
@@ -93,4 +98,9 @@ def test_layouts_that_cannot_be_served_are_named():
         movement.copy_words(4, (2, 2), (8, 4), (4,))
     with pytest.raises(InvalidArgumentError, match="at most 8"):
         movement.copy_words(4, (2,) * 9, [4 * 3 ** k for k in range(9)], [4 * 5 ** k for k in range(9)])
-    assert movement.copy_words(4, (2,) * 12, [4 << (11 - k) for k in range(12)], [4 << (11 - k) for k in range(12)])[movement.WAY] == 0
+    assert (
+        movement.copy_words(
+            4, (2,) * 12, [4 << (11 - k) for k in range(12)], [4 << (11 - k) for k in range(12)]
+        )[movement.WAY]
+        == 0
+    )

@@ -190,4 +190,8 @@ def test_the_interpreter_exits_with_sleeping_threads_and_never_starts_them_at_im
     begin = time.monotonic()
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
                             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
-    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "done\n", "") and time.monotonic() - begin < 30
+    assert (answer.returncode, answer.stdout, answer.stderr) == (
+        0,
+        "done\n",
+        "",
+    ) and time.monotonic() - begin < 30
