@@ -58,7 +58,7 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     if op.structured and level.recorders:
         shown, op = _prepared(op, inputs, level.recorders)
     outputs: tuple[Any, ...] = level.process(op, inputs)
-    if op.gradless is None or op.effects:
+    if op.gradless is None:
         for recorder in level.recorders:
             recorder.record(op, inputs, outputs)
     elif level.recorders:
@@ -99,7 +99,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         op.infer(*[x.spec for x in inputs])
         if len(_checked) >= _CHECKED_LIMIT:
             _checked.clear()
-        if not op.structured:
+        if not op.structured and not op.transient:
             _checked.add(checked)
     out = op.eval(*values)
     if not op.multiple:

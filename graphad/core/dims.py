@@ -7,11 +7,25 @@ different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 Monomial = tuple[str, ...]
 SMALLEST_SYMBOL = 2
+# Numbers that no symbol stands for: the literal sizes of the graph whose size class is being compiled.
+_literals: ContextVar[frozenset[int]] = ContextVar("graphad_literal_sizes", default=frozenset())
+
+
+@contextmanager
+def apart_from(literals: frozenset[int]) -> Iterator[None]:
+    """Inside the block every symbol is known to differ from each of `literals`: that is how size classes are made."""
+    token = _literals.set(literals)
+    try:
+        yield
+    finally:
+        _literals.reset(token)
 
 
 class UndecidedSize(Exception):
@@ -111,6 +125,10 @@ class Dim:
             return True
         if _is_symbol(self.terms) and _is_symbol(terms):
             return False  # one class, two symbols: two sizes
+        if (_is_symbol(self.terms) and _number(terms) in _literals.get()) or (
+            _is_symbol(terms) and _number(self.terms) in _literals.get()
+        ):
+            return False
         low, high = _bounds(self - other)
         if (low is not None and low > 0) or (high is not None and high < 0):
             return False
@@ -214,6 +232,10 @@ def _simplest(terms: dict[Monomial, int]) -> Any:
 
 def _is_symbol(terms: Mapping[Monomial, int]) -> bool:
     return len(terms) == 1 and next(iter(terms.items()))[1] == 1 and len(next(iter(terms))) == 1
+
+
+def _number(terms: Mapping[Monomial, int]) -> int | None:
+    return terms[()] if len(terms) == 1 and () in terms else None
 
 
 def _bounds(x: Any) -> tuple[int | None, int | None]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 
-from graphad.core.errors import InternalError, MissingGradientError, MissingRuleError
+from graphad.core.errors import InternalError, InvalidArgumentError, MissingGradientError, MissingRuleError
 from graphad.core.registry import gradient_of, register
 from graphad.core.spec import TensorSpec
 
@@ -103,6 +103,7 @@ class Op(metaclass=OpType):
       keeps: (inputs, outputs) that `vjp` reads: True for all, False for none, or a tuple of positions.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
+      transient: Made anew for each use, so it is forgotten when nobody holds it.
       structured: Holds sub-graphs; recorders add residual outputs before it runs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
@@ -116,6 +117,7 @@ class Op(metaclass=OpType):
     effects: int = 0
     aliases: ClassVar[dict[int, int]] = {}
     structured: ClassVar[bool] = False
+    transient: ClassVar[bool] = False
     gradless: ClassVar[str | None] = None
     _interned: ClassVar[Any]
 
@@ -135,7 +137,14 @@ class Op(metaclass=OpType):
                 f"No gradient defined for operation '{self.name}' (op type: {self.name}). Define one with "
                 f"@RegisterGradient({self.name!r}), or save the model with its custom gradients."
             )
-        return rule(ctx, *[ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)])
+        x_bars = rule(ctx, *[ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)])
+        x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]
+        if len(x_bars) != len(ctx.inputs):
+            raise InvalidArgumentError(
+                f"{self.name}: its gradient function returned {len(x_bars)} gradients for {len(ctx.inputs)} inputs; "
+                "return one for each, None for an input without a gradient."
+            )
+        return x_bars
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         """The same op on stacked inputs."""
@@ -182,7 +191,7 @@ def define(cls: O) -> O:
     made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
     made.attributes = tuple(field.name for field in dataclasses.fields(made))
     # A sub-graph must not live for ever because an op was once made from it.
-    made._interned = weakref.WeakValueDictionary() if made.structured else {}
+    made._interned = weakref.WeakValueDictionary() if made.structured or made.transient else {}
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)
     return made  # type: ignore[no-any-return]

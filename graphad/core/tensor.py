@@ -21,6 +21,10 @@ from graphad.core.spec import HandleSpec, TensorSpec
 new_mark: Callable[[], int] = itertools.count(1).__next__
 
 
+# Tensors that are slices of variables, by id: what `x.assign(value)` does for them. Kept in step by weak references.
+slice_assigners: dict[int, Any] = {}
+
+
 class Reference:
     """A hashable stand-in for a tensor or variable: equal when it refers to the same object."""
 
@@ -115,6 +119,13 @@ class Tensor:
 
     def _no_value(self, message: str) -> NoReturn:
         raise SymbolicValueError(message)
+
+    def assign(self, value: Any, name: str | None = None) -> Any:
+        """For a slice of a variable, `v[key].assign(value)`: give that part of the variable another value."""
+        assigner = slice_assigners.get(id(self))
+        if assigner is None:
+            raise ArgumentTypeError("assign: a tensor is immutable; only a Variable, or a slice of one, can be assigned.")
+        return assigner(value)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise ArgumentTypeError(

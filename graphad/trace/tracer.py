@@ -84,6 +84,7 @@ class Trace:
         self.capture_serials: list[int] = []
         self.adopted = adopted
         self.number: dict[int, int] | None = None
+        self.creation: Any = None  # what a function in progress says about variables made inside it
         self._known: dict[int, int] = {}
 
     def input(self, spec: TensorSpec, name: str | None = None) -> SymbolicTensor:
@@ -125,6 +126,10 @@ class Trace:
             self.capture_serials.append(known)
             self._known[id(x)] = known
         return known
+
+    def serial_if_known(self, x: Any) -> int | None:
+        """The serial number under which an outer value was captured, None if it was not."""
+        return self._known.get(id(x))
 
     def symbol_of(self, x: Any, op: Op) -> SymbolicTensor:
         """The symbol that stands for `x` in this trace."""

@@ -1,0 +1,65 @@
+"""`IndexedSlices`: the gradient of a lookup, as the rows that were touched and where they belong.
+
+Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_shape`; indices may repeat, and then add up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.dtypes import DType
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.registry import lookup
+from graphad.core.shapes import TensorShape
+
+
+class IndexedSlices:
+    """A sparse tensor made of slices along axis 0.
+
+    Args:
+      values: Tensor [n, ...]: the slices.
+      indices: Integer tensor [n]: the row of each slice; repeats add up.
+      dense_shape: Integer tensor [rank]: the shape of the whole, None if it is not known.
+    """
+
+    __slots__ = ("_dims", "dense_shape", "indices", "values")
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None, dims: Any = None) -> None:
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+        self._dims = dims
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype  # type: ignore[no-any-return]
+
+    @property
+    def dims(self) -> Any:
+        """The raw shape of the whole, as far as it is known."""
+        if self._dims is not None:
+            return self._dims
+        data = getattr(self.dense_shape, "data", None)
+        if data is not None:
+            return tuple(int(size) for size in data)
+        return None if self.values.dims is None else (None, *self.values.dims[1:])
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.dims)
+
+    def __graphad_tensor__(self) -> Any:
+        """The whole as one tensor: slices with the same index are summed, rows without a slice are zero."""
+        if self.dense_shape is None:
+            raise ArgumentTypeError("IndexedSlices: the dense_shape is not known, so there is no dense tensor; pass one.")
+        return lookup("gather_grad").densify(self)
+
+    def numpy(self) -> Any:
+        """The whole as a NumPy array."""
+        return self.__graphad_tensor__().numpy()
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape, self._dims)
+
+    def __repr__(self) -> str:
+        return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, dense_shape={self.dense_shape!r})"

@@ -1,0 +1,61 @@
+"""Nested lists, tuples, dicts and named tuples of values: flatten, and rebuild with other leaves.
+
+Dictionaries are visited by sorted key; None is a leaf. The work is optree's, imported when something nested first turns
+up, so that plain tensors and flat lists need no import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Rebuild = Callable[[list[Any]], Any]
+_CONTAINERS = (list, tuple, dict)
+
+
+def is_nested(x: Any) -> bool:
+    """Whether `x` is a container that holds leaves."""
+    return isinstance(x, _CONTAINERS)
+
+
+def flatten(x: Any) -> tuple[list[Any], Rebuild]:
+    """The leaves of `x` in order, and a function that puts others in their place."""
+    kind = type(x)
+    if not isinstance(x, _CONTAINERS):
+        return [x], _only
+    if (kind is list or kind is tuple) and not any(isinstance(item, _CONTAINERS) for item in x):
+        return list(x), kind
+    import optree
+
+    leaves, tree = optree.tree_flatten(_plain(x), none_is_leaf=True)
+    return leaves, lambda new: optree.tree_unflatten(tree, new)
+
+
+def leaves_of(x: Any) -> list[Any]:
+    """The leaves of `x` in order."""
+    return flatten(x)[0]
+
+
+def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:
+    """`x` with `function` applied to every leaf."""
+    leaves, rebuild = flatten(x)
+    return rebuild([function(leaf) for leaf in leaves])
+
+
+def _only(leaves: list[Any]) -> Any:
+    return leaves[0]
+
+
+def _plain(x: Any) -> Any:
+    """Subclasses of list and dict, such as tracking containers, as what they stand for."""
+    if isinstance(x, list):
+        return [_plain(item) for item in x]
+    if isinstance(x, dict):
+        return {key: _plain(item) for key, item in x.items()} if type(x) is not dict or _has_nested(x.values()) else x
+    if type(x) is tuple:
+        return tuple([_plain(item) for item in x])
+    return x
+
+
+def _has_nested(items: Any) -> bool:
+    return any(isinstance(item, _CONTAINERS) for item in items)

@@ -1,0 +1,285 @@
+"""`Variable`: a tensor that can be given new values, watched by tapes and kept by models.
+
+Functions capture a variable by reference. Its value is never written in place: `assign` binds another array.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.levels import current, entered
+from graphad.core.names import current_scope
+from graphad.core.shapes import TensorShape, as_dims, format_dims
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import EagerTensor, Handle, Reference, Tensor, slice_assigners
+from graphad.ops.array.slice import getitem, slice_update
+from graphad.ops.math.arithmetic import ADD, SUB
+from graphad.ops.operators import install
+from graphad.ops.state.variables import ASSIGN, READ
+
+_serial = itertools.count()
+
+
+class Variable(Handle):
+    """A mutable tensor.
+
+    Args:
+      initial_value: A tensor, number, array or nested list, or a function of no arguments that gives one.
+      trainable: Whether tapes watch it by themselves and optimizers train it.
+      name: Its name; ":0" is appended, the name scope put in front.
+      dtype: The dtype; by default that of the initial value (floats are float32, ints int32).
+      shape: The shapes it may take, the initial value's by default; `TensorShape(None)` allows every shape.
+    Raises:
+      InvalidArgumentError (a ValueError): no initial value, or one that `shape` does not allow.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        shape: Any = None,
+    ) -> None:
+        if initial_value is None:
+            raise InvalidArgumentError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
+                "`variable_def`. You provided neither."
+            )
+        trace = _trace_in_progress()
+        creation = None if trace is None else trace.creation
+        if trace is not None and creation is None:
+            raise InvalidArgumentError(
+                "Variable: a variable cannot be made inside a traced branch, loop body or gradient function; make it before."
+            )
+        if creation is not None:
+            creation.check(name or "Variable")
+        wanted = None if dtype is None else as_dtype(dtype)
+        value = _initial(initial_value, wanted, creation)
+        dims = value.shape if shape is None else as_dims(shape)
+        mine = as_dtype(value.dtype)
+        spec = HandleSpec.of(dims, mine)
+        if not spec.describes(value.shape):
+            raise InvalidArgumentError(
+                f"Variable: the initial value has shape {value.shape}, which shape={format_dims(dims)} does not allow."
+            )
+        super().__init__(value, spec, mine.is_differentiable if trainable is None else bool(trainable))
+        self._name = f"{current_scope()}{name or 'Variable'}"
+        self.serial = next(_serial)
+        if creation is not None:
+            creation.made(self)
+
+    @classmethod
+    def restore(cls, data: Any, spec: TensorSpec, trainable: bool, name: str) -> Variable:
+        """A variable with everything given, as a file describes it; `data` is not copied."""
+        variable = cls.__new__(cls)
+        Handle.__init__(variable, data, HandleSpec.of(spec.dims, spec.dtype), trainable)
+        variable._name = name.removesuffix(":0")
+        variable.serial = next(_serial)
+        return variable
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return f"{self._name}:0"
+
+    @property
+    def dtype(self) -> DType:
+        return self._spec.dtype
+
+    @property
+    def dims(self) -> Any:
+        return self._spec.dims
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._spec.dims)
+
+    @property
+    def ndim(self) -> int | None:
+        return self._spec.rank
+
+    @property
+    def device(self) -> str:
+        return "cpu:0"
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def ref(self) -> Reference:
+        """A hashable reference to this variable."""
+        return Reference(self)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def __graphad_tensor__(self) -> Any:
+        return bind(READ, self)
+
+    def value(self) -> Any:
+        """The value now, as a tensor."""
+        return bind(READ, self)
+
+    def read_value(self) -> Any:
+        """The value now, as a tensor."""
+        return bind(READ, self)
+
+    def numpy(self) -> Any:
+        """The value now, as a NumPy array of its own. Raises: InvalidArgumentError: called while tracing."""
+        if _trace_in_progress() is not None:
+            raise FailedPreconditionError("numpy() is only available when eager execution is enabled, not while tracing.")
+        return self.data.copy() if type(self.data) is np.ndarray else self.data
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return EagerTensor(self.data).__array__(dtype, copy)
+
+    def __getitem__(self, key: Any) -> Any:
+        part = getitem(bind(READ, self), key)
+        ident = id(part)
+        slice_assigners[ident] = lambda value: self._assign_slice(key, value)
+        weakref.finalize(part, slice_assigners.pop, ident, None)
+        return part
+
+    def __len__(self) -> int:
+        return len(EagerTensor(self.data))
+
+    def __iter__(self) -> Any:
+        return iter(bind(READ, self))
+
+    def __bool__(self) -> bool:
+        return bool(bind(READ, self))
+
+    def __int__(self) -> int:
+        return int(bind(READ, self))
+
+    def __float__(self) -> float:
+        return float(bind(READ, self))
+
+    def __index__(self) -> int:
+        return bind(READ, self).__index__()  # type: ignore[no-any-return]
+
+    def __format__(self, spec: str) -> str:
+        return format(EagerTensor(self.data), spec) if spec else str(self)
+
+    def __hash__(self) -> int:
+        raise ArgumentTypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def __repr__(self) -> str:
+        text = repr(self.data) if self.data.shape else str(self.data)
+        gap = "\n" if len(self.data.shape) > 1 else ""
+        return f"<tf.Variable '{self.name}' shape={format_dims(self.dims)} dtype={self.dtype.name}, numpy={gap}{text}>"
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Give the variable another value.
+
+        Args:
+          value: What `Variable.shape` allows, of the variable's dtype.
+          read_value: Return None if False.
+        Returns: The variable itself, which can be used as a tensor.
+        Raises: InvalidArgumentError (a ValueError): another dtype, or a shape that is not allowed.
+        """
+        bind(ASSIGN, self, self._fitting(value))
+        return self if read_value else None
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Add `delta`; see `assign`."""
+        bind(ASSIGN, self, self._fitting(bind(ADD, bind(READ, self), self._operand(delta))))
+        return self if read_value else None
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Subtract `delta`; see `assign`."""
+        bind(ASSIGN, self, self._fitting(bind(SUB, bind(READ, self), self._operand(delta))))
+        return self if read_value else None
+
+    def _operand(self, value: Any) -> Any:
+        try:
+            return lift(value, self.dtype)
+        except DTypeError as cause:
+            raise DTypeError(str(cause)) from cause
+
+    def _fitting(self, value: Any) -> Any:
+        value = self._operand(value)
+        spec = self._spec
+        dims = value.dims
+        fits = spec.describes(dims) if dims is not None and None not in dims else spec.is_compatible_with(value)
+        if not fits:
+            raise InvalidArgumentError(
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape "
+                f"{format_dims(spec.dims)}, and the assigned value shape {format_dims(dims)} are incompatible."
+            )
+        return value
+
+    def _assign_slice(self, key: Any, value: Any) -> Variable:
+        self.assign(slice_update(bind(READ, self), key, self._operand(value)))
+        return self
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise ArgumentTypeError("'ResourceVariable' object does not support item assignment; use v[...].assign(value).")
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Variable:
+        return Variable.restore(self.data, self._spec, self._trainable, self.name)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        copied = Variable.restore(self.data, self._spec, self._trainable, self.name)
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Variable.restore, (self.data, TensorSpec.of(self.dims, self.dtype), self._trainable, self.name)
+
+
+def _refused(symbol: str, method: str) -> Callable[..., Any]:
+    def operator(self: Variable, other: Any) -> NoReturn:
+        raise FailedPreconditionError(
+            f"`variable {symbol} value` with `tf.Variable`s is not supported. Use `variable.{method}(value)` to modify "
+            f"the variable or `out = variable {symbol[:-1]} value` if you need to get a new output Tensor."
+        )
+
+    return operator
+
+
+install(Variable)
+for _symbol, _slot, _method in (
+    ("+=", "__iadd__", "assign_add"),
+    ("-=", "__isub__", "assign_sub"),
+    ("*=", "__imul__", "assign"),
+    ("/=", "__itruediv__", "assign"),
+    ("//=", "__ifloordiv__", "assign"),
+    ("%=", "__imod__", "assign"),
+    ("**=", "__ipow__", "assign"),
+):
+    setattr(Variable, _slot, _refused(_symbol, _method))
+
+
+def _trace_in_progress() -> Any:
+    level = current()
+    while level is not None and not getattr(level, "is_trace", False):
+        level = level.below
+    return level
+
+
+def _initial(value: Any, dtype: DType | None, creation: Any) -> Any:
+    """The initial value as a NumPy value, computed outside of any trace."""
+    if isinstance(value, Tensor) and type(value) is not EagerTensor:
+        if creation is None:
+            raise InvalidArgumentError(f"Variable: the initial value {value!r} has no number here.")
+        value = EagerTensor(creation.number_of(value))
+    with entered(None):
+        if callable(value) and not isinstance(value, Tensor):
+            value = value()
+        tensor = lift(value, dtype)
+        return tensor.data if type(tensor) is EagerTensor else lift(tensor).data

@@ -1,0 +1,45 @@
+"""The decorator `function`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.errors import ArgumentTypeError
+from graphad.function.polymorphic import Function
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: Any = None,
+) -> Any:
+    """Run a Python function as a graph: traced once per kind of arguments, differentiated and compiled as a whole.
+
+    Args:
+      func: The function; without it a decorator is returned.
+      input_signature: A list of (nested) TensorSpecs; then there is one trace, for all arguments that they describe.
+      autograph: Accepted for compatibility. Python control flow on tensors is written with `cond` and `while_loop`.
+      jit_compile: True waits for compiled code, False never compiles, None compiles what is worth it in the background.
+      reduce_retracing: Let sizes that change from call to call become unknown.
+    Returns: A `Function`, called like `func`.
+    Raises: ArgumentTypeError (a TypeError): `func` is not callable, or the signature does not fit it.
+    """
+    if experimental_compile is not None:
+        jit_compile = experimental_compile
+    if experimental_relax_shapes is not None:
+        reduce_retracing = experimental_relax_shapes
+
+    def decorate(f: Callable[..., Any]) -> Function:
+        if not callable(f):
+            raise ArgumentTypeError(f"{f!r} is not a callable object")
+        return Function(f, input_signature, jit_compile, reduce_retracing)
+
+    return decorate if func is None else decorate(func)

@@ -1,0 +1,416 @@
+"""`Function`: traces a Python function once per kind of arguments, keeps the traces, and picks the one that fits.
+
+Variables may be made in the first call only; the function is then traced twice, and the second trace counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
+from graphad.core.flags import flags
+from graphad.core.frames import user_line
+from graphad.core.levels import busy, current, entered
+from graphad.core.nest import flatten
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.function.concrete import ConcreteFunction, Results
+from graphad.function.signature import Arguments, Literal, Signature
+from graphad.graph.evaluate import evaluate
+from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
+
+logger = logging.getLogger("graphad")
+_WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
+
+
+class Creation:
+    """What a function says about variables made while it is traced."""
+
+    def __init__(self, allowed: bool, trace: Trace, numbers: dict[int, Any]) -> None:
+        self._allowed = allowed
+        self._trace = trace
+        self._numbers = numbers
+        self.variables: list[Any] = []
+
+    def check(self, name: str) -> None:
+        """Raise unless a variable may be made now."""
+        if not self._allowed:
+            raise InvalidArgumentError(
+                "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable "
+                f"is only created once or created outside tf.function ({name!r} was made at {user_line()})."
+            )
+
+    def made(self, variable: Any) -> None:
+        self.variables.append(variable)
+
+    def number_of(self, symbol: SymbolicTensor) -> Any:
+        """The number behind a symbol, from the arguments of the first call."""
+        builder = self._trace.builder
+        graph, _ = builder.finish([symbol.index], "initial_value")
+        missing = [i for i in builder.inputs if i not in self._numbers and i not in self._trace.capture_serials]
+        if missing and any(i in node.inputs for node in builder.nodes for i in missing):
+            raise InvalidArgumentError(
+                "Variable: its initial value depends on an argument, but this function is being traced from specs alone."
+            )
+        captured = dict(zip(self._trace.capture_serials, self._trace.captures, strict=True))
+        values = [captured[i] if i in captured else self._numbers.get(i) for i in builder.inputs]
+        values = [x.data if type(x) is EagerTensor else x for x in values]
+        return evaluate(graph, values)[0]
+
+
+class Function:
+    """A Python function that runs as a graph; made by `function`.
+
+    Attributes:
+      python_function: The function as it was written.
+      jit_compile: True waits for compiled code, False never compiles, None compiles in the background.
+    """
+
+    def __init__(
+        self,
+        python_function: Callable[..., Any],
+        input_signature: Any = None,
+        jit_compile: bool | None = None,
+        reduce_retracing: bool = False,
+        name: str | None = None,
+        instance: Any = None,
+    ) -> None:
+        self.python_function = python_function
+        self.jit_compile = jit_compile
+        self.reduce_retracing = reduce_retracing
+        self._given_signature = input_signature
+        self._instance = None if instance is None else weakref.ref(instance)
+        self._name = name or getattr(python_function, "__name__", None) or type(python_function).__name__
+        self.signature = Signature(python_function, input_signature, self._skips_self(instance))
+        self._traces: dict[Any, ConcreteFunction] = {}
+        self._fast: dict[Any, Any] = {}
+        self._lock = threading.RLock()
+        self._variables: list[Any] | None = None
+        self._trace_count = 0
+        self._recent: deque[bool] = deque(maxlen=_WINDOW)
+        self._warned = 0
+        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+        self._bound_by_id: dict[int, Any] = {}
+        functools.update_wrapper(self, python_function, updated=())
+
+    def _skips_self(self, instance: Any) -> bool:
+        if instance is not None:
+            return True
+        if self._given_signature is None:
+            return False
+        code = getattr(self.python_function, "__code__", None)
+        return code is not None and code.co_varnames[:1] == ("self",) and code.co_argcount > 0
+
+    def __get__(self, instance: Any, owner: Any = None) -> Function:
+        """A method: traces are kept per object."""
+        if instance is None:
+            return self
+        try:
+            found = self._bound.get(instance)
+        except TypeError:
+            entry = self._bound_by_id.get(id(instance))
+            found = entry[1] if entry is not None and entry[0] is instance else None
+        if found is None:
+            found = Function(
+                self.python_function, self._given_signature, self.jit_compile, self.reduce_retracing, self._name, instance
+            )
+            try:
+                self._bound[instance] = found
+            except TypeError:
+                self._bound_by_id[id(instance)] = (instance, found)
+        return found
+
+    # -- calling -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and busy() is None:
+            key = []
+            for x in args:
+                if type(x) is not EagerTensor:
+                    break
+                data = x.data
+                key.append(data.shape)
+                key.append(data.dtype.num)
+            else:
+                found = self._fast.get(tuple(key))
+                if found is not None and not flags.run_functions_eagerly:
+                    run, captures, jit, results = found
+                    outputs = run([x.data for x in args] + captures, jit)
+                    if results.single:
+                        return results.rebuild([EagerTensor(outputs[0])])
+                    return results.build([EagerTensor(y) for y in outputs])
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if flags.run_functions_eagerly:
+            return self.python_function(*self._with_self(args), **kwargs)
+        arguments = self.signature.arguments(args, kwargs)
+        concrete = self._concrete(arguments)
+        result = concrete.call_flat(arguments.values)
+        if not kwargs and all(type(x) is EagerTensor for x in args) and len(args) == len(arguments.values):
+            if current() is None and len(self._fast) < 64:
+                key: list[Any] = []
+                for x in args:
+                    key += [x.data.shape, x.data.dtype.num]
+                captures = [x.data if type(x) is EagerTensor else x for x in concrete.captured_inputs]
+                self._fast[tuple(key)] = (concrete.executable.run, captures, self.jit_compile, concrete.results)
+        return result
+
+    def _with_self(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return args if self._instance is None else (self._instance(), *args)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The concrete function for specs, tensors or Python values; it is traced if need be.
+
+        Raises: ArgumentTypeError (a TypeError): the arguments do not fit, or none are given and there is no signature.
+        """
+        return self._concrete(self.signature.placeholders(args, kwargs))
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """The traces made so far, in their order."""
+        return list(self._traces.values())
+
+    @property
+    def input_signature(self) -> Any:
+        return self.signature.input_signature
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def variables(self) -> list[Any]:
+        """Variables that were made inside the function."""
+        return list(self._variables or ())
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many traces have been made."""
+        return self._trace_count
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """One block per trace."""
+        return "\n\n".join(concrete.pretty_printed_signature() for concrete in self._traces.values())
+
+    def explain_retrace(self) -> str:
+        """Why the latest trace could not be avoided: the argument, its old and new value, and the cure."""
+        traces = list(self._traces)
+        if len(traces) < 2:
+            return f"{self._name}: traced {len(traces)} time(s); nothing was retraced."
+        return f"{self._name}: {self._difference(traces[-2], traces[-1])}"
+
+    # -- tracing -----------------------------------------------------------------------------------------------------
+
+    def _concrete(self, arguments: Arguments) -> ConcreteFunction:
+        key = arguments.key
+        found = self._traces.get(key)
+        if found is not None:
+            self._recent.append(False)
+            return found
+        with self._lock:
+            found = self._traces.get(key) or self._most_specific(arguments)
+            if found is None:
+                arguments = self._relaxed(arguments)
+                found = self._trace_new(arguments)
+                self._traces[arguments.key] = found
+                self._report()
+            return found
+
+    def _most_specific(self, arguments: Arguments) -> ConcreteFunction | None:
+        """Among the traces that accept the arguments, the one whose specs say most."""
+        best, best_score = None, -1
+        for concrete in self._traces.values():
+            theirs = concrete.arguments
+            if theirs.structure != arguments.structure or theirs.slots != arguments.slots:
+                continue
+            if not all(_accepts(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)):
+                continue
+            score = sum(_known(leaf) for leaf in theirs.leaves)
+            if score > best_score:
+                best, best_score = concrete, score
+        return best
+
+    def _relaxed(self, arguments: Arguments) -> Arguments:
+        """With reduce_retracing: sizes that have differed between calls become None."""
+        if not self.reduce_retracing or self.signature.input_signature is not None:
+            return arguments
+        for concrete in reversed(self._traces.values()):
+            theirs = concrete.arguments
+            if theirs.structure == arguments.structure and theirs.slots == arguments.slots:
+                merged = [_common(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)]
+                if all(leaf is not None for leaf in merged):
+                    return Arguments(merged, arguments.values, arguments.slots, arguments.rebuild, arguments.structure)
+        return arguments
+
+    def _trace_new(self, arguments: Arguments) -> ConcreteFunction:
+        first = self._variables is None
+        concrete, created = self._trace_once(arguments, first)
+        if created:
+            self._variables = created
+            concrete, _ = self._trace_once(arguments, False)
+        elif first:
+            self._variables = []
+        return concrete
+
+    def _trace_once(self, arguments: Arguments, creating: bool) -> tuple[ConcreteFunction, list[Any]]:
+        self._trace_count += 1
+        trace = Trace(self._name)
+        specs = arguments.specs
+        handles: dict[int, Any] = {}
+        with entered(trace):
+            inputs: list[Any] = []
+            numbers: dict[int, Any] = {}
+            for value, spec in zip(arguments.values, specs, strict=True):
+                if isinstance(value, Handle):
+                    serial = trace.capture(value)
+                    trace.captures.pop()
+                    trace.capture_serials.pop()
+                    handles[len(inputs)] = value
+                    inputs.append(SymbolicTensor(trace, serial, trace.builder.specs[serial], None))
+                    continue
+                symbol = trace.input(TensorSpec.of(spec.dims, spec.dtype), spec.name)
+                if type(value) is EagerTensor:
+                    numbers[symbol.index] = value.data
+                inputs.append(symbol)
+            creation = Creation(creating, trace, numbers)
+            trace.creation = creation
+            leaves = [
+                (handles.get(slot, inputs[slot]) if slot >= 0 else leaf.value)
+                for leaf, slot in zip(arguments.leaves, arguments.slots, strict=True)
+            ]
+            args, kwargs = arguments.rebuild(leaves)
+            before = _snapshot(args, kwargs)
+            try:
+                value = self.python_function(*self._with_self(tuple(args)), **kwargs)
+            except Exception as error:
+                error.add_note(f"in user code: while tracing {self._name} ({_where(self.python_function)})")
+                raise
+            self._check_unmodified(before, args, kwargs)
+            flat, rebuild = flatten(value)
+            positions: list[int | None] = []
+            outputs: list[Any] = []
+            for leaf in flat:
+                if leaf is None:
+                    positions.append(None)
+                    continue
+                positions.append(len(outputs))
+                outputs.append(self._output(leaf))
+            graph = trace.finish(outputs, RETURN, True, inputs)
+        concrete = ConcreteFunction(
+            self._name, graph, trace.captures, arguments, Results(positions, rebuild), self.signature, self.jit_compile
+        )
+        return concrete, creation.variables
+
+    def _output(self, leaf: Any) -> Any:
+        try:
+            return lift(leaf)
+        except GraphadError as cause:
+            raise ArgumentTypeError(
+                "To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes "
+                f"or None values; in compilation of {self._name}, found return value of type {type(leaf).__name__}, which "
+                "is not a Tensor or ExtensionType."
+            ) from cause
+
+    def _check_unmodified(self, before: Any, args: Any, kwargs: Any) -> None:
+        if before is None:
+            return
+        after = _snapshot(args, kwargs)
+        if before == after:
+            return
+        names = self.signature.parameter_names
+        changed = [names[i] if i < len(names) else f"arg{i}" for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+        raise InvalidArgumentError(
+            f"{self._name}({', '.join(names)}) should not modify its Python input arguments. Modifying a copy is allowed. "
+            f"The following parameter(s) were modified: {', '.join(changed)}"
+        )
+
+    # -- reports -----------------------------------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        self._recent.append(True)
+        if len(self._traces) < _TOO_MANY or sum(self._recent) < _TOO_MANY or self._warned >= _WARNINGS:
+            return
+        self._warned += 1
+        logger.warning(
+            "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive. %s",
+            sum(self._recent),
+            len(self._recent),
+            self.python_function,
+            self.explain_retrace(),
+        )
+
+    def _difference(self, old: Any, new: Any) -> str:
+        old_structure, old_leaves, _ = old
+        new_structure, new_leaves, _ = new
+        if old_structure != new_structure or len(old_leaves) != len(new_leaves):
+            return "the structure of the arguments changed; pass the same containers every time."
+        names = self.signature.parameter_names
+        for i, (a, b) in enumerate(zip(old_leaves, new_leaves, strict=True)):
+            if a == b:
+                continue
+            label = names[i] if len(names) == len(new_leaves) else f"leaf {i}"
+            if isinstance(a, Literal) or isinstance(b, Literal):
+                return f"argument {label!r} was {a!r}, is now {b!r}; pass a tensor if its value changes from call to call."
+            if isinstance(a, TensorSpec) and isinstance(b, TensorSpec):
+                if a.dtype is not b.dtype:
+                    return f"argument {label!r} had dtype {a.dtype.name}, has now {b.dtype.name}; cast it before the call."
+                return (
+                    f"argument {label!r} had shape {a.shape}, has now {b.shape}; give an input_signature with None for the "
+                    "sizes that change, or set reduce_retracing=True."
+                )
+            return f"argument {label!r} is another object ({a!r}, {b!r}); make it once and pass the same one."
+        return "the same variable is passed in other places than before."
+
+    def __repr__(self) -> str:
+        return f"<graphad function {self._name} with {len(self._traces)} traces>"
+
+
+def _accepts(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, TensorSpec) and isinstance(theirs, TensorSpec):
+        return mine.is_handle == theirs.is_handle and mine.dtype is theirs.dtype and mine.describes(theirs.dims)
+    return bool(mine == theirs)
+
+
+def _known(leaf: Any) -> int:
+    if not isinstance(leaf, TensorSpec) or leaf.dims is None:
+        return 0
+    return 1 + sum(size is not None for size in leaf.dims)
+
+
+def _common(a: Any, b: Any) -> Any:
+    """The spec that covers both leaves, the leaf itself if they are equal, None if nothing covers both."""
+    if a == b:
+        return b
+    if not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec)) or a.is_handle or b.is_handle or a.dtype is not b.dtype:
+        return None
+    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
+        return TensorSpec(None, b.dtype, b.name)
+    return TensorSpec([x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)], b.dtype, b.name)
+
+
+def _snapshot(args: Any, kwargs: Any) -> Any:
+    """What the containers among the arguments hold, by identity; None if there are none."""
+    listed = [*args, *kwargs.values()]
+    if not any(isinstance(x, list | dict) for x in listed):
+        return None
+    return [_ids(x) for x in listed]
+
+
+def _ids(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _ids(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [_ids(item) for item in x]
+    return id(x) if isinstance(x, Tensor | Handle) else x
+
+
+def _where(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)

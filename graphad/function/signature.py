@@ -1,0 +1,323 @@
+"""From a call's arguments to flat tensors and a trace key, and back to the structure the Python function wants.
+
+Tensors and arrays count by dtype and shape; variables by dtype, shape and which of them are the same; Python numbers,
+strings and None by value; other objects by identity. Containers keep their structure, dictionaries by sorted keys.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import DType
+from graphad.core.errors import ArgumentTypeError, GraphadError
+from graphad.core.nest import flatten
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Handle, Tensor
+
+_LITERALS = (int, float, bool, str, bytes, complex, type(None))
+
+
+class Literal:
+    """A Python value that is part of the trace key."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"Literal[{self.value!r}]"
+
+
+class ObjectKey:
+    """Any other Python object, by identity, without keeping it alive where that can be helped."""
+
+    __slots__ = ("_ident", "_reference", "label")
+
+    def __init__(self, value: Any) -> None:
+        self._ident = id(value)
+        self.label = type(value).__name__
+        try:
+            self._reference: Any = weakref.ref(value)
+        except TypeError:
+            self._reference = lambda: value
+
+    @property
+    def value(self) -> Any:
+        return self._reference()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectKey) and self._ident == other._ident and self._reference() is not None
+
+    def __hash__(self) -> int:
+        return self._ident
+
+    def __repr__(self) -> str:
+        return f"<{self.label} object>"
+
+
+class Arguments:
+    """One call's arguments, sorted out.
+
+    Attributes:
+      leaves: What each leaf of the argument nest is: TensorSpec, HandleSpec, Literal or ObjectKey.
+      values: The tensors and handles among the leaves, in order; the same variable twice occurs once.
+      slots: For each leaf, the position in `values`, or -1.
+      rebuild: From leaves to (args, kwargs).
+      structure: The nest with its leaves numbered, for keys and messages.
+    """
+
+    __slots__ = ("leaves", "rebuild", "slots", "structure", "values")
+
+    def __init__(self, leaves: list[Any], values: list[Any], slots: list[int], rebuild: Callable[[list[Any]], Any], structure: Any) -> None:
+        self.leaves = leaves
+        self.values = values
+        self.slots = slots
+        self.rebuild = rebuild
+        self.structure = structure
+
+    @property
+    def key(self) -> Any:
+        return (self.structure, tuple(self.leaves), tuple(self.slots))
+
+    @property
+    def specs(self) -> list[TensorSpec]:
+        """One spec per entry of `values`."""
+        found: dict[int, TensorSpec] = {}
+        for leaf, slot in zip(self.leaves, self.slots, strict=True):
+            if slot >= 0:
+                found.setdefault(slot, leaf)
+        return [found[i] for i in range(len(found))]
+
+
+class Signature:
+    """The parameters of a Python function and what the caller must pass.
+
+    Args:
+      function: The Python function.
+      input_signature: A list or tuple of (nested) TensorSpecs, or None.
+      skip_self: The first parameter is the object a method belongs to.
+    """
+
+    def __init__(self, function: Callable[..., Any], input_signature: Any = None, skip_self: bool = False) -> None:
+        self.name = getattr(function, "__name__", type(function).__name__)
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            signature = inspect.Signature(
+                [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL), inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)]
+            )
+        parameters = list(signature.parameters.values())
+        if skip_self and parameters and parameters[0].kind in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
+            parameters = parameters[1:]
+        self.signature = signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty)
+        self.input_signature = None if input_signature is None else self._checked(input_signature, parameters)
+        plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self._positional = len(parameters) if all(p.kind in plain for p in parameters) else -1
+
+    @classmethod
+    def restore(cls, name: str, signature: inspect.Signature, input_signature: Any) -> Signature:
+        """A signature from a file."""
+        made = cls.__new__(cls)
+        made.name = name
+        made.signature = signature
+        made.input_signature = input_signature
+        made._positional = -1
+        return made
+
+    def _checked(self, given: Any, parameters: Sequence[inspect.Parameter]) -> tuple[Any, ...]:
+        if not isinstance(given, list | tuple):
+            raise ArgumentTypeError(f"input_signature must be either a tuple or a list, got {type(given)}.")
+        for leaf in flatten(list(given))[0]:
+            if not isinstance(leaf, TensorSpec):
+                raise ArgumentTypeError(
+                    f"input_signature must be a possibly nested sequence of TensorSpec objects, got invalid args {leaf!r}."
+                )
+        kinds = inspect.Parameter
+        positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+        for p in parameters:
+            if p.kind is kinds.KEYWORD_ONLY and p.default is kinds.empty:
+                raise ArgumentTypeError(
+                    f"Since input_signature is defined, keyword-only parameter `{p.name}` must have a default value"
+                )
+        variadic = any(p.kind is kinds.VAR_POSITIONAL for p in parameters)
+        if len(given) > len(positional) and not variadic:
+            raise ArgumentTypeError(f"input_signature contains {len(given) - len(positional)} extra type constraints.")
+        for p in positional[len(given) :]:
+            if p.default is kinds.empty:
+                raise ArgumentTypeError(f"input_signature missing type constraint for {p.name}")
+        return tuple(given)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """Sort out one call. Raises: ArgumentTypeError: it does not fit the parameters or the input signature."""
+        if not kwargs and len(args) == self._positional:
+            ordered: tuple[Any, ...] = args
+            named: dict[str, Any] = {}
+        else:
+            ordered, named = self._bound(args, kwargs)
+        if self.input_signature is not None:
+            ordered = self._cast(ordered, args, kwargs)
+        return sort_out(ordered, named)
+
+    def placeholders(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """As `arguments`, for specs in place of tensors; with no arguments, those of the input signature."""
+        if not args and not kwargs and self.input_signature is not None:
+            names = self.parameter_names
+            specs = [_named(spec, names[i] if i < len(names) else None) for i, spec in enumerate(self.input_signature)]
+            ordered, named = self._bound(tuple(specs), {})
+            return sort_out(ordered, named)
+        ordered, named = self._bound(args, kwargs)
+        if self.input_signature is not None:
+            ordered = self._cast(ordered, args, kwargs)
+        return sort_out(ordered, named, self.parameter_names)
+
+    @property
+    def parameter_names(self) -> list[str]:
+        kinds = inspect.Parameter
+        return [p.name for p in self.signature.parameters.values() if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as cause:
+            raise self.misfit(str(cause), args, kwargs) from cause
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def _cast(self, ordered: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        out = list(ordered)
+        for i, wanted in enumerate(self.input_signature or ()):
+            try:
+                out[i] = _fit(wanted, ordered[i])
+            except (GraphadError, TypeError, ValueError) as cause:
+                raise self.misfit(str(cause), args, kwargs) from cause
+        return tuple(out)
+
+    def misfit(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentTypeError:
+        """The error for a call that does not fit."""
+        shown = ", ".join(f"{p}" for p in self.signature.parameters.values())
+        if self.input_signature is not None:
+            names = self.parameter_names
+            shown = ", ".join(f"{names[i] if i < len(names) else f'arg{i}'}: {spec!r}" for i, spec in enumerate(self.input_signature))
+        return ArgumentTypeError(
+            f"Binding inputs to tf.function failed due to `{reason}`. Received args: {_short(args)} and kwargs: "
+            f"{_short(kwargs)} for signature: ({shown})."
+        )
+
+
+def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str] = ()) -> Arguments:
+    """Classify the leaves of an argument nest."""
+    flat, rebuild, structure = _flatten_call(args, kwargs)
+    leaves: list[Any] = []
+    values: list[Any] = []
+    slots: list[int] = []
+    handles: dict[int, int] = {}
+    for leaf in flat:
+        kind, value = classify(leaf)
+        leaves.append(kind)
+        if value is None:
+            slots.append(-1)
+            continue
+        if isinstance(value, Handle):
+            known = handles.get(id(value))
+            if known is not None:
+                slots.append(known)
+                continue
+            handles[id(value)] = len(values)
+        slots.append(len(values))
+        values.append(value)
+    if names and structure is not None and len(flat) == len(args) and not kwargs:
+        leaves = [_named(leaf, names[i]) if isinstance(leaf, TensorSpec) and i < len(names) else leaf for i, leaf in enumerate(leaves)]
+    return Arguments(leaves, values, slots, rebuild, structure)
+
+
+def classify(leaf: Any) -> tuple[Any, Any]:
+    """What a leaf is for the key, and the tensor, handle or spec to pass for it (None for Python values)."""
+    if isinstance(leaf, Fitted):
+        return leaf.spec, leaf.value
+    if isinstance(leaf, Tensor):
+        return leaf.spec, leaf
+    if isinstance(leaf, Handle):
+        return leaf.spec, leaf
+    if isinstance(leaf, TensorSpec):
+        return leaf, leaf
+    if isinstance(leaf, np.ndarray | np.generic):
+        tensor = lift(leaf)
+        return tensor.spec, tensor
+    if isinstance(leaf, _LITERALS):
+        return Literal(leaf), None
+    if hasattr(leaf, "__graphad_tensor__"):
+        tensor = lift(leaf)
+        return tensor.spec, tensor
+    if isinstance(leaf, DType):
+        return Literal(leaf), None
+    return ObjectKey(leaf), None
+
+
+def _flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
+    if not kwargs and not any(isinstance(arg, list | tuple | dict) for arg in args):
+        return list(args), lambda new: (tuple(new), {}), len(args)
+    import optree
+
+    leaves, tree = optree.tree_flatten((args, kwargs), none_is_leaf=True)
+    return leaves, lambda new: optree.tree_unflatten(tree, new), tree
+
+
+def _named(spec: Any, name: str | None) -> Any:
+    if type(spec) is not TensorSpec or spec.name is not None:
+        return spec
+    return TensorSpec(spec.dims, spec.dtype, name)
+
+
+def _fit(wanted: Any, given: Any) -> Any:
+    """`given` as tensors that the (nested) spec `wanted` describes."""
+    if isinstance(wanted, TensorSpec):
+        return _fit_one(wanted, given)
+    flat_wanted, _ = flatten(wanted)
+    flat_given, rebuild = flatten(given)
+    if len(flat_wanted) != len(flat_given):
+        raise ArgumentTypeError(f"Can not cast {_short(given)} to the structure {wanted!r}")
+    return rebuild([_fit_one(spec, leaf) for spec, leaf in zip(flat_wanted, flat_given, strict=True)])
+
+
+def _fit_one(wanted: TensorSpec, given: Any) -> Any:
+    if isinstance(given, TensorSpec):
+        tensor: Any = given
+    elif isinstance(given, Handle):
+        tensor = lift(given)
+    elif isinstance(given, Tensor):
+        tensor = given
+    else:
+        tensor = lift(given, wanted.dtype)
+    spec = tensor if isinstance(tensor, TensorSpec) else tensor.spec
+    if spec.dtype is not wanted.dtype or not wanted.is_compatible_with(spec):
+        raise ArgumentTypeError(f"Can not cast {TensorSpec(spec.dims, spec.dtype)!r} to {TensorSpec(wanted.dims, wanted.dtype)!r}")
+    return Fitted(tensor, wanted)
+
+
+class Fitted:
+    """A value together with the wider spec under which it is traced."""
+
+    __slots__ = ("spec", "value")
+
+    def __init__(self, value: Any, spec: TensorSpec) -> None:
+        self.value = value
+        self.spec = spec
+
+
+def _short(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 200 else text[:197] + "..."
+

@@ -1,0 +1,1 @@
+"""Derivatives: tapes, gradient graphs, forward mode, Jacobians, custom gradients."""

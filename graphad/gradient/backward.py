@@ -1,0 +1,144 @@
+"""Reverse accumulation over recorded entries: what the eager tape, gradient graphs and Jacobians have in common.
+
+An entry is (op, inputs, outputs, input marks, output marks). Cotangents are added up by mark; rules run only for
+entries on a path from a source to a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind, busy
+from graphad.core.convert import lift
+from graphad.core.errors import InternalError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.op import Op
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.shape import BroadcastTo
+from graphad.ops.math.arithmetic import ADD
+
+Entry = tuple[Op, Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]]
+
+
+class Dropped:
+    """Stands where a value was that no rule will read: only its shape and dtype are left."""
+
+    __slots__ = ("dims", "dtype")
+
+    def __init__(self, dims: Any, dtype: Any) -> None:
+        self.dims = dims
+        self.dtype = dtype
+
+    @property
+    def spec(self) -> TensorSpec:
+        return TensorSpec.of(self.dims, self.dtype)
+
+    def out_of_scope(self, op: Op) -> InternalError:
+        return InternalError(f"{op.name}: a derivative rule reads a value that its op does not declare in `keeps`.")
+
+
+class Context:
+    """What a derivative rule may ask; see `core.op.VjpContext`."""
+
+    __slots__ = ("_marks", "inputs", "op", "outputs", "transforms")
+
+    def __init__(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], marks: Sequence[Any], transforms: Any) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.outputs = outputs
+        self._marks = marks
+        self.transforms = transforms
+
+    def needs(self, i: int) -> bool:
+        return self._marks[i] is not None
+
+    def shape(self, i: int) -> Any:
+        return self.inputs[i].dims
+
+    def zeros(self, k: int) -> Any:
+        return zeros_of(self.outputs[k])
+
+    def first(self, n: int) -> Context:
+        """The same context as seen by an op that has only the first n outputs."""
+        return Context(self.op, self.inputs, self.outputs[:n], self._marks, self.transforms)
+
+    def get_attr(self, name: str) -> Any:
+        """An attribute of the op, for gradient functions registered from outside."""
+        return getattr(self.op, name)
+
+
+def zeros_of(x: Any) -> Any:
+    """Zeros with the shape and dtype of a value that may have been dropped."""
+    dims = x.dims
+    if is_definite(dims):
+        zero = lift(x.dtype.numpy.type(0))
+        return bind(BroadcastTo(dims), zero) if dims else zero
+    return zeros_like(x)
+
+
+def add_bars(a: Any, b: Any) -> Any:
+    """The sum of two cotangents; None is zero."""
+    if a is None:
+        return b
+    if b is None:
+        return a
+    if type(a) is EagerTensor and type(b) is EagerTensor and busy() is None:
+        return EagerTensor(a.data + b.data)
+    return bind(ADD, dense(a), dense(b))
+
+
+def dense(bar: Any) -> Any:
+    """A cotangent as one tensor."""
+    return lift(bar) if isinstance(bar, IndexedSlices) else bar
+
+
+def backward(
+    entries: Sequence[Entry], bars: dict[Any, Any], wanted: set[Any], transforms: Any, consume: list[Entry] | None = None
+) -> dict[Any, Any]:
+    """Pull cotangents back over entries.
+
+    Args:
+      entries: The entries in the order in which they were recorded.
+      bars: Cotangents of the targets by mark; changed in place.
+      wanted: Marks of the sources, whose cotangents are kept.
+      transforms: Passed to rules that hold sub-graphs.
+      consume: The list to shrink while walking, so that memory is freed as soon as it is used.
+    Returns: `bars`, with the cotangents of the sources.
+    """
+    on_path = set(wanted)
+    for entry in entries:
+        for mark in entry[3]:
+            if mark in on_path and mark is not None:
+                on_path.update(entry[4])
+                break
+    on_path.discard(None)
+    for position in range(len(entries) - 1, -1, -1):
+        entry = entries[position] if consume is None else consume.pop()
+        op, inputs, outputs, marks, out_marks = entry
+        if len(out_marks) == 1:
+            mark = out_marks[0]
+            if mark not in bars or mark not in on_path:
+                continue
+            bar = bars[mark] if mark in wanted else bars.pop(mark)
+            if bar is None:
+                continue
+            y_bars = (bar if type(bar) is EagerTensor else dense(bar),)
+        else:
+            if on_path.isdisjoint(out_marks):
+                continue
+            y_bars = tuple(
+                [None if m is None else dense(bars.get(m) if m in wanted else bars.pop(m, None)) for m in out_marks]
+            )
+            if all(bar is None for bar in y_bars):
+                continue
+        needed = [mark if mark in on_path else None for mark in marks]
+        x_bars = op.vjp(Context(op, inputs, outputs, needed, transforms), *y_bars)
+        for mark, bar in zip(needed, x_bars, strict=True):
+            if mark is not None and bar is not None:
+                before = bars.get(mark)
+                bars[mark] = bar if before is None else add_bars(before, bar)
+    return bars

@@ -1,0 +1,89 @@
+"""Closing a graph: its Python rules of custom gradients become graphs, one level deep.
+
+A rule is traced with the values it closes over as extra operands. Only then can the graph be differentiated, batched or
+saved apart from the Python objects it came from. It is done when a pullback, a batch or a file first needs it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from graphad.core.errors import FailedPreconditionError, InternalError
+from graphad.core.tensor import EagerTensor, Handle
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.digest import digest
+from graphad.graph.ir import Graph, Node
+from graphad.ops.control.custom import ClosedCustom, CustomGradient
+from graphad.trace.tracer import SymbolicTensor, trace_flat
+
+_lock = threading.RLock()
+_cache: weakref.WeakKeyDictionary[Graph, Graph] = weakref.WeakKeyDictionary()
+
+
+def closed(graph: Graph) -> Graph:
+    """The graph without Python rules; itself if it has none."""
+    if not any(isinstance(node.op, CustomGradient) for node in graph.nodes):
+        return graph
+    with _lock:
+        known = _cache.get(graph)
+        if known is None:
+            known = _cache[graph] = _close(graph)
+        return known
+
+
+def _close(graph: Graph) -> Graph:
+    builder = GraphBuilder()
+    number = {i: builder.add_input(spec) for i, spec in enumerate(graph.inputs)}
+    for k, array in enumerate(graph.constants):
+        number[len(graph.inputs) + k] = builder.add_constant(array)
+    for node in graph.nodes:
+        op, inputs = node.op, [number[i] for i in node.inputs]
+        if isinstance(op, CustomGradient):
+            op, more = _closed_node(node, graph, number, builder)
+            inputs += more
+        start = builder.add_node(op, inputs, node.specs, node.line)
+        number.update((value, start + k) for k, value in enumerate(node.outputs))
+    return builder.finish([number[i] for i in graph.outputs], graph.name, keep_all=True)[0]
+
+
+def _closed_node(node: Node, graph: Graph, number: dict[int, int], builder: GraphBuilder) -> tuple[ClosedCustom, list[int]]:
+    op: Any = node.op
+    rule = op.rule
+    n_outputs = len(node.specs)
+    x_specs = [graph.specs[i] for i in node.inputs[: op.n_inputs]]
+    positions: list[int] = []
+
+    def run(*bars: Any) -> list[Any]:
+        x_bars = rule.cotangents(bars, x_specs)
+        kept = [bar for bar in x_bars if bar is not None]
+        places = iter(range(len(kept)))
+        positions.extend(-1 if bar is None else next(places) for bar in x_bars)
+        return kept
+
+    traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
+    operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
+    # One function may be closed in several ways, by dtype or by what it captures; the digest tells them apart.
+    unique = f"{rule.name}:{digest(traced.graph)[:16]}"
+    closed_op = ClosedCustom(traced.graph, op.n_inputs, n_outputs, tuple(positions), unique)
+    rule.register(closed_op)
+    return closed_op, operands
+
+
+def _operand(outer: Any, rule: Any, number: dict[int, int], builder: GraphBuilder) -> int:
+    """The value that stands for something the rule closes over."""
+    trace = rule.trace
+    if type(outer) is EagerTensor:
+        known = trace.serial_if_known(outer) if trace is not None else None
+        return builder.add_constant(outer.data) if known is None else number[trace.number[known]]
+    if trace is None:
+        raise InternalError(f"closed: the rule {rule.name!r} was made outside of a trace but closes over {outer!r}.")
+    serial = outer.index if type(outer) is SymbolicTensor and outer.trace is trace else trace.serial_if_known(outer)
+    if serial is None or serial not in trace.number:
+        what = f"the variable {outer.name!r}" if isinstance(outer, Handle) else f"{outer!r}"
+        raise FailedPreconditionError(
+            f"custom_gradient: the gradient function of {rule.name!r} uses {what}, which the function it belongs to "
+            "does not. Use it in the function too, or let the gradient function refer to it by a local name."
+        )
+    return number[trace.number[serial]]

@@ -1,0 +1,271 @@
+"""`custom_gradient`: a function with a derivative of its own.
+
+The function returns its value and a gradient function; what it computes is recorded as usual, and its results get a new
+identity that carries the rule. Variables that it reads are passed to the gradient function as `variables`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.bind import bind, new_recorder
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.levels import current, entered, remove_recorder
+from graphad.core.nest import flatten
+from graphad.core.op import READS, Op
+from graphad.core.tensor import Handle, Tensor
+from graphad.gradient.rules_in_process import remember
+from graphad.ops.control.custom import CustomGradient
+
+
+class Rule:
+    """One gradient function with what its call needs.
+
+    Attributes:
+      name: The function's qualified name, under which this process remembers the rule for models loaded later.
+      trace: The trace in which the rule was made, None if eager.
+    """
+
+    __slots__ = ("__weakref__", "_function", "_n_arguments", "_variables", "name", "trace")
+
+    def __init__(self, function: Any, name: str, n_arguments: int, variables: Sequence[Any], trace: Any) -> None:
+        self._function = function
+        self._n_arguments = n_arguments
+        self._variables = list(variables)
+        self.name = name
+        self.trace = trace
+
+    @property
+    def digest_key(self) -> str:
+        return f"rule:{self.name}:{id(self)}"
+
+    def cotangents(self, bars: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        """The cotangents of the arguments and then of the variables; `xs` has their dtypes."""
+        if self._variables:
+            out = self._function(*bars, variables=list(self._variables))
+        elif _takes_variables(self._function, required=True):
+            out = self._function(*bars, variables=[])
+        else:
+            out = self._function(*bars)
+        of_variables: list[Any] = []
+        if self._variables or _takes_variables(self._function, required=True):
+            if not (isinstance(out, tuple | list) and len(out) == 2):
+                raise ArgumentTypeError(
+                    f"custom_gradient: the gradient function of {self.name!r} takes `variables` and must return "
+                    "(gradients, gradients of the variables)."
+                )
+            out, given = out
+            of_variables = list(given) if given is not None else []
+            if len(of_variables) != len(self._variables):
+                raise InvalidArgumentError("Must return gradient for each variable from @custom_gradient grad_fn.")
+        listed = flatten(out)[0] if isinstance(out, list | tuple | dict) else [out]
+        if len(listed) != self._n_arguments:
+            raise InvalidArgumentError(
+                f"custom_gradient function expected to return {self._n_arguments} gradients, but returned {len(listed)} instead."
+            )
+        return [_as_cotangent(bar, x, self.name) for bar, x in zip([*listed, *of_variables], xs, strict=True)]
+
+    def stacked(self, ctx: Any, n_inputs: int) -> StackedRule:
+        """The rule for stacked values at the level below a batch level."""
+        return StackedRule(self, ctx, n_inputs)
+
+    def register(self, closed_op: Any) -> None:
+        """Let models that are loaded later in this process find the rule although it was not saved."""
+        remember(closed_op.rule_name, closed_op)
+
+
+class StackedRule:
+    """A rule of a batch level as seen from the level below: it runs the rule at the batch level again."""
+
+    __slots__ = ("__weakref__", "_ctx", "_n_inputs", "_rule", "name", "trace")
+
+    def __init__(self, rule: Any, ctx: Any, n_inputs: int) -> None:
+        self._rule = rule
+        self._ctx = ctx
+        self._n_inputs = n_inputs
+        self.name = rule.name
+        below = ctx.level.below
+        self.trace = below if getattr(below, "is_trace", False) else None
+
+    def cotangents(self, bars: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        level, ctx = self._ctx.level, self._ctx
+        below = current()
+        before, level.below = level.below, below
+        try:
+            with entered(level):
+                rows = [level.wrap(bar, ctx.stacked(self._n_inputs + k)) for k, bar in enumerate(bars)]
+                row_specs = [ctx.row_spec(k) for k in range(self._n_inputs)]
+                out = self._rule.cotangents(rows, row_specs)
+            with entered(below):
+                return [None if bar is None else level.lower_to(bar, ctx.stacked(k), ctx) for k, bar in enumerate(out)]
+        finally:
+            level.below = before
+
+    def stacked(self, ctx: Any, n_inputs: int) -> StackedRule:
+        return StackedRule(self, ctx, n_inputs)
+
+    def register(self, closed_op: Any) -> None:
+        """A stacked rule is no rule of a user's function; it is not remembered."""
+
+
+class _VariableReads:
+    """A recorder that notes which trainable variables are read."""
+
+    def __init__(self) -> None:
+        self.read: dict[int, Any] = {}
+
+    def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        if op.effects & READS:
+            for x in inputs:
+                if isinstance(x, Handle) and x.trainable:
+                    self.read.setdefault(id(x), x)
+
+    def needs(self, op: Op, inputs: Sequence[Any]) -> None:
+        return None
+
+    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
+        return None
+
+
+def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+    """Decorator: give a function a gradient of its own.
+
+    Args:
+      f: Called with tensors; returns (value, gradient function). The gradient function gets one upstream gradient per
+        flattened output and returns one gradient (or None) per flattened input. If `f` reads trainable variables, it must
+        take `variables` too and return (gradients, gradients of the variables).
+    Returns: A function that returns the value alone.
+    Raises:
+      InvalidArgumentError (a ValueError): a wrong number of gradients, when the gradient is computed.
+      ArgumentTypeError (a TypeError): the gradient function cannot take `variables` although variables are read.
+    """
+    if f is None:
+        return custom_gradient
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return _call(f, args, kwargs)
+
+    return wrapper
+
+
+def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    trace = _current_trace()
+    if kwargs and trace is not None:
+        raise InvalidArgumentError(
+            "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
+        )
+    bound_self, args = _split_self(f, args)
+    leaves, rebuild = flatten(list(args))
+    xs = [lift(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves]
+    arguments = [x for x in xs if isinstance(x, Tensor)]
+    reads = _VariableReads()
+    level = new_recorder(reads)
+    try:
+        pair = f(*bound_self, *rebuild(xs), **kwargs)
+    finally:
+        remove_recorder(level, reads)
+    name = getattr(f, "__qualname__", type(f).__name__)
+    try:
+        value, gradient_function = pair
+    except (TypeError, ValueError) as cause:
+        raise ArgumentTypeError(f"custom_gradient: {name} must return (value, gradient function), it returned {pair!r}.") from cause
+    if not callable(gradient_function):
+        raise ArgumentTypeError(f"custom_gradient: the gradient function that {name} returned is not callable: {gradient_function!r}.")
+    variables = list(reads.read.values())
+    if variables and not _takes_variables(gradient_function):
+        raise ArgumentTypeError(
+            "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
+            f"{[getattr(v, 'name', '?') for v in variables]}"
+        )
+    if trace is not None:
+        _capture_closure(gradient_function, trace)
+    flat, rebuild_value = flatten(value)
+    ys = [lift(y) for y in flat]
+    module = getattr(f, "__module__", "")
+    rule = Rule(gradient_function, f"{module}.{name}", len(arguments), variables, trace)
+    inputs = [*arguments, *variables]
+    outputs = bind(CustomGradient(rule, len(inputs)), *inputs, *ys)
+    return rebuild_value(list(outputs))
+
+
+def _current_trace() -> Any:
+    level = current()
+    while level is not None and not getattr(level, "is_trace", False):
+        level = level.below
+    return level
+
+
+def _split_self(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The leading `self` of a method apart from the arguments that can be differentiated."""
+    if args and not _is_tensor_like(args[0]) and not isinstance(args[0], list | tuple | dict):
+        return args[:1], args[1:]
+    return (), args
+
+
+def _is_tensor_like(x: Any) -> bool:
+    return (
+        isinstance(x, Tensor | int | float | complex | bool)
+        or hasattr(x, "__graphad_tensor__")
+        or hasattr(x, "__array__")
+    )
+
+
+def _takes_variables(function: Callable[..., Any], required: bool = False) -> bool:
+    """Whether a gradient function can take `variables`, or (`required`) names it without a default."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return not required
+    named = parameters.get("variables")
+    if required:
+        return named is not None and named.default is inspect.Parameter.empty
+    return named is not None or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+
+
+def _capture_closure(function: Callable[..., Any], trace: Any, depth: int = 0) -> None:
+    """Make outer tensors and variables that a gradient function refers to inputs of the graph while that is possible."""
+    code = getattr(function, "__code__", None)
+    if code is None or depth > 3:
+        return
+    held = []
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:
+            continue  # a name that is not bound yet
+    names = function.__globals__
+    held += [names[name] for name in code.co_names if name in names]
+    for item in held:
+        for leaf in flatten(item)[0] if isinstance(item, list | tuple | dict) else [item]:
+            if isinstance(leaf, Handle) or (isinstance(leaf, Tensor) and getattr(leaf, "trace", None) is not trace):
+                if isinstance(leaf, Handle) or hasattr(leaf, "trace"):
+                    trace.serial(leaf, _CLOSURE)
+            elif inspect.isfunction(leaf) and leaf is not function and getattr(leaf, "__closure__", None):
+                _capture_closure(leaf, trace, depth + 1)
+
+
+class _Closure:
+    name = "custom_gradient"
+
+
+_CLOSURE: Any = _Closure()
+
+
+def _as_cotangent(bar: Any, x: Any, name: str) -> Any:
+    if bar is None:
+        return None
+    if isinstance(bar, IndexedSlices):
+        return lift(bar)
+    spec = getattr(x, "spec", x)
+    try:
+        return lift(bar, None if isinstance(bar, Tensor) else spec.dtype)
+    except (DTypeError, ArgumentTypeError) as cause:
+        raise ArgumentTypeError(
+            f"custom_gradient: the gradient function of {name!r} returned {bar!r}, which is no tensor: {cause}"
+        ) from cause

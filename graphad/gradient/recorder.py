@@ -1,0 +1,159 @@
+"""The recorder: entries of the ops that touch a followed value, in the order in which they ran.
+
+The recorder owns the entries and the set of marks it follows; a tensor carries only its mark. Values that no rule will
+read are replaced by their shape and dtype, and entries whose results nobody can reach any more are swept out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.op import READS, Op
+from graphad.core.tensor import EagerTensor, Handle
+from graphad.gradient.backward import Dropped
+
+_DROP_BYTES = 2048  # below this, keeping a value is cheaper than describing it
+_FIRST_SWEEP = 4096
+
+
+class Mark:
+    """The identity of a value for recorders."""
+
+    __slots__ = ()
+
+
+def mark_of(x: Any) -> Any:
+    """The mark of a tensor or handle, made now if it has none."""
+    mark = x.mark
+    if mark is None:
+        mark = x.mark = Mark()
+    return mark
+
+
+class Recorder:
+    """Records entries (op, inputs, outputs, input marks, output marks).
+
+    Args:
+      transforms: What structured ops ask for the pullback of their sub-graphs.
+      automatic: Follow every trainable variable that an op reads.
+    """
+
+    def __init__(self, transforms: Any, automatic: bool = False) -> None:
+        self.transforms = transforms
+        self._automatic = automatic
+        self._tracked: set[Any] = set()
+        self._entries: list[Any] = []
+        self._sweep_at = _FIRST_SWEEP
+        self.poison = False  # tests: drop even small values, to catch rules that read undeclared ones
+
+    @property
+    def entries(self) -> list[Any]:
+        return self._entries
+
+    @property
+    def tracked(self) -> set[Any]:
+        return self._tracked
+
+    def follow(self, x: Any) -> Any:
+        """Follow a tensor or handle from now on; returns its mark."""
+        mark = mark_of(x)
+        self._tracked.add(mark)
+        return mark
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._tracked, self._entries, self._sweep_at = set(), [], _FIRST_SWEEP
+
+    def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
+        marks = self._marks(op, inputs)
+        return None if marks is None else tuple([mark is not None for mark in marks])
+
+    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
+        """Told of ops without a gradient."""
+
+    def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        marks = self._marks(op, inputs)
+        if marks is None:
+            return
+        tracked = self._tracked
+        out_marks = []
+        for y in outputs:
+            if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
+                mark = y.mark
+                if mark is None:
+                    mark = y.mark = Mark()
+                tracked.add(mark)
+                out_marks.append(mark)
+            else:
+                out_marks.append(None)
+        kept_inputs, kept_outputs = op.keeps
+        if kept_inputs is not True:
+            inputs = [x if _is_kept(k, kept_inputs) else self._dropped(x) for k, x in enumerate(inputs)]
+        if kept_outputs is not True:
+            outputs = [y if _is_kept(k, kept_outputs) else self._dropped(y) for k, y in enumerate(outputs)]
+        entries = self._entries
+        entries.append((op, inputs, outputs, marks, out_marks))
+        if len(entries) > self._sweep_at:
+            self._sweep()
+
+    def _watch_variable(self, handle: Handle) -> Any:
+        return self.follow(handle)
+
+    def _marks(self, op: Op, inputs: Sequence[Any]) -> list[Any] | None:
+        """The marks of the inputs that are followed, None for others; None altogether if none is."""
+        tracked = self._tracked
+        followed = False
+        marks = []
+        for x in inputs:
+            mark = x.mark
+            if mark is not None and mark in tracked:
+                followed = True
+            else:
+                mark = None
+                if type(x) is not EagerTensor and self._automatic and isinstance(x, Handle):
+                    if x.trainable and op.effects & READS and x.spec.dtype.is_differentiable:
+                        mark = self._watch_variable(x)
+                        followed = True
+            marks.append(mark)
+        return marks if followed else None
+
+    def _dropped(self, x: Any) -> Any:
+        if type(x) is EagerTensor and (x.data.nbytes > _DROP_BYTES or self.poison):
+            return Dropped(x.data.shape, x.dtype)
+        return x
+
+    def _sweep(self) -> None:
+        """Drop entries whose outputs nobody can reach.
+
+        A mark that only the tracked set, the entry and the tensors the entry itself keeps refer to belongs to no living
+        value. Walking backwards, each dropped entry frees the marks of its inputs.
+        """
+        entries, tracked = self._entries, self._tracked
+        kept = []
+        while entries:
+            entry = entries.pop()
+            outputs, out_marks = entry[2], entry[4]
+            if all([_is_unreachable(outputs, out_marks, k) for k in range(len(out_marks))]):
+                tracked.difference_update(out_marks)
+            else:
+                kept.append(entry)
+            del entry, outputs, out_marks
+        kept.reverse()
+        self._entries = entries
+        entries.extend(kept)
+        self._sweep_at = max(_FIRST_SWEEP, 2 * len(kept))
+
+
+def _is_kept(k: int, kept: Any) -> bool:
+    return kept is not False and k in kept
+
+
+def _is_unreachable(outputs: Sequence[Any], marks: Sequence[Any], k: int) -> bool:
+    mark, y = marks[k], outputs[k]
+    held = getattr(y, "mark", None) is mark and mark is not None
+    if held and sys.getrefcount(y) > 3:  # the entry, this frame, the call
+        return False
+    # The tracked set, the entry's list, this frame and the call; one more where the entry keeps the tensor itself.
+    return mark is None or sys.getrefcount(mark) <= 4 + held

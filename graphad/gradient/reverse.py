@@ -1,0 +1,187 @@
+"""The pullback of a graph: a replay under a recorder inside a trace, split into a forward and a backward graph.
+
+Nodes that depend on a cotangent are backward, the others forward; what backward reads of forward is a residual. The
+forward graph is the original one with residuals as further outputs, so nothing runs twice and no effect happens twice.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.errors import InternalError
+from graphad.core.levels import entered, here
+from graphad.core.spec import TensorSpec
+from graphad.gradient.backward import backward, dense
+from graphad.gradient.recorder import Recorder
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.ir import Graph, Node
+from graphad.graph.replay import replay
+from graphad.trace.tracer import Trace
+
+_lock = threading.RLock()
+_cache: weakref.WeakKeyDictionary[Graph, dict[tuple[bool, ...], Pullback]] = weakref.WeakKeyDictionary()
+
+
+class BackwardGraph:
+    """From values of the forward run and cotangents to cotangents.
+
+    Attributes:
+      graph: Its inputs are the inputs of the call numbered in `inputs`, then the residuals numbered in `residuals`, then
+        the given cotangents.
+      positions: For each input of the call, the output that is its cotangent, or None.
+    """
+
+    __slots__ = ("graph", "inputs", "positions", "residuals")
+
+    def __init__(self, graph: Graph, inputs: list[int], residuals: list[int], positions: list[int | None]) -> None:
+        self.graph = graph
+        self.inputs = inputs
+        self.residuals = residuals
+        self.positions = positions
+
+
+class Pullback:
+    """The forward graph with residuals of one graph, and its backward graphs by which cotangents are given."""
+
+    def __init__(self, graph: Graph, needs: tuple[bool, ...], transforms: Any) -> None:
+        graph = transforms.closed(graph)
+        self.needs = needs
+        self._transforms = transforms
+        self._trace = Trace(f"{graph.name}_pullback")
+        self._backward: dict[tuple[bool, ...], BackwardGraph | None] = {}
+        trace = self._trace
+        with entered(trace):
+            self._xs = [trace.input(spec) for spec in graph.inputs]
+            recorder = Recorder(transforms)
+            trace.recorders = (recorder,)
+            self._marks = [recorder.follow(x) if need else None for x, need in zip(self._xs, needs, strict=True)]
+            self._ys = replay(graph, self._xs)
+            trace.recorders = ()
+        self._entries = recorder.entries
+        self.n_outputs = len(self._ys)
+        self.differentiable = tuple([y.mark is not None and y.mark in recorder.tracked for y in self._ys])
+        self._bars = [trace.input(TensorSpec.of(y.dims, y.dtype)) if d else None for y, d in zip(self._ys, self.differentiable, strict=True)]
+        self._input_serials = {x.index: k for k, x in enumerate(self._xs)}
+        self._residual_serials: list[int] = []
+        full = self._differentiate(self.differentiable)
+        self._freeze(full)
+        self.forward = self._forward_graph(graph.name)
+        self._backward[self.differentiable] = self._split(full, self.differentiable)
+
+    def backward(self, given: Sequence[bool]) -> BackwardGraph | None:
+        """The backward graph for a set of given cotangents.
+
+        None where it would have to repeat an effect of the forward run; then zeros have to be filled in for the rest.
+        """
+        key = tuple(given)
+        with _lock:
+            if key not in self._backward:
+                self._backward[key] = self._split(self._differentiate(key), key)
+            return self._backward[key]
+
+    def _differentiate(self, given: Sequence[bool]) -> list[Any]:
+        trace = self._trace
+        trace.owner = here()
+        with entered(trace):
+            bars: dict[Any, Any] = {}
+            for y, bar, has in zip(self._ys, self._bars, given, strict=True):
+                if has and bar is not None:
+                    before = bars.get(y.mark)
+                    bars[y.mark] = bar if before is None else before + bar
+            wanted = {mark for mark in self._marks if mark is not None}
+            backward(self._entries, bars, wanted, self._transforms)
+            return [None if mark is None else dense(bars.get(mark)) for mark in self._marks]
+
+    def _depends_on_bars(self) -> set[int]:
+        reached = {bar.index for bar in self._bars if bar is not None}
+        for node in self._trace.builder.nodes:
+            if any(i in reached for i in node.inputs):
+                reached.update(node.outputs)
+        return reached
+
+    def _needed(self, x_bars: Sequence[Any], behind: set[int]) -> tuple[list[Node], list[int]]:
+        """The backward nodes behind `x_bars` in order, and the forward values they read."""
+        builder = self._trace.builder
+        wanted = {bar.index for bar in x_bars if bar is not None}
+        read: dict[int, None] = {i: None for i in wanted if i not in behind}
+        nodes = []
+        for node in reversed(builder.nodes):
+            if any(i in behind for i in node.outputs) and any(i in wanted for i in node.outputs):
+                nodes.append(node)
+                for i in node.inputs:
+                    wanted.add(i)
+                    if i not in behind:
+                        read[i] = None
+        nodes.reverse()
+        return nodes, list(read)
+
+    def _freeze(self, x_bars: Sequence[Any]) -> None:
+        """Fix the residuals: the forward values that the backward graph for all cotangents reads."""
+        builder = self._trace.builder
+        _, read = self._needed(x_bars, self._depends_on_bars())
+        self._residual_serials = sorted(i for i in read if i not in self._input_serials and i not in builder.values)
+
+    def _forward_graph(self, name: str) -> Graph:
+        builder = self._trace.builder
+        outputs = [y.index for y in self._ys] + self._residual_serials
+        behind = self._depends_on_bars()
+        part = GraphBuilder()
+        part.specs, part.constants, part.values = builder.specs, builder.constants, builder.values
+        part.nodes = [node for node in builder.nodes if not any(i in behind for i in node.outputs)]
+        graph, _ = part.finish(outputs, f"{name}_forward", [x.index for x in self._xs])
+        return graph
+
+    def _split(self, x_bars: Sequence[Any], given: Sequence[bool]) -> BackwardGraph | None:
+        builder = self._trace.builder
+        nodes, read = self._needed(x_bars, self._depends_on_bars())
+        available = set(self._residual_serials) | set(self._input_serials) | set(builder.values)
+        again = self._recomputed([i for i in read if i not in available], available)
+        if again is None:
+            return None
+        used = {i for node in (*again, *nodes) for i in node.inputs} | {bar.index for bar in x_bars if bar is not None}
+        inputs = [i for i in self._input_serials if i in used]
+        residuals = [i for i in self._residual_serials if i in used]
+        bars = [bar.index for bar, has in zip(self._bars, given, strict=True) if has and bar is not None]
+        part = GraphBuilder()
+        part.specs, part.constants, part.values = builder.specs, builder.constants, builder.values
+        part.nodes = [*again, *nodes]
+        kept = [bar for bar in x_bars if bar is not None]
+        graph, _ = part.finish([bar.index for bar in kept], f"{self.forward.name}_backward", [*inputs, *residuals, *bars])
+        places = iter(range(len(kept)))
+        first = self.n_outputs
+        return BackwardGraph(
+            graph,
+            [self._input_serials[i] for i in inputs],
+            [first + self._residual_serials.index(i) for i in residuals],
+            [None if bar is None else next(places) for bar in x_bars],
+        )
+
+    def _recomputed(self, missing: Sequence[int], available: set[int]) -> list[Node] | None:
+        """The pure forward nodes that compute `missing` from what is available, None if one has an effect."""
+        if not missing:
+            return []
+        wanted = set(missing)
+        nodes = []
+        for node in reversed(self._trace.builder.nodes):
+            if any(i in wanted for i in node.outputs):
+                if node.op.effects:
+                    return None
+                nodes.append(node)
+                wanted.update(i for i in node.inputs if i not in available)
+        nodes.reverse()
+        return nodes
+
+
+def pullback_of(graph: Graph, needs: Sequence[bool], transforms: Any) -> Pullback:
+    """The pullback of a graph for cotangents of the inputs that `needs` names; cached on the graph."""
+    if len(needs) != len(graph.inputs):
+        raise InternalError(f"pullback_of: {len(needs)} needs for {len(graph.inputs)} inputs of {graph!r}.")
+    key = tuple(needs)
+    with _lock:
+        known = _cache.setdefault(graph, {})
+        if key not in known:
+            known[key] = Pullback(graph, key, transforms)
+        return known[key]

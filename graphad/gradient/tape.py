@@ -1,0 +1,349 @@
+"""`GradientTape`: a list of entries and the set of marks it follows.
+
+A tape belongs to the level (eager, trace, batch) it was entered in and sees that level's ops after they have run. It owns
+its entries; tensors carry only a mark. So a kept loss keeps nothing else alive, and any number of tapes run at once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+from graphad.core.bind import bind, new_recorder
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.frames import user_line
+from graphad.core.levels import remove_recorder
+from graphad.core.nest import flatten
+from graphad.core.op import Op
+from graphad.core.shapes import is_definite
+from graphad.core.tensor import Handle, Tensor
+from graphad.gradient.backward import add_bars, backward
+from graphad.gradient.recorder import Recorder, mark_of
+from graphad.gradient.transforms import TRANSFORMS
+from graphad.ops.array.create import ones_like, zeros_like
+from graphad.ops.array.shape import BroadcastTo
+
+_BREAK_LIMIT = 200
+_dtype_warnings = 5
+
+
+class UnconnectedGradients(Enum):
+    """What a gradient is where nothing connects source and target: None, or zeros of the source's shape."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def unconnected_mode(value: Any) -> UnconnectedGradients:
+    """The enum that `value` names. Raises: InvalidArgumentError."""
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"Unknown value for unconnected_gradients: '{value}'; it is 'none' or 'zero'."
+        ) from None
+
+
+class GradientTape(Recorder):
+    """Records operations for automatic differentiation.
+
+    Args:
+      persistent: Keep the record after a gradient has been computed, so that more can be.
+      watch_accessed_variables: Follow every trainable variable that is read inside the block.
+
+    Example:
+      >>> x = constant(3.0)
+      >>> with GradientTape() as tape:
+      ...     tape.watch(x)
+      ...     y = x * x
+      >>> tape.gradient(y, x).numpy()
+      6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        super().__init__(TRANSFORMS, watch_accessed_variables)
+        self._persistent = persistent
+        self._level: Any = None
+        self._variables: dict[int, Any] = {}
+        self._breaks: list[Any] = []
+        self._entered = False
+        self._used = False
+        self._warned = False
+
+    # -- recording -----------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> GradientTape:
+        if self._level is not None:
+            raise InvalidArgumentError(
+                "Tape is still recording, This can happen if you try to re-enter an already-active tape."
+            )
+        self._entered = True
+        self._level = new_recorder(self)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._level is not None:
+            self._stop()
+
+    def _stop(self) -> None:
+        remove_recorder(self._level, self)
+        self._level = None
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Pause this tape inside the block; what it has recorded is kept, other tapes go on.
+
+        Raises: FailedPreconditionError (a RuntimeError): the tape is not recording.
+        """
+        if self._level is None:
+            raise FailedPreconditionError("Trying to stop recording a tape which is not recording.")
+        self._stop()
+        try:
+            yield
+        finally:
+            if self._level is None:
+                self._level = new_recorder(self)
+
+    def reset(self) -> None:
+        """Forget everything recorded and watched so far, and go on recording.
+
+        Raises: InvalidArgumentError (a ValueError): the tape is not recording.
+        """
+        if self._level is None:
+            raise InvalidArgumentError("Tape is not recording.")
+        self.clear()
+        self._variables, self._breaks = {}, []
+
+    def watch(self, tensor: Any) -> None:
+        """Follow a tensor, a variable, or a nest of these, from now on.
+
+        Raises: InvalidArgumentError: an object is neither.
+        """
+        for x in flatten(tensor)[0]:
+            if not isinstance(x, Tensor | Handle):
+                raise InvalidArgumentError(
+                    f"Passed in object {x!r} of type '{type(x).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
+                )
+            if not x.spec.dtype.is_differentiable:
+                _warn_dtype(x.spec.dtype.name)
+                continue
+            if isinstance(x, Handle):
+                self._watch_variable(x)
+            else:
+                self._tracked.add(mark_of(x))
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables this tape follows, in the order in which they were constructed."""
+        return tuple(sorted(self._variables.values(), key=lambda handle: getattr(handle, "serial", 0)))
+
+    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
+        if len(self._breaks) < _BREAK_LIMIT:
+            marks = [x.mark for x in inputs if x.mark is not None and x.mark in self._tracked]
+            if marks:
+                self._breaks.append((op, marks, user_line()))
+
+    def _watch_variable(self, handle: Handle) -> Any:
+        self._variables.setdefault(id(handle), handle)
+        return super()._watch_variable(handle)
+
+    # -- derivatives ---------------------------------------------------------------------------------------------
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of the sum of all elements of `target` with respect to each source.
+
+        Args:
+          target: A tensor or a nest of tensors.
+          sources: A tensor or variable, or a nest of these.
+          output_gradients: One upstream gradient per target, ones by default.
+          unconnected_gradients: 'none' or 'zero': what an unconnected source gets.
+        Returns: A nest like `sources`: a tensor, IndexedSlices (for gather), or None.
+        Raises: FailedPreconditionError (a RuntimeError): the tape is not persistent and was used before.
+        """
+        self._check_unused("gradients (or jacobians)")
+        mode = unconnected_mode(unconnected_gradients)
+        if target is None:
+            raise ArgumentTypeError(
+                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
+                "differentiated, but received None."
+            )
+        targets, _ = flatten(target)
+        wanted, rebuild = flatten(sources)
+        for x in (*targets, *wanted):
+            if not isinstance(x, Tensor | Handle):
+                raise ArgumentTypeError(
+                    f"tape.gradient: {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable; "
+                    "convert it before it enters the computation."
+                )
+        upstream = _upstream(targets, output_gradients)
+        self._begin()
+        if not targets:
+            return None
+        bars: dict[Any, Any] = {}
+        for y, bar in zip(targets, upstream, strict=True):
+            if y.spec.dtype.is_differentiable and (y.mark is not None or any(y is x for x in wanted)):
+                mark = mark_of(y)
+                bars[mark] = add_bars(bars.get(mark), ones_like(y) if bar is None else bar)
+        marks = [mark_of(x) for x in wanted]
+        entries = self._entries
+        if self._persistent:
+            entries = entries[:]
+            backward(entries, bars, set(marks), TRANSFORMS)
+        else:
+            backward(entries, bars, set(marks), TRANSFORMS, consume=entries)
+            self._release()
+        return rebuild([_or_unconnected(bars.get(mark), x, mode) for mark, x in zip(marks, wanted, strict=True)])
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every element of `target` with respect to every element of each source.
+
+        Args:
+          target: A tensor [*t].
+          sources: A tensor or variable [*s], or a nest of these.
+          unconnected_gradients: 'none' or 'zero': what an unconnected source gets.
+          parallel_iterations: An upper bound on the rows computed at once; never changes values.
+          experimental_use_pfor: False computes row by row, which needs a persistent tape.
+        Returns: A nest like `sources` of tensors [*t, *s], or None.
+        """
+        return self._jacobians().jacobian(
+            self, target, sources, unconnected_gradients, parallel_iterations, experimental_use_pfor
+        )
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each row of `target` with respect to the same row of `source`.
+
+        Args:
+          target: A tensor [b, *t]; row i should depend on row i of the source only. Where rows are mixed, a warning names
+            the op that mixes them, and the result is the Jacobian summed over the target's rows.
+          source: A tensor [b, *s].
+          unconnected_gradients: 'none' or 'zero'; an unconnected source gives zeros in both cases.
+          parallel_iterations: An upper bound on the columns computed at once; never changes values.
+          experimental_use_pfor: False computes column by column, which needs a persistent tape.
+        Returns: A tensor [b, *t, *s].
+        """
+        return self._jacobians().batch_jacobian(
+            self, target, source, unconnected_gradients, parallel_iterations, experimental_use_pfor
+        )
+
+    def why_none(self, target: Any, source: Any) -> str:
+        """Why `gradient(target, source)` is None: which link is missing, with the user's line where a path broke.
+
+        Call it before the tape is used up, or on a persistent tape.
+        """
+        return self._explain().why_none(self, target, source)
+
+    # -- what the other files of this package use ------------------------------------------------------------------
+
+    @staticmethod
+    def _jacobians() -> Any:
+        from graphad.gradient import jacobian
+
+        return jacobian
+
+    @staticmethod
+    def _explain() -> Any:
+        from graphad.gradient import explain_none
+
+        return explain_none
+
+    @property
+    def is_persistent(self) -> bool:
+        return self._persistent
+
+    @property
+    def breaks(self) -> list[Any]:
+        return self._breaks
+
+    def _check_unused(self, what: str) -> None:
+        if self._used or not self._entered:
+            raise FailedPreconditionError(
+                f"A non-persistent GradientTape can only be used to compute one set of {what}"
+                + ("" if self._used else ", and this one was never entered")
+                + "."
+            )
+
+    def _begin(self) -> None:
+        """Called once all arguments are known to be good: recording ends, or goes on with a warning."""
+        if self._level is None:
+            return
+        if not self._persistent:
+            self._stop()
+        elif not self._warned:
+            self._warned = True
+            warnings.warn(
+                "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient "
+                "than calling it outside the context (it causes the gradient ops to be recorded on the tape).",
+                stacklevel=3,
+            )
+
+    def _release(self) -> None:
+        self._used = True
+        self.clear()
+
+
+def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+    if output_gradients is None:
+        return [None] * len(targets)
+    given, _ = flatten(output_gradients)
+    if len(given) != len(targets):
+        raise InvalidArgumentError(
+            f"tape.gradient: {len(given)} output_gradients for {len(targets)} targets; give one for each target."
+        )
+    out = []
+    for y, bar in zip(targets, given, strict=True):
+        if bar is None:
+            raise InvalidArgumentError("Attempt to convert a value (None) with an unsupported type to a Tensor.")
+        try:
+            bar = lift(bar, y.spec.dtype)
+        except DTypeError as cause:
+            raise DTypeError(f"tape.gradient: output_gradients do not fit their target: {cause}") from cause
+        dims = y.dims
+        if is_definite(dims) and bar.dims != dims:
+            if len(bar.dims) > len(dims) or any(b not in (1, t) for b, t in zip(bar.dims[::-1], dims[::-1], strict=False)):
+                raise InvalidArgumentError(
+                    f"tape.gradient: Incompatible shapes: output_gradients has shape {bar.dims}, its target {dims}."
+                )
+            bar = bind(BroadcastTo(dims), bar)
+        out.append(bar)
+    return out
+
+
+def _or_unconnected(bar: Any, x: Any, mode: UnconnectedGradients) -> Any:
+    if bar is None and mode is UnconnectedGradients.ZERO:
+        return zeros_like(x)
+    return bar
+
+
+def _warn_dtype(name: str) -> None:
+    global _dtype_warnings
+    if _dtype_warnings > 0:
+        _dtype_warnings -= 1
+        warnings.warn(
+            f"The dtype of the watched tensor must be floating (e.g. tf.float32), got tf.{name}", stacklevel=3
+        )
+
+
+__all__ = ["GradientTape", "UnconnectedGradients"]

@@ -1,0 +1,25 @@
+"""The transforms of sub-graphs, handed down as an argument to the rules of call, cond, loop and custom gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.gradient.closing import closed
+from graphad.gradient.reverse import Pullback, pullback_of
+from graphad.graph.ir import Graph
+
+
+class Transforms:
+    """What the context of a rule offers for the graphs an op holds."""
+
+    def pullback_of(self, graph: Graph, needs: Sequence[bool]) -> Pullback:
+        """The pullback for cotangents of the inputs that `needs` names."""
+        return pullback_of(graph, needs, self)
+
+    def closed(self, graph: Graph) -> Graph:
+        """The graph with the Python rules of its custom gradients turned into graphs, one level deep."""
+        return closed(graph)
+
+
+TRANSFORMS: Any = Transforms()

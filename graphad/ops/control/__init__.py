@@ -1,0 +1,1 @@
+"""Ops that hold sub-graphs: call, cond, while_loop, scan."""

@@ -1,0 +1,99 @@
+"""Calling a graph as one op, and the same call with residuals for a later backward pass.
+
+A recorder that follows an input asks for a layer of residual outputs before the call runs (`augmented`). With k
+recorders there are k layers; the call runs once, and all of them record the same op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.errors import InternalError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.spec import TensorSpec
+from graphad.graph.evaluate import run
+from graphad.graph.ir import Graph
+
+
+class GraphCall(Op):
+    """What the two forms of a call share."""
+
+    multiple = True
+    structured = True
+    keeps = (True, True)
+    graph: Graph
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.graph.outputs)
+
+    @property
+    def effects(self) -> int:  # type: ignore[override]
+        return self.graph.effects
+
+    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return self.graph.output_specs
+
+    def eval(self, *values: Any) -> tuple[Any, ...]:
+        return tuple(run(self.graph, values))
+
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> CallForward:
+        """The same call with the residuals that the cotangents of the needed inputs take."""
+        pullback = transforms.pullback_of(self.graph, needs)
+        return CallForward(pullback.forward, self, pullback)  # type: ignore[no-any-return]
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        graph, stacked = ctx.batched_graph(self.graph)
+        outputs = bind(Call(graph), *xs)
+        return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        raise InternalError(f"{self.name}: the call was recorded without residuals.")
+
+
+@define
+class Call(GraphCall):
+    """The outputs of `graph` for the inputs."""
+
+    name = "call"
+    graph: Graph
+
+    infer = GraphCall.infer
+    eval = GraphCall.eval
+
+
+@define
+class CallForward(GraphCall):
+    """`base` with residuals as further outputs; `graph` computes both."""
+
+    name = "call_forward"
+    graph: Graph
+    base: Any  # the call one layer of residuals down
+    pullback: Any
+
+    infer = GraphCall.infer
+    eval = GraphCall.eval
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        below = self.base
+        if isinstance(below, CallForward) and all(bar is None for bar in y_bars[below.base.n_outputs :]):
+            return below.vjp(ctx.first(below.n_outputs), *y_bars[: below.n_outputs])
+        shown = list(y_bars[: below.n_outputs])
+        differentiable = self.pullback.differentiable
+        given = [bar is not None and d for bar, d in zip(shown, differentiable, strict=True)]
+        backward = self.pullback.backward(given)
+        if backward is None:
+            given = list(differentiable)
+            backward = self.pullback.backward(given)
+            shown = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in enumerate(zip(shown, given, strict=True))]
+        operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
+        operands += [bar for bar, has in zip(shown, given, strict=True) if has]
+        if not backward.graph.outputs:
+            return [None] * len(ctx.inputs)
+        x_bars = bind(Call(backward.graph), *operands)
+        return [None if position is None else x_bars[position] for position in backward.positions]

@@ -1,0 +1,130 @@
+"""Values whose derivative is the user's own: the node that carries a Python rule, and the one that carries a graph.
+
+The forward computation is recorded as usual; these ops only give its results a new identity. So what a rule closes over
+is itself differentiable, and custom gradients nest and can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.errors import MissingGradientError
+from graphad.core.op import Op, define
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph
+from graphad.ops.control.call import Call
+
+
+@define
+class CustomGradient(Op):
+    """(x..., y...) -> y, with the cotangents of x given by a Python rule.
+
+    `rule` is a `graphad.gradient.custom.Rule`; `n_inputs` says how many inputs are x.
+    """
+
+    name = "custom_gradient"
+    multiple = True
+    transient = True
+    keeps = (True, False)
+    rule: Any
+    n_inputs: int
+
+    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return specs[self.n_inputs :]
+
+    def eval(self, *values: Any) -> tuple[Any, ...]:
+        return values[self.n_inputs :]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
+        return [*self.rule.cotangents(bars, ctx.inputs[: self.n_inputs]), *[None] * len(y_bars)]
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        rule = self.rule.stacked(ctx, self.n_inputs)
+        outputs = bind(CustomGradient(rule, self.n_inputs), *xs)
+        stacked = [ctx.stacked(self.n_inputs + k) for k in range(len(outputs))]
+        return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
+
+
+@define
+class ClosedCustom(Op):
+    """(x..., y..., closed...) -> y, with the cotangents of x given by a graph of (y cotangents..., closed...).
+
+    `positions` names for each x the output of `graph` that is its cotangent, or -1; `rule_name` is for messages and files.
+    """
+
+    name = "closed_custom"
+    multiple = True
+    transient = True
+    keeps = (True, False)
+    graph: Graph
+    n_inputs: int
+    n_outputs: int
+    positions: tuple[int, ...]
+    rule_name: str
+
+    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return specs[self.n_inputs : self.n_inputs + self.n_outputs]
+
+    def eval(self, *values: Any) -> tuple[Any, ...]:
+        return values[self.n_inputs : self.n_inputs + self.n_outputs]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
+        closed = ctx.inputs[self.n_inputs + self.n_outputs :]
+        x_bars = bind(Call(self.graph), *bars, *closed) if self.graph.outputs else ()
+        rest = [None] * (len(ctx.inputs) - self.n_inputs)
+        return [*[None if k < 0 else x_bars[k] for k in self.positions], *rest]
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        last = self.n_inputs + self.n_outputs
+        graph, x_stacked = ctx.batched_graph(
+            self.graph, [True] * self.n_outputs + [ctx.stacked(last + k) for k in range(len(xs) - last)], all_stacked=True
+        )
+        ys = [xs[self.n_inputs + k] for k in range(self.n_outputs)]
+        ys = [y if ctx.stacked(self.n_inputs + k) else ctx.stack(y) for k, y in enumerate(ys)]
+        op = ClosedCustom(graph, self.n_inputs, self.n_outputs, self.positions, self.rule_name)
+        inputs = [x if ctx.stacked(k) else ctx.stack(x) for k, x in enumerate(xs[: self.n_inputs])]
+        return bind(op, *inputs, *ys, *xs[last:])
+
+
+@define
+class UnsavedCustom(Op):
+    """(x..., y..., closed...) -> y, from a file without its custom gradients; only the rule's name is known."""
+
+    name = "unsaved_custom"
+    multiple = True
+    structured = True
+    keeps = (True, True)
+    rule_name: str
+    n_inputs: int
+    n_outputs: int
+
+    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return specs[self.n_inputs : self.n_inputs + self.n_outputs]
+
+    def eval(self, *values: Any) -> tuple[Any, ...]:
+        return values[self.n_inputs : self.n_inputs + self.n_outputs]
+
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
+        raise missing_rule(self.rule_name)
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        raise missing_rule(self.rule_name)
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        outputs = bind(self, *xs)
+        return tuple(
+            y if ctx.stacked(self.n_inputs + k) else ctx.unstacked(y) for k, y in enumerate(outputs)
+        )
+
+
+def missing_rule(rule_name: str) -> MissingGradientError:
+    """The error under a tape for a custom gradient that was not saved."""
+    return MissingGradientError(
+        f"No gradient defined for operation 'IdentityN' (op type: IdentityN): the custom gradient {rule_name!r} was not "
+        "saved with the model. Save it with SaveOptions(experimental_custom_gradients=True), or import the code that "
+        "defines it before the forward call is recorded. See also RegisterGradient."
+    )

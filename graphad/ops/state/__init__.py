@@ -1,0 +1,1 @@
+"""Reading and writing variables, checks and prints: the ops with effects."""

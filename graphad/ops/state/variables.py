@@ -1,0 +1,63 @@
+"""Reading a variable and giving it a new value. Variables are passed by reference, as handles.
+
+Assigning rebinds the variable's array and never writes into it, so a read costs nothing and earlier reads keep their
+value. The cotangents of all reads add up on the handle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.errors import FailedPreconditionError
+from graphad.core.op import READS, WRITES, Op, define, no_gradient
+from graphad.core.spec import TensorSpec
+
+
+@define
+class Read(Op):
+    """The value of a variable now."""
+
+    name = "read"
+    keeps = (False, False)
+    effects = READS
+
+    def infer(self, handle: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(handle.dims, handle.dtype)
+
+    def eval(self, handle: Any) -> Any:
+        return handle.data
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (g,)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+
+@define
+class Assign(Op):
+    """Gives a variable a new value, which is also the output."""
+
+    name = "assign"
+    keeps = (False, False)
+    effects = WRITES
+
+    def infer(self, handle: TensorSpec, value: TensorSpec) -> TensorSpec:
+        return value
+
+    def eval(self, handle: Any, value: Any) -> Any:
+        handle.data = value
+        return value
+
+    vjp = no_gradient("assigning is not differentiable; the variable's later reads are constants of what was assigned")
+
+    def batch(self, ctx: Any, handle: Any, value: Any) -> Any:
+        raise FailedPreconditionError(
+            "assign: a variable cannot be assigned a different value in every row of a vectorized computation; "
+            "assign outside of vectorized_map, jacobian and batch_jacobian."
+        )
+
+
+READ = Read()
+ASSIGN = Assign()

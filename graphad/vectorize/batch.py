@@ -1,0 +1,217 @@
+"""The batch level: user code sees one row, ops run on stacks that carry the loop axis first.
+
+An op none of whose inputs is stacked at this level goes to the level below as it is. Otherwise its batch rule runs there,
+so recorders below see the rule's ops and recorders of this level see one op on rows.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind, bind_all
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfScopeError
+from graphad.core.levels import current, entered, here
+from graphad.core.op import Op
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.graph.ir import Graph
+from graphad.graph.replay import replay
+from graphad.ops.array.join import stack
+from graphad.ops.array.shape import BroadcastTo, ExpandDims
+from graphad.ops.array.slice import getitem
+from graphad.ops.math.reduce import reduce_sum
+from graphad.trace.tracer import Trace
+
+
+class BatchedTensor(Tensor):
+    """One row, as the user's code sees it, of a stack that the level below holds."""
+
+    __slots__ = ("__weakref__", "level", "mark", "spec", "stacked")
+
+    def __init__(self, level: BatchLevel, stacked: Any) -> None:
+        self.level = level
+        self.stacked = stacked
+        spec = stacked.spec
+        self.spec = TensorSpec.of(None if spec.dims is None else spec.dims[1:], spec.dtype)
+        self.mark = None
+
+    def out_of_scope(self, op: Op) -> OutOfScopeError:
+        return OutOfScopeError(f"{op.name}: {self!r} is a row of a vectorized computation and cannot be used outside of it.")
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: one row, shape={self.spec.shape} dtype={self.spec.dtype.name}>"
+
+
+class Unstacked:
+    """An output of a batch rule that is the same in every row."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class BatchContext:
+    """What a batch rule may ask; see `core.op.BatchContext`."""
+
+    __slots__ = ("_inputs", "_stacked", "level", "op", "size")
+
+    def __init__(self, level: BatchLevel, op: Op, inputs: Sequence[Any], stacked: Sequence[bool]) -> None:
+        self.level = level
+        self.op = op
+        self.size = level.size
+        self._inputs = inputs
+        self._stacked = stacked
+
+    def stacked(self, i: int) -> bool:
+        return self._stacked[i]
+
+    def row_spec(self, i: int) -> TensorSpec:
+        """The spec of input i as the user's code sees it."""
+        return self._inputs[i].spec  # type: ignore[no-any-return]
+
+    def unstacked(self, value: Any) -> Unstacked:
+        return Unstacked(value)
+
+    def stack(self, x: Any) -> Any:
+        """An unstacked value repeated for every row."""
+        return repeated(x, self.size)
+
+    def batched_graph(
+        self, graph: Graph, stacked: Sequence[bool] | None = None, all_stacked: bool = False
+    ) -> tuple[Graph, tuple[bool, ...]]:
+        """The graph on stacks, and which of its outputs are stacked."""
+        return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
+
+    def rowwise(self, op: Op, *xs: Any) -> Any:
+        """The op run once per row, for ops that have no better rule. The number of rows must be known."""
+        if not isinstance(self.size, int):
+            raise MissingRuleError(f"{op.name}: there is no batch rule for an unknown number of rows.")
+        rows = []
+        for i in range(self.size):
+            out = bind_all(op, [getitem(x, i) if self._stacked[k] else x for k, x in enumerate(xs)])
+            rows.append(out)
+        if not rows:
+            raise InvalidArgumentError(f"{op.name}: vectorizing over zero rows is not possible for this op.")
+        outputs = tuple([stack([row[k] for row in rows]) for k in range(len(rows[0]))])
+        return outputs if op.multiple else outputs[0]
+
+
+class BatchLevel:
+    """Gives meaning to ops on rows.
+
+    Args:
+      size: The number of rows; a number, or a size symbol.
+    """
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+        self.below = current()
+        self.recorders: tuple[Any, ...] = ()
+        self.owner = here()
+        self._line: str | None = None
+
+    @property
+    def line(self) -> str | None:
+        return self._line
+
+    @line.setter
+    def line(self, line: str | None) -> None:
+        self._line = line
+        if self.below is not None:
+            self.below.line = line
+
+    def wrap(self, value: Any, stacked: bool = True) -> Any:
+        """A value of the level below as a value of this level."""
+        return BatchedTensor(self, value) if stacked else value
+
+    def constant(self, data: Any) -> Any:
+        return EagerTensor(data) if self.below is None else self.below.constant(data)
+
+    def is_stacked(self, x: Any) -> bool:
+        return type(x) is BatchedTensor and x.level is self
+
+    def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        stacked = [type(x) is BatchedTensor and x.level is self for x in inputs]
+        with entered(self.below):
+            if not any(stacked):
+                return bind_all(op, inputs)
+            values = [x.stacked if s else x for x, s in zip(inputs, stacked, strict=True)]
+            for value in values:
+                if not is_definite(value.dims):
+                    raise MissingRuleError(
+                        f"{op.name}: a batch rule needs known sizes, but an operand has shape {value.spec.shape}."
+                    )
+            context = BatchContext(self, op, inputs, stacked)
+            out = context.rowwise(op, *values) if type(op).batch is Op.batch else op.batch(context, *values)
+        outputs = out if op.multiple else (out,)
+        return tuple([y.value if type(y) is Unstacked else BatchedTensor(self, y) for y in outputs])
+
+    def lower_to(self, x: Any, stacked: bool, ctx: BatchContext) -> Any:
+        """A value of this level as a value below: a stack if `stacked`, else the sum over rows of its cotangent."""
+        if stacked:
+            return x.stacked if self.is_stacked(x) else ctx.stack(x)
+        if not self.is_stacked(x):
+            return x
+        return reduce_sum(x.stacked, axis=0)
+
+
+def repeated(x: Any, size: Any) -> Any:
+    """x stacked `size` times."""
+    dims = x.dims
+    return bind(BroadcastTo((size, *dims)), bind(ExpandDims((0,)), x))
+
+
+_cache: weakref.WeakKeyDictionary[Graph, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def batched(graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool = False) -> tuple[Graph, tuple[bool, ...]]:
+    """The graph with some inputs stacked, and which outputs are stacked then; cached on the graph.
+
+    Args:
+      graph: A graph with definite shapes and without Python rules (closed).
+      stacked: Which inputs carry the loop axis.
+      size: The number of rows.
+      all_stacked: Repeat outputs that are the same in every row.
+    """
+    known = _cache.setdefault(graph, {})
+    key = (stacked, size, all_stacked)
+    if key not in known:
+        known[key] = _batch(graph, stacked, size, all_stacked)
+    return known[key]  # type: ignore[no-any-return]
+
+
+def _batch(graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool) -> tuple[Graph, tuple[bool, ...]]:
+    trace = Trace(f"{graph.name}_batched")
+    with entered(trace):
+        inputs = [
+            trace.input(spec.with_dims((size, *(spec.dims or ()))) if s else spec)
+            for spec, s in zip(graph.inputs, stacked, strict=True)
+        ]
+        level = BatchLevel(size)
+        with entered(level):
+            rows = [level.wrap(x, s) for x, s in zip(inputs, stacked, strict=True)]
+            outputs = replay(graph, rows)
+        mask = [level.is_stacked(y) for y in outputs]
+        values = [y.stacked if s else y for y, s in zip(outputs, mask, strict=True)]
+        if all_stacked:
+            values = [y if s else repeated(y, size) for y, s in zip(values, mask, strict=True)]
+            mask = [True] * len(mask)
+        done = trace.finish(values, level_name, False, inputs)
+    return done, tuple(mask)
+
+
+class _LevelName:
+    name = "vectorize"
+
+
+level_name: Any = _LevelName()
+
+
+def stack_rows(level: BatchLevel, y: Any) -> Any:
+    """A result of this level as a stack of the level below, current now."""
+    return y.stacked if level.is_stacked(y) else repeated(lift(y), level.size)
