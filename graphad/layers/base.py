@@ -1,0 +1,132 @@
+"""`Layer`: a module that makes its variables at the first call, from the shape of its input."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import as_dtype
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import TensorShape
+from graphad.core.tensor import Tensor
+from graphad.eager.variable import Variable
+from graphad.layers import initializers
+from graphad.module import Module, _snake_case
+from graphad.ops.math.cast import cast
+
+_made: Counter[str] = Counter()
+_serial = itertools.count()
+
+
+class Layer(Module):
+    """Base class of layers. Subclasses define `build(input_shape)` and `call(inputs, ...)`.
+
+    Args:
+      trainable: Whether its weights are trained.
+      name: Name; numbered by class if not given.
+      dtype: Dtype of the weights; inputs are cast to it.
+    """
+
+    def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = "float32") -> None:
+        if name is None:
+            kind = _snake_case(type(self).__name__)
+            count = _made[kind]
+            _made[kind] += 1
+            name = kind if not count else f"{kind}_{count}"
+        super().__init__(name)
+        self.trainable = trainable
+        self.built = False
+        self._graphad_dtype = as_dtype(dtype)
+
+    @property
+    def dtype(self) -> str:
+        return self._graphad_dtype.name
+
+    def build(self, input_shape: TensorShape) -> None:
+        """Make the weights for inputs of this shape."""
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The layer's function."""
+        raise InvalidArgumentError(f"{type(self).__name__}: a layer must define call(inputs).")
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        inputs = self._cast(inputs)
+        if not self.built:
+            with self.name_scope:
+                self.build(inputs.shape if isinstance(inputs, Tensor) else TensorShape(None))
+            self.built = True
+        return self.call(inputs, *args, **kwargs)
+
+    def _cast(self, inputs: Any) -> Any:
+        if isinstance(inputs, list | tuple | dict) and not isinstance(inputs, Tensor):
+            try:
+                inputs = lift(inputs)
+            except (TypeError, ValueError):
+                return inputs
+        inputs = lift(inputs)
+        return inputs if inputs.dtype is self._graphad_dtype else cast(inputs, self._graphad_dtype)
+
+    def add_weight(
+        self,
+        shape: Any = (),
+        initializer: Any = "glorot_uniform",
+        dtype: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+    ) -> Variable:
+        """A new variable of this layer."""
+        wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
+        make: Callable[..., Any] = initializers.get(initializer)
+        sizes = list(TensorShape(shape))
+        return Variable(lambda: make(sizes, wanted), trainable=trainable and self.trainable, name=name or "weight", dtype=wanted)
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All variables in the order in which they were made."""
+        return sorted(self.variables, key=lambda v: v.serial)
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        return [v for v in self.weights if v.trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        return [v for v in self.weights if not v.trainable]
+
+    @property
+    def trainable_variables(self) -> list[Variable]:  # type: ignore[override]
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]
+        return self.non_trainable_weights
+
+    def get_weights(self) -> list[Any]:
+        """The values of all variables as arrays."""
+        return [v.numpy() for v in self.weights]
+
+    def set_weights(self, values: Any) -> None:
+        """Give all variables new values, in the order of `weights`."""
+        variables = self.weights
+        if len(values) != len(variables):
+            raise InvalidArgumentError(f"{self.name}: set_weights got {len(values)} arrays for {len(variables)} weights.")
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
+
+    def require_axis(self, shape: TensorShape, axis: int, size: int | None, least_rank: int) -> None:
+        """Raise unless an input of this shape fits what the layer was built for."""
+        if shape.rank is None:
+            return
+        if shape.rank < least_rank:
+            raise InvalidArgumentError(
+                f"Input 0 of layer \"{self.name}\" is incompatible with the layer: expected min_ndim={least_rank}, found "
+                f"ndim={shape.rank}. Full shape received: {shape}"
+            )
+        if size is not None and shape[axis] is not None and shape[axis] != size:
+            raise InvalidArgumentError(
+                f"Input 0 of layer \"{self.name}\" is incompatible with the layer: expected axis {axis} of input shape to "
+                f"have value {size}, but received input with shape {shape}"
+            )

@@ -1,0 +1,76 @@
+"""`BatchNormalization` (Ioffe & Szegedy, 2015)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import TensorShape, normalize_axis
+from graphad.layers.base import Layer
+from graphad.ops.array.shape import reshape
+from graphad.ops.nn import batch_normalization, moments
+
+
+class BatchNormalization(Layer):
+    """Normalise each feature: by the batch's own moments while training, by moving averages otherwise.
+
+    Args:
+      axis: The axis of the features.
+      momentum: moving = moving * momentum + batch * (1 - momentum).
+      epsilon: Added to the variance.
+      center, scale: Whether there are beta and gamma.
+    Call: (x, training=False); the batch variance is the biased one. Updates the moving averages when training.
+    """
+
+    def __init__(
+        self,
+        axis: int = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.axis = axis
+        self.momentum = float(momentum)
+        self.epsilon = float(epsilon)
+        self.center = center
+        self.scale = scale
+        self.gamma = self.beta = None
+        self._graphad_initializers = (gamma_initializer, beta_initializer, moving_mean_initializer, moving_variance_initializer)
+
+    def build(self, input_shape: TensorShape) -> None:
+        if input_shape.rank is None or input_shape[self.axis] is None:
+            raise InvalidArgumentError(f"BatchNormalization: axis {self.axis} of the input {input_shape} must have a known size.")
+        size = input_shape[normalize_axis("BatchNormalization", self.axis, input_shape.rank)]
+        gamma, beta, mean, variance = self._graphad_initializers
+        if self.scale:
+            self.gamma = self.add_weight((size,), gamma, name="gamma")
+        if self.center:
+            self.beta = self.add_weight((size,), beta, name="beta")
+        self.moving_mean = self.add_weight((size,), mean, trainable=False, name="moving_mean")
+        self.moving_variance = self.add_weight((size,), variance, trainable=False, name="moving_variance")
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        rank = inputs.ndim
+        axis = normalize_axis("BatchNormalization", self.axis, rank)
+        self.require_axis(inputs.shape, self.axis, self.moving_mean.shape[0], 1)
+        if training:
+            mean, variance = moments(inputs, [i for i in range(rank) if i != axis])
+            keep = self.momentum
+            self.moving_mean.assign(self.moving_mean * keep + mean * (1.0 - keep))
+            self.moving_variance.assign(self.moving_variance * keep + variance * (1.0 - keep))
+        else:
+            mean, variance = self.moving_mean.value(), self.moving_variance.value()
+        gamma, beta = self.gamma, self.beta
+        if axis != rank - 1:
+            shape = [-1 if i == axis else 1 for i in range(rank)]
+            mean, variance = reshape(mean, shape), reshape(variance, shape)
+            gamma = None if gamma is None else reshape(gamma, shape)
+            beta = None if beta is None else reshape(beta, shape)
+        return batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)

@@ -1,0 +1,62 @@
+"""`Dense`: a fully connected layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import TensorShape
+from graphad.layers import activations
+from graphad.layers.base import Layer
+from graphad.ops.linalg import matmul, tensordot
+
+
+class Dense(Layer):
+    """activation(x @ kernel + bias).
+
+    Args:
+      units: Size of the last axis of the result.
+      activation: A function or its name; None is linear.
+      use_bias: Add a bias.
+      kernel_initializer, bias_initializer: Names or functions of (shape, dtype).
+    Call: x [..., inputs] gives [..., units].
+    Raises: InvalidArgumentError (a ValueError): units is not positive; the input's rank is below 2 or its last size changed.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        if not isinstance(units, int) or units <= 0:
+            raise InvalidArgumentError(
+                f"Received an invalid value for `units`, expected a positive integer. Received: units={units}"
+            )
+        self.units = units
+        self.use_bias = use_bias
+        self.activation = activations.get(activation)
+        self._graphad_initializers = (kernel_initializer, bias_initializer)
+
+    def build(self, input_shape: TensorShape) -> None:
+        self.require_axis(input_shape, -1, None, 2)
+        size = input_shape[-1]
+        if size is None:
+            raise InvalidArgumentError(
+                f"Dense: the last size of the input {input_shape} must be known to make the kernel of {self.name!r}."
+            )
+        kernel_initializer, bias_initializer = self._graphad_initializers
+        self.kernel = self.add_weight((size, self.units), kernel_initializer, name="kernel")
+        if self.use_bias:
+            self.bias = self.add_weight((self.units,), bias_initializer, name="bias")
+
+    def call(self, inputs: Any) -> Any:
+        self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
+        y = matmul(inputs, self.kernel) if inputs.ndim in (None, 2) else tensordot(inputs, self.kernel, [[-1], [0]])
+        if self.use_bias:
+            y = y + self.bias
+        return y if self.activation is None else self.activation(y)

@@ -1,0 +1,81 @@
+"""What optimizers share: a learning rate, a step count, one set of slots per variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.trackable import Trackable
+from graphad.eager.variable import Variable
+from graphad.ops.array.create import zeros_like
+
+
+class Optimizer(Trackable):
+    """Base class. Subclasses name their `slots` and define `update(variable, gradient, slots)`.
+
+    Args:
+      learning_rate: A number or a function of no arguments.
+    """
+
+    slots: tuple[str, ...] = ()
+
+    def __init__(self, learning_rate: Any = 0.001, name: str | None = None) -> None:
+        self._graphad_name = name or type(self).__name__.lower()
+        self._graphad_schedule: Callable[[], Any] | None = learning_rate if callable(learning_rate) else None
+        rate = 0.0 if self._graphad_schedule is not None else learning_rate
+        self._rate = Variable(float(rate), trainable=False, name="learning_rate")
+        self.iterations = Variable(0, trainable=False, name="iterations", dtype="int64")
+        self._slot_variables: list[Any] = []
+        self._graphad_slots: dict[int, tuple[Any, ...]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._graphad_name
+
+    @property
+    def learning_rate(self) -> Any:
+        return self._rate if self._graphad_schedule is None else self._graphad_schedule()
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self._rate.assign(value)
+
+    @property
+    def variables(self) -> list[Any]:
+        return [self.iterations, self._rate, *self._slot_variables]
+
+    def build(self, variables: Iterable[Any]) -> None:
+        """Make the slots of these variables, so that none is made later."""
+        for variable in variables:
+            if id(variable) not in self._graphad_slots:
+                made = tuple(
+                    Variable(zeros_like(variable.data), trainable=False, name=f"{variable.name[:-2]}/{slot}")
+                    for slot in self.slots
+                )
+                self._graphad_slots[id(variable)] = (variable, *made)
+                self._slot_variables.extend(made)
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+        """Update each variable by its gradient; pairs without a gradient are skipped.
+
+        Raises: InvalidArgumentError (a ValueError): no variable has a gradient.
+        """
+        listed = list(grads_and_vars)
+        pairs = [(gradient, variable) for gradient, variable in listed if gradient is not None]
+        if listed and not pairs:
+            raise InvalidArgumentError(f"{self.name}: none of the {len(listed)} variables has a gradient.")
+        for _, variable in pairs:
+            if not isinstance(variable, Variable):
+                raise ArgumentTypeError(f"{self.name}: {variable!r} is not a Variable; pass (gradient, variable) pairs.")
+        self.build(variable for _, variable in pairs)
+        self.iterations.assign_add(1)
+        for gradient, variable in pairs:
+            dense = lift(gradient) if isinstance(gradient, IndexedSlices) else lift(gradient, variable.dtype)
+            self.update(variable, dense, self._graphad_slots[id(variable)][1:])
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        """Update one variable."""
+        raise ArgumentTypeError(f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots).")

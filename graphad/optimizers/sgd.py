@@ -1,0 +1,29 @@
+"""Stochastic gradient descent, with momentum if asked (Sutskever et al., 2013)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.eager.variable import Variable
+from graphad.ops.math.cast import cast
+from graphad.optimizers.base import Optimizer
+
+
+class SGD(Optimizer):
+    """w -= learning_rate * g; with momentum: v = momentum * v - learning_rate * g, w += v (nesterov looks ahead)."""
+
+    def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, name: str | None = None) -> None:
+        super().__init__(learning_rate, name)
+        self.momentum = float(momentum)
+        self.nesterov = nesterov
+        self.slots = ("momentum",) if momentum else ()
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        step = gradient * cast(self.learning_rate, variable.dtype)
+        if not slots:
+            variable.assign_sub(step)
+            return
+        (velocity,) = slots
+        new = velocity * self.momentum - step
+        velocity.assign(new)
+        variable.assign_add(new * self.momentum - step if self.nesterov else new)
