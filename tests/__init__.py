@@ -1,0 +1,1 @@
+"""The tests mirror the trees of `graphad` and `serialization`."""
