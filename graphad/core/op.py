@@ -158,6 +158,10 @@ class Op(metaclass=OpType):
         """The kernel form, or None where only `eval` can run it."""
         return None
 
+    def expand(self, *inputs: Any) -> Any:
+        """The same function bound in simpler ops, for compilers; None where there is none."""
+        return None
+
     def fold(self, *inputs: Any) -> Any:
         """Called while specialising, with definite shapes: a simpler result, or None."""
         return None

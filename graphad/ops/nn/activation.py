@@ -1,0 +1,143 @@
+"""Activation functions. relu'(0) = 0, elu'(0) = 1.
+
+relu and elu have backward ops of their own that read the output; `expand` says in simpler ops what the compiler fuses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.op import define
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import Elementwise, unary_function
+from graphad.ops.math import abs as absolute
+from graphad.ops.math import erf, expm1, maximum, minimum, sigmoid, tanh, where
+from graphad.ops.rules import FLOATING, REAL
+
+# Klambauer et al. (2017), "Self-Normalizing Neural Networks"
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def _zero(x: Any) -> Any:
+    return lift(0, x.dtype)
+
+
+@define
+class Relu(Elementwise):
+    """max(x, 0)."""
+
+    name = "relu"
+    kinds = REAL
+    keeps = (False, (0,))
+    formula = staticmethod(lambda x: np.maximum(x, x.dtype.type(0)))
+    infer, eval = Elementwise.infer, Elementwise.eval
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(RELU_GRAD, g, ctx.outputs[0]),)
+
+    def expand(self, x: Any) -> Any:
+        return maximum(x, _zero(x))
+
+
+@define
+class ReluGrad(Elementwise):
+    """g where y > 0, else 0."""
+
+    name = "relu_grad"
+    kinds = REAL
+    keeps = ((1,), False)
+    formula = staticmethod(lambda g, y: np.where(y > 0, g, g.dtype.type(0)))
+    infer, eval = Elementwise.infer, Elementwise.eval
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(RELU_GRAD, h, ctx.inputs[1]), None)
+
+    def expand(self, g: Any, y: Any) -> Any:
+        return where(y > _zero(y), g, _zero(g))
+
+
+@define
+class Elu(Elementwise):
+    """x where x > 0, else exp(x) - 1."""
+
+    name = "elu"
+    kinds = FLOATING
+    keeps = (False, (0,))
+    formula = staticmethod(lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, x.dtype.type(0)))))
+    infer, eval = Elementwise.infer, Elementwise.eval
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(ELU_GRAD, g, ctx.outputs[0]),)
+
+    def expand(self, x: Any) -> Any:
+        return where(x > _zero(x), x, expm1(minimum(x, _zero(x))))
+
+
+@define
+class EluGrad(Elementwise):
+    """g where y > 0, else g * (y + 1)."""
+
+    name = "elu_grad"
+    kinds = FLOATING
+    keeps = (True, False)
+    formula = staticmethod(lambda g, y: np.where(y > 0, g, g * (y + y.dtype.type(1))))
+    infer, eval = Elementwise.infer, Elementwise.eval
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        g, y = ctx.inputs
+        of_y = where(y > _zero(y), _zero(y), h * g) if ctx.needs(1) else None
+        return (bind(ELU_GRAD, h, y), of_y)
+
+    def expand(self, g: Any, y: Any) -> Any:
+        return where(y > _zero(y), g, g * (y + lift(1.0, y.dtype)))
+
+
+RELU_GRAD, ELU_GRAD = ReluGrad(), EluGrad()
+relu = unary_function(Relu, "max(x, 0), elementwise, any real dtype. The gradient at 0 is 0.")
+elu = unary_function(Elu, "x where x > 0, else exp(x) - 1, elementwise. The gradient at 0 is 1 (Clevert et al., 2016).")
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """min(max(x, 0), 6), elementwise."""
+    x = relu(features)
+    return minimum(x, lift(6, x.dtype))
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """x where x > 0, else alpha * x, elementwise."""
+    x = lift(features)
+    return where(x > _zero(x), x, x * alpha)
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """Scaled elu: scale * (x where x > 0, else alpha * (exp(x) - 1)) (Klambauer et al., 2017)."""
+    x = lift(features)
+    return where(x > _zero(x), x, elu(x) * _SELU_ALPHA) * _SELU_SCALE
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+    """x times the probability that a standard normal is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016)."""
+    x = lift(features)
+    if approximate:
+        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
+    return x * 0.5 * (erf(x * math.sqrt(0.5)) + 1.0)
+
+
+def silu(features: Any, beta: float = 1.0) -> Tensor:
+    """x * sigmoid(beta * x), elementwise (Ramachandran et al., 2017)."""
+    x = lift(features)
+    return x * sigmoid(x if beta == 1.0 else x * beta)
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """x / (1 + |x|), elementwise."""
+    x = lift(features)
+    return x / (absolute(x) + 1.0)
+
+

@@ -1,0 +1,91 @@
+"""Softmax and its logarithm along one axis, shifted by the maximum so that nothing overflows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.math import exp, log, reduce_max, reduce_sum
+from graphad.ops.rules import FLOATING, require_kind, require_rank
+
+
+class AlongAxis(Op):
+    """What softmax and log_softmax share: a float tensor, normalised along `axis`."""
+
+    keeps = (False, (0,))
+    axis: int
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_kind(self.name, x, FLOATING, "logits")
+        require_rank(self.name, x, 1, "logits")
+        normalize_axis(self.name, self.axis, x.rank, "logits", x.dims)
+        return x
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(type(self)(self.axis % (len(x.dims) - 1) + 1), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        rank = len(specs[0].dims or ())
+        return MIXED if axes[0] is not None and axes[0] == self.axis % rank else axes[0]
+
+
+@define
+class Softmax(AlongAxis):
+    """exp(x) / sum(exp(x))."""
+
+    name = "softmax"
+    axis: int
+    infer = AlongAxis.infer
+
+    def eval(self, x: Any) -> Any:
+        e = np.exp(x - np.maximum.reduce(x, self.axis, keepdims=True, initial=-np.inf))
+        return e / np.add.reduce(e, self.axis, keepdims=True)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        y = ctx.outputs[0]
+        gy = g * y
+        return (gy - y * reduce_sum(gy, axis=self.axis, keepdims=True),)
+
+    def expand(self, x: Any) -> Any:
+        e = exp(x - reduce_max(x, axis=self.axis, keepdims=True))
+        return e / reduce_sum(e, axis=self.axis, keepdims=True)
+
+
+@define
+class LogSoftmax(AlongAxis):
+    """x - log(sum(exp(x)))."""
+
+    name = "log_softmax"
+    axis: int
+    infer = AlongAxis.infer
+
+    def eval(self, x: Any) -> Any:
+        shifted = x - np.maximum.reduce(x, self.axis, keepdims=True, initial=-np.inf)
+        return shifted - np.log(np.add.reduce(np.exp(shifted), self.axis, keepdims=True))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (g - exp(ctx.outputs[0]) * reduce_sum(g, axis=self.axis, keepdims=True),)
+
+    def expand(self, x: Any) -> Any:
+        shifted = x - reduce_max(x, axis=self.axis, keepdims=True)
+        return shifted - log(reduce_sum(exp(shifted), axis=self.axis, keepdims=True))
+
+
+def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """exp(logits) / sum(exp(logits)) along `axis`; float tensor [..., n, ...], same shape back."""
+    x = lift(logits)
+    return bind(Softmax(normalize_axis("softmax", axis, x.ndim, "logits", x.dims)), x)  # type: ignore[no-any-return]
+
+
+def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """log(softmax(logits)) along `axis`, without loss for small probabilities."""
+    x = lift(logits)
+    return bind(LogSoftmax(normalize_axis("log_softmax", axis, x.ndim, "logits", x.dims)), x)  # type: ignore[no-any-return]
