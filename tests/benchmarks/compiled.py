@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from timing import Workload, peer, report
+from formulas import network_value_and_gradient, network_weights, numbers, torch, torch_network
+from timing import Workload, report
 
 import graphad as gd
-
-torch = peer("torch")
 
 
 def call_overhead() -> dict[str, Workload]:
@@ -22,73 +21,50 @@ def call_overhead() -> dict[str, Workload]:
     return {"graphad": lambda: f(x, y), "numpy": lambda: a * b + np.sin(a)}
 
 
+def formula(v: Any) -> Any:
+    return gd.reduce_sum(gd.tanh(v) * gd.exp(-v * v) + gd.math.log1p(gd.abs(v)))
+
+
+def torch_formula(t: Any) -> Any:
+    return (torch.tanh(t) * torch.exp(-t * t) + torch.log1p(torch.abs(t))).sum()
+
+
 def fused(n: int) -> dict[str, Workload]:
-    a = np.random.default_rng(0).uniform(-1, 1, n).astype(np.float32)
-    x = gd.constant(a)
-    f = gd.function(
-        lambda v: gd.reduce_sum(gd.tanh(v) * gd.exp(-v * v) + gd.math.log1p(gd.abs(v))), jit_compile=True
-    )
+    a = numbers(n)
+    x, f = gd.constant(a), gd.function(formula, jit_compile=True)
     found: dict[str, Workload] = {
         "graphad": lambda: f(x),
         "numpy": lambda: (np.tanh(a) * np.exp(-a * a) + np.log1p(np.abs(a))).sum(),
     }
     if torch is not None:
         t = torch.tensor(a)
-        found["torch"] = lambda: (torch.tanh(t) * torch.exp(-t * t) + torch.log1p(torch.abs(t))).sum()
+        found["torch"] = lambda: torch_formula(t)
     return found
 
 
 def fused_gradient(n: int) -> dict[str, Workload]:
-    a = np.random.default_rng(0).uniform(-1, 1, n).astype(np.float32)
+    a = numbers(n)
     x = gd.constant(a)
 
     @gd.function(jit_compile=True)
     def value_and_gradient(v: Any) -> Any:
         with gd.GradientTape() as tape:
             tape.watch(v)
-            y = gd.reduce_sum(gd.tanh(v) * gd.exp(-v * v) + gd.math.log1p(gd.abs(v)))
+            y = formula(v)
         return y, tape.gradient(y, v)
 
     found: dict[str, Workload] = {"graphad": lambda: value_and_gradient(x)}
     if torch is not None:
         t = torch.tensor(a, requires_grad=True)
-
-        def pytorch() -> object:
-            return torch.autograd.grad(
-                (torch.tanh(t) * torch.exp(-t * t) + torch.log1p(torch.abs(t))).sum(), t
-            )
-
-        found["torch"] = pytorch
+        found["torch"] = lambda: torch.autograd.grad(torch_formula(t), t)
     return found
 
 
-def network(batch: int = 32, sizes: tuple[int, ...] = (16, 32, 32, 4)) -> dict[str, Workload]:
-    rng = np.random.default_rng(0)
-    weights = [rng.normal(0, 0.3, shape).astype(np.float32) for shape in zip(sizes, sizes[1:])]
-    inputs = rng.normal(0, 1, (batch, sizes[0])).astype(np.float32)
-    variables, x = [gd.Variable(w) for w in weights], gd.constant(inputs)
-
-    @gd.function(jit_compile=True)
-    def value_and_gradient(h: Any) -> Any:
-        with gd.GradientTape() as tape:
-            for w in variables:
-                h = gd.tanh(gd.matmul(h, w))
-            loss = gd.reduce_mean(h * h)
-        return loss, tape.gradient(loss, variables)
-
-    found: dict[str, Workload] = {"graphad": lambda: value_and_gradient(x)}
-    if torch is not None:
-        parameters = [torch.tensor(w, requires_grad=True) for w in weights]
-        tensor = torch.tensor(inputs)
-
-        def pytorch() -> object:
-            h = tensor
-            for w in parameters:
-                h = torch.tanh(h @ w)
-            return torch.autograd.grad((h * h).mean(), parameters)
-
-        found["torch"] = pytorch
-    return found
+def network() -> dict[str, Workload]:
+    inputs = numbers(32, 16, seed=9)
+    variables, x = [gd.Variable(w) for w in network_weights()], gd.constant(inputs)
+    f = gd.function(lambda x: network_value_and_gradient(gd, variables, x), jit_compile=True)
+    return {"graphad": lambda: f(x), **torch_network(inputs)}
 
 
 if __name__ == "__main__":

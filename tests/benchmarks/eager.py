@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from timing import Workload, peer, report
+from formulas import network_value_and_gradient, network_weights, numbers, torch, torch_network
+from timing import Workload, report
 
 import graphad as gd
 
-torch = peer("torch")
-
 
 def one_op(*shape: int) -> dict[str, Workload]:
-    a = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+    a = numbers(*shape)
     x = gd.constant(a)
     found: dict[str, Workload] = {"graphad": lambda: x * x, "numpy": lambda: a * a}
     if torch is not None:
@@ -21,8 +20,7 @@ def one_op(*shape: int) -> dict[str, Workload]:
 
 
 def expression(*shape: int) -> dict[str, Workload]:
-    rng = np.random.default_rng(0)
-    a, b = (rng.uniform(-1, 1, shape).astype(np.float32) for _ in range(2))
+    a, b = numbers(*shape), numbers(*shape, seed=1)
     x, y = gd.constant(a), gd.constant(b)
     found: dict[str, Workload] = {"graphad": lambda: x * y + gd.sin(x), "numpy": lambda: a * b + np.sin(a)}
     if torch is not None:
@@ -32,8 +30,7 @@ def expression(*shape: int) -> dict[str, Workload]:
 
 
 def expression_gradient(*shape: int) -> dict[str, Workload]:
-    rng = np.random.default_rng(0)
-    a, b = (rng.uniform(-1, 1, shape).astype(np.float32) for _ in range(2))
+    a, b = numbers(*shape), numbers(*shape, seed=1)
     x, y = gd.constant(a), gd.constant(b)
 
     def graphad() -> object:
@@ -50,33 +47,10 @@ def expression_gradient(*shape: int) -> dict[str, Workload]:
     return found
 
 
-def network_gradient(batch: int = 32, sizes: tuple[int, ...] = (16, 32, 32, 4)) -> dict[str, Workload]:
-    rng = np.random.default_rng(0)
-    weights = [rng.normal(0, 0.3, shape).astype(np.float32) for shape in zip(sizes, sizes[1:])]
-    inputs = rng.normal(0, 1, (batch, sizes[0])).astype(np.float32)
-    variables, x = [gd.Variable(w) for w in weights], gd.constant(inputs)
-
-    def graphad() -> object:
-        with gd.GradientTape() as tape:
-            h = x
-            for w in variables:
-                h = gd.tanh(gd.matmul(h, w))
-            loss = gd.reduce_mean(h * h)
-        return tape.gradient(loss, variables)
-
-    found: dict[str, Workload] = {"graphad": graphad}
-    if torch is not None:
-        parameters = [torch.tensor(w, requires_grad=True) for w in weights]
-        tensor = torch.tensor(inputs)
-
-        def pytorch() -> object:
-            h = tensor
-            for w in parameters:
-                h = torch.tanh(h @ w)
-            return torch.autograd.grad((h * h).mean(), parameters)
-
-        found["torch"] = pytorch
-    return found
+def network_gradient() -> dict[str, Workload]:
+    inputs = numbers(32, 16, seed=9)
+    variables, x = [gd.Variable(w) for w in network_weights()], gd.constant(inputs)
+    return {"graphad": lambda: network_value_and_gradient(gd, variables, x), **torch_network(inputs)}
 
 
 if __name__ == "__main__":
