@@ -1,0 +1,189 @@
+"""Object code on disk: one file per key, checksummed, written whole or not at all, bounded in size.
+
+A file is magic, sha256 of the payload, payload. Whatever is wrong with one (truncated, altered, not this user's) makes it a miss and it
+goes away; a directory that cannot be written leaves the cache in memory. Nothing here raises, and no lock is needed between processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC = b"graphad-object-1\n"
+SUFFIX = ".gobj"
+LIMIT = 256 << 20                                 # bytes on disk before the oldest files go
+SWEEP = 64                                        # writes between two looks at the size
+_HEADER = len(MAGIC) + 32
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cached file."""
+
+    key: str
+    path: Path
+    size: int
+    modified: float
+
+
+def default_directory() -> Path | None:
+    """GRAPHAD_CACHE_DIR, else the place where this platform keeps a user's caches; None when there is none."""
+    named = os.environ.get("GRAPHAD_CACHE_DIR")
+    if named:
+        return Path(named)
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "graphad" / "cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "graphad"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "graphad"
+
+
+class KernelCache:
+    """Object code by key. `path` None: in memory only."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, limit: int = LIMIT) -> None:
+        self.path = None if path is None else Path(path)
+        self.limit = limit
+        self._memory: dict[str, bytes] = {}       # what could not be written
+        self._lock = threading.Lock()
+        self._writes = 0
+        self._ready: bool | None = None
+
+    def get(self, key: str) -> bytes | None:
+        """The payload stored under `key`, None when there is none that is whole."""
+        kept = self._memory.get(key)
+        if kept is not None or self.path is None:
+            return kept
+        file = self._file(key)
+        try:
+            with open(file, "rb") as stream:
+                if not _is_ours(os.fstat(stream.fileno())):
+                    return None
+                data = stream.read()
+        except OSError:
+            return None
+        payload = data[_HEADER:]
+        if data[:len(MAGIC)] == MAGIC and hashlib.sha256(payload).digest() == data[len(MAGIC):_HEADER]:
+            return payload
+        self.discard(key)
+        return None
+
+    def put(self, key: str, payload: bytes) -> None:
+        """Store `payload`; in memory when the directory cannot be written."""
+        if not self._is_writable() or not self._write(key, payload):
+            with self._lock:
+                self._memory[key] = payload
+            return
+        with self._lock:
+            self._writes += 1
+            due = self._writes % SWEEP == 1
+        if due:
+            self.sweep()
+
+    def discard(self, key: str) -> None:
+        """Forget what is stored under `key`: it did not load."""
+        with self._lock:
+            self._memory.pop(key, None)
+        if self.path is not None:
+            with contextlib.suppress(OSError):
+                self._file(key).unlink()
+
+    def entries(self) -> list[Entry]:
+        """What is on disk, oldest first."""
+        found: list[Entry] = []
+        if self.path is None:
+            return found
+        with contextlib.suppress(OSError):
+            for item in os.scandir(self.path):
+                if item.name.endswith(SUFFIX):
+                    with contextlib.suppress(OSError):
+                        status = item.stat()
+                        found.append(Entry(item.name.removesuffix(SUFFIX), Path(item.path), status.st_size, status.st_mtime))
+        return sorted(found, key=lambda entry: (entry.modified, entry.key))
+
+    def clear(self) -> int:
+        """Remove everything; returns the number of files removed."""
+        with self._lock:
+            self._memory.clear()
+        removed = 0
+        for entry in self.entries():
+            with contextlib.suppress(OSError):
+                entry.path.unlink()
+                removed += 1
+        return removed
+
+    def sweep(self) -> None:
+        """Remove the oldest files until the rest fits the limit, with some room to spare."""
+        entries = self.entries()
+        total = sum(entry.size for entry in entries)
+        if total <= self.limit:
+            return
+        for entry in entries:
+            if total <= self.limit * 3 // 4:
+                return
+            with contextlib.suppress(OSError):
+                entry.path.unlink()
+                total -= entry.size
+
+    def _file(self, key: str) -> Path:
+        assert self.path is not None
+        name = key if key.isalnum() and len(key) <= 128 else hashlib.sha256(key.encode()).hexdigest()
+        return self.path / (name + SUFFIX)
+
+    def _is_writable(self) -> bool:
+        """Whether the directory is there, or could be made, and takes files."""
+        if self._ready is None:
+            self._ready = False
+            if self.path is not None:
+                with contextlib.suppress(OSError):
+                    self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    self._ready = os.access(self.path, os.W_OK)
+        return self._ready
+
+    def _write(self, key: str, payload: bytes) -> bool:
+        temporary = ""
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".write-")
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(MAGIC + hashlib.sha256(payload).digest() + payload)
+            os.replace(temporary, self._file(key))
+        except OSError:
+            if temporary:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            return False
+        return True
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether a file belongs to this user and only this user may write it; always so where there are no owners."""
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+_default: KernelCache | None = None
+
+
+def default_cache() -> KernelCache:
+    """The cache of this process, by the environment at first use."""
+    global _default
+    if _default is None:
+        _default = KernelCache(default_directory())
+    return _default
+
+
+def use_cache(cache: KernelCache | None) -> None:
+    """Replace the cache of this process; None: decide again from the environment."""
+    global _default
+    _default = cache

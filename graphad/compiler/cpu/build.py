@@ -1,0 +1,94 @@
+"""From a kernel to the address of its code: loaded already, in the cache, or compiled.
+
+    find(kernel)      what is there without compiling: an address or None
+    build(kernel)     waits for the compiler
+    request(kernel)   returns at once, calls back with the address
+
+Plans use nothing else of the compiler; a kernel without an address stays on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from graphad.compiler import cache, source
+from graphad.compiler.cpu import target
+from graphad.compiler.cpu.compile import CompileError
+from graphad.compiler.cpu.emit import emit
+from graphad.compiler.cpu.functions import supports
+from graphad.compiler.cpu.load import registry
+from graphad.compiler.cpu.service import default_service
+from graphad.compiler.source import Source
+from graphad.kernels.forms import Kernel
+
+__all__ = ["CompileError", "build", "find", "key_of", "request", "supports"]
+
+
+def key_of(kernel: Kernel | Source) -> str:
+    """The cache key of a kernel's object code on this machine, with these versions of everything."""
+    return _key(emit(kernel) if isinstance(kernel, Kernel) else kernel)
+
+
+@lru_cache(maxsize=8192)
+def _key(text: Source) -> str:
+    return text.key({**source.version_parts(), **target.host().parts})
+
+
+def find(kernel: Kernel | Source) -> int | None:
+    """The address of a kernel that is loaded or in the cache; None when it would have to be compiled."""
+    key = key_of(kernel)
+    address = registry.address_of(key)
+    if address is not None:
+        return address
+    store = cache.default_cache()
+    data = store.get(key)
+    if data is None:
+        return None
+    address = registry.load(key, data)
+    if address is None:                           # whole, but not for this process: a miss
+        store.discard(key)
+    return address
+
+
+def build(kernel: Kernel | Source) -> int:
+    """The address of a kernel, compiled now if need be. Raises: CompileError: it does not compile or does not load."""
+    address = find(kernel)
+    if address is not None:
+        return address
+    key = key_of(kernel)
+    return _keep(key, default_service().compile_now(key, _text(kernel)))
+
+
+def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None], None]) -> bool:
+    """Have a kernel compiled in the background; `callback(address, why not)` runs in another thread, or here if it is there already.
+
+    Returns: False when nothing compiles in the background; then the callback does not run.
+    """
+    address = find(kernel)
+    if address is not None:
+        callback(address, None)
+        return True
+
+    def receive(key: str, data: bytes | None, error: str | None) -> None:
+        if data is None:
+            callback(None, error or "the compile worker died")
+            return
+        try:
+            callback(_keep(key, data), None)
+        except CompileError as failure:
+            callback(None, str(failure))
+
+    return default_service().request(key_of(kernel), _text(kernel), receive)
+
+
+def _text(kernel: Kernel | Source) -> str:
+    return (emit(kernel) if isinstance(kernel, Kernel) else kernel).text
+
+
+def _keep(key: str, data: bytes) -> int:
+    address = registry.load(key, data)
+    if address is None:
+        raise CompileError("load: the linker refused the object code that was just compiled")
+    cache.default_cache().put(key, data)
+    return address

@@ -1,0 +1,375 @@
+"""A kernel as source text for the CPU: three-address statements in a loop nest over an argument block.
+
+    def kernel(blk):
+        a0 = word(blk, 3)
+        ...
+        for i0 in range(lo, hi):
+            x0 = ld_f32(a0, i0)
+            v0 = tanh_f32(x0)
+            st_f32_o0(o0, i0, v0)
+
+Operands with a run-time stride in the innermost dimension are packed in blocks of 256 elements, so that the arithmetic stays vectorised.
+Sums run in blocks of 4096 elements, added up in float64: the result depends on the sizes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
+
+from graphad.compiler.cpu import functions
+from graphad.compiler.source import Source, Text, code_of
+from graphad.core.dtypes import DType
+from graphad.kernels.forms import BROADCAST, CHUNK, CONTIGUOUS, IN, SCALAR, STRIDED, TMP, Access, Kernel, Ref, block_layout
+
+PACK = 256                                        # elements of a strided operand that are packed at a time
+BLOCK = 4096                                      # elements that are summed in the operand's own precision
+COLUMNS = 512                                     # columns that a reduction of rows accumulates at a time
+ROWS = 32                                         # rows that it accumulates before it adds to the float64 sums
+SHORT = {"add", "mul"}                            # what a float32 accumulator does only for one block
+HEAVY = frozenset(("exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin",
+                   "acos", "atan", "asinh", "acosh", "atanh", "atan2", "sigmoid", "softplus", "erf", "erfc", "pow", "cbrt", "hypot"))
+
+
+@lru_cache(maxsize=4096)
+def emit(kernel: Kernel) -> Source:
+    """The kernel's source, a function `kernel` of the address of its argument block."""
+    return Source(str(_Printer(kernel.check()).print()), kernel.digest(), functions.digest(kernel))
+
+
+class _Printer:
+    """Prints one kernel; see the module's docstring for the shapes of its loops."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.layout, self.out = kernel, block_layout(kernel), Text()
+        self.inner = kernel.rank - 1
+        self.shared = dict(kernel.inplace)
+        self.accesses: list[Access] = [*kernel.inputs, *(store.access for store in kernel.outputs)]
+        self.count = len(kernel.inputs)
+        self.offsets: list[list[str]] = [[] for _ in self.accesses]        # terms of each operand's index, outer loops first
+        self.packed = [k for k, access in enumerate(self.accesses)
+                       if access.strides[-1] == STRIDED and not (k >= self.count and kernel.outputs[k - self.count].combine)]
+        self.used = {ref for s in kernel.body for ref in s.args} | {store.ref for store in kernel.outputs}
+        self.reducing = [j for j, store in enumerate(kernel.outputs) if store.combine is not None]
+
+    def print(self) -> Text:
+        with self.out.block("def kernel(blk)"):
+            self._header()
+            if not self.reducing:
+                self._map()
+            elif self.kernel.is_full_reduction:
+                self._full_reduction()
+            elif self.inner in self.kernel.reduced:
+                self._inner_reduction()
+            else:
+                self._outer_reduction()
+        return self.out
+
+    # -- words of the block ------------------------------------------------------------------------------------------------
+
+    def _header(self) -> None:
+        add, layout = self.out.add, self.layout
+        if any(statement.fn in HEAVY for statement in self.kernel.body):
+            add("wide()")
+        for j, word in enumerate(layout.outputs):
+            add(f"o{j} = word(blk, {word})")
+        for k, word in enumerate(layout.inputs):
+            if (IN, k) in self.used and k not in self.shared:
+                add(f"a{k} = word(blk, {word})")
+        for d, word in enumerate(layout.extents):
+            add(f"n{d} = word(blk, {word})")
+        for (k, d), word in layout.strides.items():
+            add(f"s{k}_{d} = word(blk, {word})")
+        for k, word in enumerate(layout.scalars):
+            add(f"c{k} = scalar_{code_of(self.kernel.scalars[k])}(blk, {word})")
+        add(f"lo = word(blk, {layout.lo})")
+        add(f"hi = word(blk, {layout.hi})")
+        if self.kernel.is_full_reduction:
+            add(f"w = word(blk, {layout.workspace})")
+        for k in self.packed:
+            if not self._is_shared_output(k):
+                add(f"k{k} = stack_{code_of(self.accesses[k].dtype)}({PACK})")
+
+    # -- loops -------------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _loop(self, d: int, low: str, high: str, step: str = "") -> Iterator[None]:
+        """A loop over an outer dimension: the operands' indices move with it."""
+        saved = [list(terms) for terms in self.offsets]
+        with self.out.block(f"for i{d} in range({low}, {high}{step})"):
+            self._advance(d)
+            yield
+        self.offsets = saved
+
+    def _advance(self, d: int) -> None:
+        for k, access in enumerate(self.accesses):
+            if access.strides[d] == BROADCAST or self._shares_index(k):
+                continue
+            name = f"p{k}_{d}"
+            self.out.add(f"{name} = {' + '.join([*self.offsets[k], f'i{d} * s{k}_{d}'])}")
+            self.offsets[k] = [name]
+
+    @contextmanager
+    def _loops(self, dims: Sequence[int]) -> Iterator[None]:
+        """Nested loops over outer dimensions; the split dimension runs from lo to hi."""
+        with ExitStack() as stack:
+            for d in dims:
+                split = d == self.kernel.split
+                stack.enter_context(self._loop(d, "lo" if split else "0", "hi" if split else f"n{d}"))
+            yield
+
+    def _inner_range(self) -> tuple[str, str]:
+        return ("lo", "hi") if self.kernel.split == self.inner else ("0", f"n{self.inner}")
+
+    def _is_shared_output(self, k: int) -> bool:
+        """Whether operand k is an output that shares its buffer, and so its packed block, with an input."""
+        return k >= self.count and (k - self.count) in self.shared.values()
+
+    def _shares_index(self, k: int) -> bool:
+        return k < self.count and k in self.shared
+
+    def _index(self, k: int, *last: str) -> str:
+        owner = self.count + self.shared[k] if self._shares_index(k) else k
+        return " + ".join([*self.offsets[owner], *last]) or "0"
+
+    # -- one element -------------------------------------------------------------------------------------------------------
+
+    def _load_invariant(self) -> None:
+        """Operands that stay in the innermost loop are read before it."""
+        for k, access in enumerate(self.kernel.inputs):
+            if (IN, k) in self.used and access.strides[-1] == BROADCAST:
+                self._load(k, self._index(k))
+
+    def _load(self, k: int, index: str) -> None:
+        code = code_of(self.accesses[k].dtype)
+        if k in self.shared:
+            self.out.add(f"x{k} = ld_{code}_o{self.shared[k]}(o{self.shared[k]}, {index})")
+        else:
+            self.out.add(f"x{k} = ld_{code}(a{k}, {index})")
+
+    def _pack(self, low: str, high: str) -> None:
+        for k in self.packed:
+            if k >= self.count or (IN, k) not in self.used:
+                continue
+            owner = self.count + self.shared[k] if k in self.shared else k
+            with self.out.block(f"for i in range({low}, {high})"):
+                self._load(k, self._index(k, f"i * s{owner}_{self.inner}"))
+                self.out.add(f"st_{code_of(self.accesses[k].dtype)}_k{k}(k{k}, i - {low}, x{k})")
+
+    def _unpack(self, low: str, high: str) -> None:
+        for j, store in enumerate(self.kernel.outputs):
+            k = self.count + j
+            if k not in self.packed or store.combine is not None:
+                continue
+            code, pack = code_of(store.access.dtype), self._pack_of(k)
+            with self.out.block(f"for i in range({low}, {high})"):
+                self.out.add(f"y = ld_{code}_k{pack}(k{pack}, i - {low})")
+                self.out.add(f"st_{code}_o{j}(o{j}, {self._index(k, f'i * s{k}_{self.inner}')}, y)")
+
+    def _pack_of(self, k: int) -> int:
+        if self._is_shared_output(k):
+            return next(i for i, o in self.shared.items() if o == k - self.count)
+        return k
+
+    def _element(self, i: str, low: str) -> None:
+        """Load, compute and store element i of the innermost loop, whose packed block begins at `low`."""
+        for k, access in enumerate(self.kernel.inputs):
+            if (IN, k) not in self.used or access.strides[-1] == BROADCAST:
+                continue
+            if k in self.packed:
+                self.out.add(f"x{k} = ld_{code_of(access.dtype)}_k{k}(k{k}, {i} - {low})")
+            else:
+                self._load(k, self._index(k, i))
+        for k, statement in enumerate(self.kernel.body):
+            self.out.add(f"v{k} = {self._call(statement.fn, statement.args, statement.dtype)}")
+        for j, store in enumerate(self.kernel.outputs):
+            if store.combine is not None:
+                continue
+            code, k = code_of(store.access.dtype), self.count + j
+            if k in self.packed:
+                pack = self._pack_of(k)
+                self.out.add(f"st_{code}_k{pack}(k{pack}, {i} - {low}, {_name(store.ref)})")
+            else:
+                self.out.add(f"st_{code}_o{j}(o{j}, {self._index(k, i)}, {_name(store.ref)})")
+
+    def _call(self, fn: str, args: Sequence[Ref], dtype: DType) -> str:
+        names = ", ".join(map(_name, args))
+        if fn == "cast":
+            return f"cast_{code_of(self.kernel.dtype_of(args[0]))}_{code_of(dtype)}({names})"
+        operand = self.kernel.dtype_of(args[1 if fn == "select" else 0])
+        return f"{fn}_{code_of(operand)}({names})"
+
+    @contextmanager
+    def _inner_block(self, low: str, high: str, size: int) -> Iterator[tuple[str, str]]:
+        """The innermost loop cut into blocks of `size`; yields where a block begins and ends."""
+        with self.out.block(f"for b in range({low}, {high}, {size})"):
+            self.out.add(f"e = minimum_i64(b + {size}, {high})")
+            self._pack("b", "e")
+            yield "b", "e"
+            self._unpack("b", "e")
+
+    # -- kinds of kernel ---------------------------------------------------------------------------------------------------
+
+    def _map(self) -> None:
+        low, high = self._inner_range()
+        with self._loops(range(self.inner)):
+            self._load_invariant()
+            if self.packed:
+                with self._inner_block(low, high, PACK) as (b, e), self.out.block(f"for i in range({b}, {e})"):
+                    self._element("i", b)
+            else:
+                with self.out.block(f"for i in range({low}, {high})"):
+                    self._element("i", "0")
+
+    def _start(self, prefix: str, code_for: Callable[[int], str]) -> None:
+        for j in self.reducing:
+            self.out.add(f"{prefix}{j} = identity_{self.kernel.outputs[j].combine}_{code_for(j)}()")
+
+    def _block_code(self, j: int) -> str:
+        """The type in which elements are combined: float16 and bfloat16 values are float32 inside a kernel."""
+        code = code_of(self.kernel.outputs[j].access.dtype)
+        return "f32" if code in ("f16", "bf16") else code
+
+    def _total_code(self, j: int) -> str:
+        """The type in which blocks are combined."""
+        code = self._block_code(j)
+        return "f64" if code == "f32" and self.kernel.outputs[j].combine in SHORT else code
+
+    def _combine(self, j: int, a: str, b: str, code: str, reorder: bool = False) -> str:
+        """combine(a, b); with `reorder` in any order, which is what lets a sum be vectorised."""
+        combine = self.kernel.outputs[j].combine
+        fn = {"max": "maximum", "min": "minimum"}.get(str(combine), str(combine))
+        return f"{'any_' if reorder and code[0] == 'f' and combine in SHORT else ''}{fn}_{code}({a}, {b})"
+
+    def _sum_inner(self, outer: Sequence[int], low: str, high: str) -> None:
+        """t<j> = t<j> combined with all elements of the loops over `outer` and of low..high in the innermost."""
+        with self._loops(outer):
+            self._load_invariant()
+            with self._inner_block(low, high, PACK if self.packed else BLOCK) as (b, e):
+                self._start("r", self._block_code)
+                with self.out.block(f"for i in range({b}, {e})"):
+                    self._element("i", b)
+                    for j in self.reducing:
+                        value = _name(self.kernel.outputs[j].ref)
+                        self.out.add(f"r{j} = {self._combine(j, f'r{j}', value, self._block_code(j), reorder=True)}")
+                for j in self.reducing:
+                    self.out.add(f"t{j} = {self._combine(j, f't{j}', self._widened(f'r{j}', j), self._total_code(j))}")
+
+    def _widened(self, value: str, j: int) -> str:
+        source, target = self._block_code(j), self._total_code(j)
+        return value if source == target else f"cast_{source}_{target}({value})"
+
+    def _store_total(self, j: int, value: str, index: str) -> None:
+        code, total = code_of(self.kernel.outputs[j].access.dtype), self._total_code(j)
+        self.out.add(f"st_{code}_o{j}(o{j}, {index}, {value if code == total else f'cast_{total}_{code}({value})'})")
+
+    def _inner_reduction(self) -> None:
+        reduced = self.kernel.reduced
+        with self._loops(range(reduced[0])):
+            places = {j: self._index(self.count + j) for j in self.reducing}
+            self._start("t", self._total_code)
+            self._sum_inner(reduced[:-1], "0", f"n{self.inner}")
+            for j in self.reducing:
+                self._store_total(j, f"t{j}", places[j])
+
+    def _full_reduction(self) -> None:
+        """Fixed chunks of the outermost dimension give partial results in the workspace; the last run combines them in order."""
+        add, rank = self.out.add, self.kernel.rank
+        if rank == 1:
+            add(f"rows = {CHUNK}")
+        else:
+            add(f"rows = maximum_i64(1, floordiv_i64({CHUNK}, maximum_i64({' * '.join(f'n{d}' for d in range(1, rank))}, 1)))")
+        add("parts = floordiv_i64(n0 + rows - 1, rows)")
+        with self.out.block("for g in range(lo, hi, rows)"):
+            add("f = minimum_i64(g + rows, hi)")
+            self._start("t", self._total_code)
+            if rank == 1:
+                self._sum_inner((), "g", "f")
+            else:
+                with self._loop(0, "g", "f"):
+                    self._sum_inner(range(1, rank - 1), "0", f"n{self.inner}")
+            for position, j in enumerate(self.reducing):
+                self._partial(j, position, f"t{j}")
+        with self.out.block("if hi == n0 and (lo == 0 or lo == hi)"):
+            self._start("t", self._total_code)
+            with self.out.block("for g in range(parts)"):
+                for position, j in enumerate(self.reducing):
+                    code = self._total_code(j)
+                    kept = f"ld_{_partial_code(code)}_w(w, g + {position} * parts)"
+                    value = kept if _partial_code(code) == code else f"cast_{_partial_code(code)}_{code}({kept})"
+                    add(f"t{j} = {self._combine(j, f't{j}', value, code)}")
+            for j in self.reducing:
+                self._store_total(j, f"t{j}", "0")
+
+    def _partial(self, j: int, position: int, value: str) -> None:
+        code = self._total_code(j)
+        word = _partial_code(code)
+        kept = value if word == code else f"cast_{code}_{word}({value})"
+        self.out.add(f"st_{word}_w(w, floordiv_i64(g, rows) + {position} * parts, {kept})")
+
+    def _outer_reduction(self) -> None:
+        """Rows are added up: for each block of columns, one accumulator per column."""
+        kernel, out, reduced = self.kernel, self.out, self.kernel.reduced
+        size = PACK if self.packed else COLUMNS
+        two = [j for j in self.reducing if self._block_code(j) != self._total_code(j)]
+        for j in self.reducing:
+            out.add(f"q{j} = stack_{self._total_code(j)}({size})")
+        for j in two:
+            out.add(f"h{j} = stack_{self._block_code(j)}({size})")
+        low, high = self._inner_range()
+        with self._loops(range(reduced[0])):
+            with out.block(f"for b in range({low}, {high}, {size})"):
+                out.add(f"e = minimum_i64(b + {size}, {high})")
+                with out.block("for i in range(b, e)"):
+                    self._clear("q", self.reducing, self._total_code)
+                    self._clear("h", two, self._block_code)
+                last = reduced[-1]
+                with self._loops(reduced[:-1]):
+                    if two:
+                        with out.block(f"for g in range(0, n{last}, {ROWS})"):
+                            with self._loop(last, "g", f"minimum_i64(g + {ROWS}, n{last})"):
+                                self._add_row(two)
+                            with out.block("for i in range(b, e)"):
+                                for j in two:
+                                    total, short = self._total_code(j), self._block_code(j)
+                                    out.add(f"t{j} = ld_{total}_q{j}(q{j}, i - b)")
+                                    out.add(f"r{j} = ld_{short}_h{j}(h{j}, i - b)")
+                                    value = self._combine(j, f"t{j}", self._widened(f"r{j}", j), total)
+                                    out.add(f"st_{total}_q{j}(q{j}, i - b, {value})")
+                                self._clear("h", two, self._block_code)
+                    else:
+                        with self._loop(last, "0", f"n{last}"):
+                            self._add_row(two)
+                with out.block("for i in range(b, e)"):
+                    for j in self.reducing:
+                        out.add(f"t{j} = ld_{self._total_code(j)}_q{j}(q{j}, i - b)")
+                        access = kernel.outputs[j].access
+                        step = "i" if access.strides[-1] == CONTIGUOUS else f"i * s{self.count + j}_{self.inner}"
+                        self._store_total(j, f"t{j}", self._index(self.count + j, step))
+
+    def _clear(self, prefix: str, outputs: Sequence[int], code_for: Callable[[int], str]) -> None:
+        for j in outputs:
+            start = f"identity_{self.kernel.outputs[j].combine}_{code_for(j)}()"
+            self.out.add(f"st_{code_for(j)}_{prefix}{j}({prefix}{j}, i - b, {start})")
+
+    def _add_row(self, two: Sequence[int]) -> None:
+        self._load_invariant()
+        self._pack("b", "e")
+        with self.out.block("for i in range(b, e)"):
+            self._element("i", "b")
+            for j in self.reducing:
+                prefix, code = ("h", self._block_code(j)) if j in two else ("q", self._total_code(j))
+                self.out.add(f"r{j} = ld_{code}_{prefix}{j}({prefix}{j}, i - b)")
+                value = self._combine(j, f"r{j}", _name(self.kernel.outputs[j].ref), code)
+                self.out.add(f"st_{code}_{prefix}{j}({prefix}{j}, i - b, {value})")
+        self._unpack("b", "e")
+
+
+def _name(ref: Ref) -> str:
+    return {IN: "x", TMP: "v", SCALAR: "c"}[ref[0]] + str(ref[1])
+
+
+def _partial_code(code: str) -> str:
+    """The 8-byte type that keeps a partial result of type `code`."""
+    return code if code in ("f64", "i64") else "f64" if code == "f32" else "i64"

@@ -1,0 +1,70 @@
+"""Which scalar functions have native code on the CPU, and where that code comes from.
+
+Plain instructions are in `compiler.lowering`; the rest are the vector functions of `vectormath`. A function that has neither keeps its
+step on the host: `supports` says which one and why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from typing import Any
+
+from graphad.compiler import plain
+from graphad.compiler.source import NAMES, code_of
+from graphad.kernels.forms import Kernel
+from graphad.kernels.scalars import TABLE
+
+
+@lru_cache(maxsize=4096)
+def supports(kernel: Kernel) -> str | None:
+    """Why a kernel cannot be compiled for the CPU; None when it can."""
+    dtypes = [access.dtype for access in kernel.inputs] + [store.access.dtype for store in kernel.outputs]
+    dtypes += [*kernel.scalars, *(statement.dtype for statement in kernel.body)]
+    for dtype in dtypes:
+        if dtype.is_complex:
+            return f"{dtype.name} has no native kernels"
+    for statement in kernel.body:
+        operand = kernel.dtype_of(statement.args[1 if statement.fn == "select" else 0])
+        if not has_function(statement.fn, code_of(operand)):
+            return f"{statement.fn} of {operand.name} has no native code"
+    for store in kernel.outputs:
+        if store.combine is not None and store.access.dtype.is_floating and store.combine in ("and", "or"):
+            return f"{store.combine} of {store.access.dtype.name} has no native code"
+    return None
+
+
+def has_function(fn: str, code: str) -> bool:
+    """Whether a scalar function on operands of this type has native code."""
+    if plain.has_plain(fn, code):
+        return True
+    return code[0] in "fb" and code != "b1" and _dtype_name(code) in _vector_functions().get(fn, ())
+
+
+@lru_cache(maxsize=None)
+def module(fn: str, code: str) -> tuple[str, int, str]:
+    """(symbol, arity, IR text) of a vector function; float16 and bfloat16 values use the one for float32."""
+    code = "f64" if code == "f64" else "f32"
+    return f"graphad_{fn}_{code}", TABLE[fn].arity, _vectormath().function_ir(fn, _dtype_name(code))
+
+
+def digest(kernel: Kernel) -> str:
+    """What the vector functions that a kernel calls are made of: part of its key; "" when it calls none."""
+    called = {(statement.fn, code_of(kernel.dtype_of(statement.args[-1]))) for statement in kernel.body}
+    texts = [module(fn, code)[2] for fn, code in sorted(called) if not plain.has_plain(fn, code)]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest() if texts else ""
+
+
+def _dtype_name(code: str) -> str:
+    return NAMES["f64" if code == "f64" else "f32"]
+
+
+@lru_cache(maxsize=1)
+def _vector_functions() -> dict[str, tuple[str, ...]]:
+    return dict(_vectormath().SUPPORTED)
+
+
+def _vectormath() -> Any:
+    from graphad.compiler.cpu import vectormath
+
+    return vectormath

@@ -1,0 +1,76 @@
+"""Object code to addresses, by llvmlite's linker, without Numba; and the registry of what is loaded.
+
+Loaded kernels stay until the process ends: a plan or a sleeping thread may hold their address. A failed link is a cache miss.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from graphad.compiler.cpu import target
+from graphad.compiler.cpu.objects import ObjectError, check_kernel
+
+SYMBOL = "graphad_kernel"
+
+
+class Registry:
+    """Addresses of loaded kernels by key."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._addresses: dict[str, int] = {}
+        self._linker: Any = None
+        self._keep: list[Any] = []
+
+    def address_of(self, key: str) -> int | None:
+        """The address of a kernel that is already loaded."""
+        return self._addresses.get(key)
+
+    def load(self, key: str, data: bytes) -> int | None:
+        """The address of the object's kernel, linked now unless it is already there; None when it cannot be linked."""
+        address = self._addresses.get(key)
+        if address is not None:
+            return address
+        try:
+            check_kernel(data, SYMBOL)
+        except ObjectError:
+            return None
+        with self._lock:
+            if key not in self._addresses:
+                made = self._link(key, data)
+                if made is None:
+                    return None
+                self._addresses[key] = made
+            return self._addresses[key]
+
+    def _link(self, key: str, data: bytes) -> int | None:
+        import llvmlite.binding as llvm
+
+        if self._linker is None:
+            machine = target.machine(target.host())
+            try:                                  # JITLink costs 8 kB a kernel, the default linker 50
+                self._linker = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
+            except RuntimeError:
+                self._linker = llvm.create_lljit_compiler(machine, suppress_errors=True)
+        name = f"{SYMBOL}_{len(self._keep)}_{key}"
+        try:
+            library = llvm.JITLibraryBuilder().add_object_img(data).export_symbol(SYMBOL)
+            tracker = library.link(self._linker, name)
+            self._keep.append(tracker)
+            return int(tracker[SYMBOL])
+        except RuntimeError:
+            self._keep.append(None)               # a name may not be used twice
+            return None
+
+
+registry = Registry()
+
+
+def _after_fork() -> None:
+    registry._lock = threading.Lock()             # another thread may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

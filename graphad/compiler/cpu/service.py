@@ -1,0 +1,272 @@
+"""Compilation on behalf of a process: the client of the compile worker, and compilation here where there is no worker.
+
+`CompileService.request` returns at once and calls back from a reader thread; `compile_now` waits. The worker starts with the first
+request, is replaced after 500 kernels (Numba never frees what it compiled) and given up, with one line in the log, after three deaths.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import contextlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from graphad.compiler.cpu.worker import HELLO
+
+Callback = Callable[[str, bytes | None, str | None], None]        # key, object code or None, why there is none
+LIFETIME = 500                                    # kernels that one worker compiles
+HANDSHAKE = 20.0                                  # seconds until a worker must have said hello, or there is none
+DEATHS = 3
+_log = logging.getLogger("graphad")
+_services: weakref.WeakSet[CompileService] = weakref.WeakSet()
+
+
+class CompileService:
+    """Compiles source text in a worker process. One per process is enough; all methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._reset()
+        _services.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, tuple[dict[str, str], list[Callback]]] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._sent = 0
+        self._deaths = 0
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether no worker may be (or can any more be) started."""
+        return os.environ.get("GRAPHAD_WORKER") == "0" or self._deaths >= DEATHS or not sys.executable
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id while there is one."""
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
+
+    @property
+    def pending(self) -> int:
+        """Requests that have no answer yet."""
+        return len(self._waiting)
+
+    def request(self, key: str, source: str, callback: Callback, function: str = "kernel") -> bool:
+        """Have `source` compiled; `callback(key, object or None, error or None)` runs in another thread.
+
+        Returns: False when there is no worker: then nothing happens and the callback never runs.
+        """
+        with self._lock:
+            if self.is_forbidden:
+                return False
+            if key in self._waiting:
+                self._waiting[key][1].append(callback)
+                return True
+            message = {"key": key, "source": source, "function": function}
+            self._waiting[key] = (message, [callback])
+            if self._process is None and not self._start():
+                self._waiting.pop(key, None)
+                return False
+            self._send(message)
+        return True
+
+    def start(self) -> bool:
+        """Start the worker ahead of the first request; it takes a quarter of a second to be ready."""
+        with self._lock:
+            return self._process is not None or (not self.is_forbidden and self._start())
+
+    def compile_now(self, key: str, source: str, function: str = "kernel") -> bytes:
+        """Object code of `source`, from the worker or, without one, compiled in this process.
+
+        Raises: CompileError: the source does not compile.
+        """
+        from graphad.compiler.cpu import compile as compiler
+
+        done = threading.Event()
+        answer: list[Any] = [None, None]
+
+        def receive(_: str, data: bytes | None, error: str | None) -> None:
+            answer[:] = [data, error]
+            done.set()
+
+        if self.request(key, source, receive, function):
+            done.wait()
+            data, error = answer
+            if data is not None:
+                return bytes(data)
+            if error is not None:
+                raise compiler.CompileError(error)
+        return compiler.compile_source(source, function)
+
+    def close(self) -> None:
+        """End the worker; requests without an answer are called back with neither object nor error."""
+        with self._lock:
+            process, self._process = self._process, None
+            waiting = self._take_all()
+        if process is not None:
+            _end(process)
+        _tell(waiting)
+
+    # -- with the lock held ------------------------------------------------------------------------------------------------
+
+    def _start(self) -> bool:
+        # the parent-death signal means the thread that starts the worker: of use only if that lives as long as the process
+        parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
+        command = [sys.executable, "-m", "graphad.compiler.cpu.worker", str(parent)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
+        try:                                      # unbuffered: a fork must find no lock held and no half message
+            process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, env=environment)
+        except OSError as error:
+            self._give_up(f"cannot be started ({error})")
+            return False
+        self._process, self._sent = process, 0
+        threading.Thread(target=self._listen, args=(process,), name="graphad-compile-reader", daemon=True).start()
+        return True
+
+    def _send(self, message: dict[str, str]) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        self._sent += 1
+        data = memoryview((json.dumps(message) + "\n").encode())
+        with contextlib.suppress(OSError, ValueError):        # a dead worker: the reader thread sees its end and acts
+            while data:
+                data = data[process.stdin.write(data) or 0:]
+
+    def _give_up(self, reason: str) -> None:
+        if self._deaths < DEATHS:
+            _log.warning("graphad: the compile worker %s; kernels are compiled in the process when waited for, else not at all.",
+                         reason)
+        self._deaths = DEATHS
+
+    def _take_all(self) -> list[tuple[str, Callback]]:
+        taken = [(key, callback) for key, (_, callbacks) in self._waiting.items() for callback in callbacks]
+        self._waiting.clear()
+        return taken
+
+    # -- the reader thread -------------------------------------------------------------------------------------------------
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        """Read answers until the worker ends; decide what that end means."""
+        is_late = threading.Event()
+
+        def expire() -> None:
+            is_late.set()
+            process.kill()
+
+        timer = threading.Timer(HANDSHAKE, expire)
+        timer.daemon = True
+        timer.start()
+        assert process.stdout is not None
+        with contextlib.suppress(OSError, ValueError), open(process.stdout.fileno(), "rb", closefd=False) as lines:
+            for line in lines:
+                try:
+                    answer = json.loads(line)
+                except ValueError:
+                    continue
+                if "hello" not in answer:
+                    self._receive(process, answer)
+                elif answer["hello"] == HELLO:
+                    timer.cancel()
+        timer.cancel()
+        _end(process)
+        self._ended(process, is_late.is_set())
+
+    def _receive(self, process: subprocess.Popen[bytes], answer: dict[str, str]) -> None:
+        with self._lock:
+            _, callbacks = self._waiting.pop(answer.get("key", ""), ({}, []))
+            self._deaths = 0
+            if self._sent >= LIFETIME and not self._waiting and self._process is process:
+                self._process = None              # the next request starts a fresh one
+                if process.stdin is not None:
+                    with contextlib.suppress(OSError):
+                        process.stdin.close()
+        data = base64.b64decode(answer["object"]) if "object" in answer else None
+        for callback in callbacks:
+            callback(answer["key"], data, answer.get("error"))
+
+    def _ended(self, process: subprocess.Popen[bytes], is_mute: bool) -> None:
+        with self._lock:
+            if self._process is not process:      # closed, or replaced on purpose
+                return
+            self._process = None
+            self._deaths += 1
+            if is_mute:
+                self._give_up(f"did not answer within {HANDSHAKE:.0f} s")
+            elif self._deaths >= DEATHS:
+                self._deaths = 0
+                self._give_up(f"died {DEATHS} times in a row")
+            elif self._waiting and self._start():
+                for message, _ in self._waiting.values():
+                    self._send(message)
+                return
+            waiting = self._take_all()
+        _tell(waiting)
+
+    def _forget(self) -> None:
+        """In a forked child: the worker belongs to the parent, its pipes must not be touched."""
+        process = self._process
+        if process is not None:
+            process.returncode = 0                # nobody waits for it here
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError, ValueError):
+                        stream.close()
+        self._reset()
+
+
+def _tell(waiting: list[tuple[str, Callback]]) -> None:
+    for key, callback in waiting:
+        callback(key, None, None)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        process.kill()
+    with contextlib.suppress(OSError):
+        process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+
+def _import_path() -> list[str]:
+    """Where the worker finds what this process imports."""
+    root = str(Path(__file__).resolve().parents[3])
+    return [root, *(entry for entry in sys.path if entry and entry != root)]
+
+
+@atexit.register
+def _close_all() -> None:
+    for service in tuple(_services):
+        service.close()
+
+
+def _after_fork() -> None:
+    for service in tuple(_services):
+        service._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+_default: CompileService | None = None
+
+
+def default_service() -> CompileService:
+    """The service of this process; its worker starts with the first request."""
+    global _default
+    if _default is None:
+        _default = CompileService()
+    return _default

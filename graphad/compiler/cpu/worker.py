@@ -1,0 +1,84 @@
+"""The compile worker: a process of its own that turns source text into object code, one JSON line in, one JSON line out.
+
+    {"key": ..., "source": ..., "function": ...}  ->  {"key": ..., "object": base64} or {"key": ..., "error": text}
+
+It imports Numba so that its caller need not, hides SciPy from it (Numba's first compile would import it for a fifth of a second), and
+goes away with its caller: at the end of its input, or by the parent-death signal where there is one.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import queue
+import sys
+import threading
+from typing import IO, Any
+
+HELLO = "graphad-worker-1"
+
+
+def main() -> None:
+    """Serve requests until the input ends."""
+    answers = _own_output()
+    _die_with(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(5)
+    sys.modules["scipy"] = None                   # type: ignore[assignment]
+    _say(answers, {"hello": HELLO})
+    requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    from graphad.compiler.cpu import compile as compiler
+
+    compiler.prepare()
+    compiler.warm_up()
+    while True:
+        request = requests.get()
+        answer: dict[str, Any] = {"key": request["key"]}
+        try:
+            made = compiler.compile_source(request["source"], request.get("function", "kernel"))
+            answer["object"] = base64.b64encode(made).decode()
+        except compiler.CompileError as error:
+            answer["error"] = str(error)
+        _say(answers, answer)
+
+
+def _own_output() -> IO[str]:
+    """A private copy of the output stream; whatever else prints goes to the error stream."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _say(answers: IO[str], message: dict[str, Any]) -> None:
+    try:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+    except (OSError, ValueError):                 # nobody listens any more
+        os._exit(0)
+
+
+def _read(requests: queue.SimpleQueue[dict[str, Any]]) -> None:
+    """Pass requests on; the end of the input ends the process, even in the middle of a compilation."""
+    for line in sys.stdin:
+        with contextlib.suppress(ValueError):
+            requests.put(json.loads(line))
+    os._exit(0)
+
+
+def _die_with(parent: int) -> None:
+    """Linux: be killed when the caller's process dies, whatever happened to the pipe."""
+    if not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)    # PR_SET_PDEATHSIG, SIGKILL
+        if parent and os.getppid() != parent:     # it died before that
+            os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

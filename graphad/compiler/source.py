@@ -1,0 +1,91 @@
+"""Source text of kernels: line by line, and the key under which its object code is kept.
+
+The text uses only `range`, integer arithmetic and functions named `<what>_<type>`, one per backend and per meaning:
+as intrinsics it is compiled, as plain Python functions it is its own reference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from graphad.core.dtypes import ALL, DType
+
+SCHEMA = 1                                        # part of every key; raise it when keys or files change their meaning
+CODES: dict[str, str] = {dtype.name: dtype.kind[0] + str(8 * dtype.itemsize) for dtype in ALL}
+CODES |= {"bfloat16": "bf16", "bool": "b1"}
+NAMES: dict[str, str] = {code: name for name, code in CODES.items()}
+
+
+def code_of(dtype: DType) -> str:
+    """The short name of a dtype in source text: "f32", "i64", "b1"."""
+    return CODES[dtype.name]
+
+
+@dataclass
+class Text:
+    """Source text under construction."""
+
+    lines: list[str] = field(default_factory=list)
+    depth: int = 0
+
+    def add(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Indent what follows under `head`."""
+        self.add(head + ":")
+        self.depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.add("pass")
+        self.depth -= 1
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a backend compiles.
+
+    Attributes:
+      text: A Python function, `kernel` unless the backend is told otherwise.
+      origin: The digest of the kernel that it was printed from.
+      library: The digest of the code that its library functions bring along.
+    """
+
+    text: str
+    origin: str
+    library: str = ""
+
+    def key(self, parts: Mapping[str, Any]) -> str:
+        """The name of this source's object code, given what else it depends on."""
+        return named_key({**parts, "schema": SCHEMA, "origin": self.origin, "library": self.library,
+                          "source": hashlib.sha256(self.text.encode()).hexdigest()})
+
+
+def named_key(parts: Mapping[str, Any]) -> str:
+    """sha256 of named parts, whatever their order."""
+    lines = (f"{name}={str(value).encode().hex()}" for name, value in sorted(parts.items()))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def version_parts() -> Mapping[str, str]:
+    """The versions that object code depends on, read without importing the packages."""
+    from importlib import metadata
+
+    def version(package: str) -> str:
+        try:
+            return metadata.version(package)
+        except metadata.PackageNotFoundError:
+            return "unknown"
+
+    return {name: version(name) for name in ("graphad", "numba", "llvmlite")}
