@@ -1,4 +1,4 @@
-"""The formulas that more than one benchmark times, written once for a library that follows TensorFlow's names and once for PyTorch."""
+"""Formulas that more than one benchmark times: once for a library with TensorFlow's names, once for PyTorch."""
 
 from __future__ import annotations
 
