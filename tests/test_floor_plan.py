@@ -172,6 +172,11 @@ def _roof_modules(package: str) -> set[str]:
     }
 
 
+def none(wrong: list[str]) -> None:
+    """Fails with one line for each thing that is wrong."""
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
 def test_every_package_has_a_floor():
     known = set(_heights(FLOORS))
     rooms = {_room(m) for m in sources() if m.startswith("graphad.")} - {
@@ -184,17 +189,17 @@ def test_every_package_has_a_floor():
 
 
 def test_packages_import_from_lower_floors_only():
-    assert _breaks("graphad", FLOORS) == []
+    none(_breaks("graphad", FLOORS))
 
 
 def test_serialization_imports_from_lower_floors_only():
-    assert _breaks("serialization", SERIALIZATION_FLOORS) == []
+    none(_breaks("serialization", SERIALIZATION_FLOORS))
 
 
 def test_roof_modules_are_imported_by_nothing_below():
     roof = _roof_modules("graphad") - {f"graphad.{room}" for room in _heights(FLOORS)}
     below = [m for m in sources() if _room(m) in _heights(FLOORS)]
-    assert [f.place for m in below for f in imports_of(m) if f.target in roof and not f.typing] == []
+    none([f.place for m in below for f in imports_of(m) if f.target in roof and not f.typing])
 
 
 def test_graphad_knows_serialization_only_on_the_roof():
@@ -203,12 +208,12 @@ def test_graphad_knows_serialization_only_on_the_roof():
         for m in sources()
         if _room(m) in _heights(FLOORS) and m.startswith("graphad.") and _room(m) != "tools"
     ]
-    assert [f.place for m in below for f in imports_of(m) if f.target.split(".")[0] == "serialization"] == []
+    none([f.place for m in below for f in imports_of(m) if f.target.split(".")[0] == "serialization"])
 
 
 def test_files_are_read_without_graphad():
     files = [m for m in sources() if _inside(m, WITHOUT_GRAPHAD)]
-    assert [f.place for m in files for f in imports_of(m) if f.target.split(".")[0] == "graphad"] == []
+    none([f.place for m in files for f in imports_of(m) if f.target.split(".")[0] == "graphad"])
 
 
 def test_modules_have_no_import_cycle():
@@ -219,7 +224,7 @@ def test_modules_have_no_import_cycle():
         - {module}
         for module in sources()
     }
-    assert [" -> ".join(group) for group in _cycles(edges)] == []
+    none([" -> ".join(group) for group in _cycles(edges)])
 
 
 def _cycles(edges: dict[str, set[str]]) -> list[list[str]]:
@@ -267,7 +272,7 @@ def test_heavy_packages_are_imported_late_and_in_few_places():
                 wrong.append(f"{found.place}: {package} may be imported only in {', '.join(LAZY[package])}")
             elif not found.local and module not in OWN_PROCESS:
                 wrong.append(f"{found.place}: {package} must be imported inside a function")
-    assert wrong == []
+    none(wrong)
 
 
 def test_lower_floors_hide_no_import_inside_functions():
@@ -278,7 +283,7 @@ def test_lower_floors_hide_no_import_inside_functions():
         for f in imports_of(m)
         if f.local and f.target.split(".")[0] in ("graphad", "serialization")
     ]
-    assert [f"{f.place}: {f.target}" for f in hidden] == []
+    none([f"{f.place}: {f.target}" for f in hidden])
 
 
 def test_importing_graphad_loads_no_heavy_package():
@@ -298,14 +303,11 @@ def test_files_stay_readable():
         str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
         for path, _ in sources().values()
     }
-    long = {path: lines for path, lines in lengths.items() if lines > LONG_FILE}
-    assert {path: lines for path, lines in long.items() if path not in LONG_FILES} == {}
-    assert sorted(path for path in LONG_FILES if path not in long) == [], "listed as long, but no longer is"
+    long = {path for path, lines in lengths.items() if lines > LONG_FILE}
+    none([f"{path}: {lengths[path]} lines" for path in sorted(long - set(LONG_FILES))])
+    none([f"{path}: listed as long, but no longer is" for path in LONG_FILES if path not in long])
 
 
 def test_every_module_says_its_idea():
-    assert [
-        str(path.relative_to(ROOT))
-        for path, tree in sources().values()
-        if tree.body and not ast.get_docstring(tree)
-    ] == []
+    silent = [path for path, tree in sources().values() if tree.body and not ast.get_docstring(tree)]
+    none([str(path.relative_to(ROOT)) for path in silent])
