@@ -53,11 +53,11 @@ LAZY = {
     "tqdm": ("graphad.tools",),
     "mpi4py": ("graphad.distributed.mpi",),
     "ml_dtypes": ("graphad.core.dtypes", "serialization.wire"),
-    "optree": ("graphad.core.nest",),
+    "optree": ("graphad.core.nest", "graphad.function.signature"),
     "safetensors": ("serialization.convert", "serialization.saved_model", "serialization.checkpoint"),
 }
-# Modules that run only as a process of their own, where nothing is gained by importing late.
-OWN_PROCESS: dict[str, str] = {}
+# Modules that may import them at their top, because they are themselves imported inside functions only.
+LATE_MODULES = ("graphad.compiler.cpu.intrinsics",)
 
 LONG_FILE = 600
 LONG_FILES: dict[str, str] = {}  # path from the root: why it is one idea all the same
@@ -270,8 +270,13 @@ def test_heavy_packages_are_imported_late_and_in_few_places():
                 continue
             if not _inside(module, LAZY[package]):
                 wrong.append(f"{found.place}: {package} may be imported only in {', '.join(LAZY[package])}")
-            elif not found.local and module not in OWN_PROCESS:
+            elif not found.local and module not in LATE_MODULES:
                 wrong.append(f"{found.place}: {package} must be imported inside a function")
+        wrong += [
+            f"{found.place}: {found.target} imports slow packages, so it must be imported inside a function"
+            for found in imports_of(module)
+            if found.target in LATE_MODULES and not found.local and not found.typing
+        ]
     none(wrong)
 
 
