@@ -46,7 +46,7 @@ WITHOUT_GRAPHAD = ("serialization.wire", "serialization.schema")
 # Packages that are slow to import or optional, and the only places that may import them, inside functions.
 LAZY = {
     "numba": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.core.device.cuda"),
-    "llvmlite": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
+    "llvmlite": ("graphad.compiler",),
     "cupy": ("graphad.compiler.cuda", "graphad.core.device"),
     "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
     "matplotlib": ("graphad.tools.plot",),
@@ -57,7 +57,7 @@ LAZY = {
     "safetensors": ("serialization.convert", "serialization.saved_model", "serialization.checkpoint"),
 }
 # Modules that may import them at their top, because they are themselves imported inside functions only.
-LATE_MODULES = ("graphad.compiler.cpu.intrinsics",)
+LATE_MODULES = ("graphad.compiler.cpu.intrinsics", "graphad.compiler.lowering")
 
 LONG_FILE = 600
 LONG_FILES: dict[str, str] = {}  # path from the root: why it is one idea all the same
