@@ -51,7 +51,9 @@ class IndexedSlices:
     def __graphad_tensor__(self) -> Any:
         """The whole as one tensor: slices with the same index are summed, rows without a slice are zero."""
         if self.dense_shape is None:
-            raise ArgumentTypeError("IndexedSlices: the dense_shape is not known, so there is no dense tensor; pass one.")
+            raise ArgumentTypeError(
+                "IndexedSlices: the dense_shape is not known, so there is no dense tensor; pass one."
+            )
         return lookup("gather_grad").densify(self)
 
     def numpy(self) -> Any:

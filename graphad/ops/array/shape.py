@@ -20,17 +20,24 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import (
     TensorShape,
-    broadcast_dims,
     format_dims,
     is_definite,
     normalize_axes,
     normalize_axis,
 )
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 
 INDEX_KINDS = (dtypes.int32, dtypes.int64)
+
+
+def known_value(x: Any) -> Any:
+    """The NumPy value of a tensor that is known now: an eager tensor, or a constant of the trace it belongs to; else None."""
+    if type(x) is EagerTensor:
+        return x.data
+    trace = getattr(x, "trace", None)
+    return None if trace is None else trace.builder.values.get(x.index)
 
 
 def _require_shape_vector(op: str, spec: TensorSpec) -> int | None:
@@ -39,7 +46,9 @@ def _require_shape_vector(op: str, spec: TensorSpec) -> int | None:
     if spec.dims is None:
         return None
     if len(spec.dims) != 1:
-        raise InvalidArgumentError(f"{op}: shape has shape {format_dims(spec.dims)}; a vector of sizes is needed.")
+        raise InvalidArgumentError(
+            f"{op}: shape has shape {format_dims(spec.dims)}; a vector of sizes is needed."
+        )
     return spec.dims[0]  # type: ignore[no-any-return]
 
 
@@ -191,7 +200,9 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
     if len(holes) > 1:
         raise InvalidArgumentError(f"reshape: the requested shape {tuple(want)} has more than one -1.")
     if any(not isinstance(size, Dim) and size < -1 for size in want):
-        raise InvalidArgumentError(f"reshape: the requested shape {tuple(want)} has a negative size; only -1 is allowed.")
+        raise InvalidArgumentError(
+            f"reshape: the requested shape {tuple(want)} has a negative size; only -1 is allowed."
+        )
     want = [size if isinstance(size, Dim) else int(size) for size in want]
     if not holes:
         if product(have) != product(want):
@@ -204,7 +215,9 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
             raise _wrong_size(tuple(have), tuple(want))
         want[holes[0]] = 0
         return tuple(want)
-    quotient = total // rest if isinstance(total, Dim) or isinstance(rest, Dim) else divide_exactly(total, rest)
+    quotient = (
+        total // rest if isinstance(total, Dim) or isinstance(rest, Dim) else divide_exactly(total, rest)
+    )
     if quotient is None:
         raise InvalidArgumentError(
             f"reshape: x with shape {format_dims(tuple(have))} has {total} elements, which {rest} does not divide: "
@@ -242,7 +255,7 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
     if isinstance(shape, TensorShape):
         return shape.as_list() if shape.is_fully_defined() else None
     if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
-        data = getattr(shape, "data", None)
+        data = known_value(lift(shape))
         if data is None:
             return None
         if data.dtype.kind not in "iu":
@@ -254,9 +267,11 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
         if isinstance(item, Dim):
             out.append(item)
             continue
-        data = getattr(item, "data", item) if isinstance(item, Tensor) else item
-        if isinstance(data, Tensor) or hasattr(data, "__graphad_tensor__"):
-            return None
+        data = item
+        if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+            data = known_value(lift(item))
+            if data is None:
+                return None
         if not hasattr(data, "__index__"):
             raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
         out.append(data.__index__())
@@ -268,11 +283,13 @@ def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
     if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
         return lift(shape), None
     items = list(shape)
-    static = tuple(
-        None if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__") or item is None or int(item) == -1 else int(item)
-        for item in items
-    )
-    return lift(items), static
+    return lift(items), tuple(_static_size(item) for item in items)
+
+
+def _static_size(item: Any) -> int | None:
+    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+        item = known_value(lift(item))
+    return None if item is None or int(item) == -1 else int(item)
 
 
 def reshape_like(g: Any, ctx: Any, i: int) -> Any:
@@ -319,10 +336,13 @@ class BroadcastTo(Op):
 def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
     fits = len(have) <= len(want)
     for mine, theirs in zip(reversed(have), reversed(want), strict=False):
-        fits = fits and (mine is None or theirs is None or (type(mine) is int and mine == 1) or mine == theirs)
+        fits = fits and (
+            mine is None or theirs is None or (type(mine) is int and mine == 1) or mine == theirs
+        )
     if not fits:
         raise InvalidArgumentError(
-            f"broadcast_to: Incompatible shapes: x with shape {format_dims(tuple(have))} does not broadcast to {format_dims(tuple(want))}."
+            f"broadcast_to: Incompatible shapes: x with shape {format_dims(tuple(have))} does not broadcast to "
+            f"{format_dims(tuple(want))}."
         )
 
 
@@ -415,7 +435,11 @@ class SumTo(Op):
 def summed_axes(have: Sequence[Any], want: Sequence[Any]) -> tuple[int, ...]:
     """The axes of an array of shape `have` to sum so that `want` is left (but for axes of size 1)."""
     extra = len(have) - len(want)
-    kept = [extra + i for i, size in enumerate(want) if type(size) is int and size == 1 and not _is_one(have[extra + i])]
+    kept = [
+        extra + i
+        for i, size in enumerate(want)
+        if type(size) is int and size == 1 and not _is_one(have[extra + i])
+    ]
     return (*range(extra), *kept)
 
 
@@ -522,7 +546,8 @@ class Squeeze(Op):
         for axis in gone:
             if x.dims[axis] is not None and not _is_one(x.dims[axis]):
                 raise InvalidArgumentError(
-                    f"squeeze: axis {axis} of x with shape {format_dims(x.dims)} has size {x.dims[axis]}; only axes of size 1 can go."
+                    f"squeeze: axis {axis} of x with shape {format_dims(x.dims)} has size {x.dims[axis]}; "
+                    "only axes of size 1 can go."
                 )
         return TensorSpec.of(tuple(size for i, size in enumerate(x.dims) if i not in gone), x.dtype)
 

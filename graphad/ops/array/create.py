@@ -1,0 +1,752 @@
+"""Tensors made from numbers: constants, fills, ranges, identity matrices, one-hot rows; and the two ops that pass a tensor on.
+
+What depends on Python numbers alone is a constant; what depends on a size that is only known at run time is an op, which
+folds into a constant or into an op on symbols when the graph is specialised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like, to_numpy
+from graphad.core.dims import Dim, product
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.levels import busy
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
+from graphad.ops.array.shape import BroadcastTo, ExpandDims, broadcast_to, static_sizes
+from graphad.ops.array.support import known_scalar, require_index, shifted, static_int
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor with a fixed value.
+
+    Args:
+      value: A number, array or nested list; a tensor is passed on.
+      dtype: Its dtype; by default float32 for Python floats, int32 for ints (int64 where they do not fit), an array's own.
+      shape: Its shape: a scalar fills it, other values must have as many elements.
+    Raises:
+      ArgumentTypeError (a TypeError): the number of elements does not fit `shape`.
+      DTypeError (a TypeError): a float was given for an integer dtype.
+    Example:
+      >>> constant(2, shape=(2, 2)).numpy()
+      array([[2, 2],
+             [2, 2]], dtype=int32)
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__"):
+        return lift(value, wanted)  # type: ignore[no-any-return]
+    if shape is None:
+        return lift(value, wanted)  # type: ignore[no-any-return]
+    sizes = static_sizes("constant", shape)
+    if sizes is None:
+        raise ArgumentTypeError(
+            "constant: shape must be known; use fill(shape, value) for a shape that is a tensor."
+        )
+    data = np.asarray(to_numpy(value, wanted))
+    if data.ndim == 0 or (data.size == 1 and product(sizes) != 1):
+        return lift(np.full(sizes, data.reshape(())))  # type: ignore[no-any-return]
+    if data.size != product(sizes):
+        raise ArgumentTypeError(
+            "Eager execution of tf.constant with unsupported shape. "
+            f"constant: value has {data.size} elements, shape is {tuple(sizes)} with {product(sizes)} elements."
+        )
+    return lift(data.reshape(sizes))  # type: ignore[no-any-return]
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """`value` as a tensor: a tensor as it is, a variable read, numbers, arrays and nested lists converted.
+
+    Args:
+      value: What to convert.
+      dtype: The dtype wanted; a tensor of another dtype is refused.
+      dtype_hint: A dtype to use if `value` can have it.
+    Raises: DTypeError (a ValueError and TypeError): the dtypes do not fit.
+    """
+    if dtype is None and dtype_hint is not None:
+        try:
+            return lift(value, as_dtype(dtype_hint))  # type: ignore[no-any-return]
+        except (DTypeError, InvalidArgumentError):
+            return lift(value)  # type: ignore[no-any-return]
+    return lift(value, None if dtype is None else as_dtype(dtype))  # type: ignore[no-any-return]
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape `dims` with every element `value`.
+
+    Args:
+      dims: Sizes: a list, a shape, or an integer tensor.
+      value: A scalar, number or tensor; its gradient is the sum.
+    """
+    value = lift(value)
+    if value.dims is not None and len(value.dims) != 0:
+        raise InvalidArgumentError(f"fill: value has shape {format_dims(value.dims)}; a scalar is needed.")
+    return broadcast_to(value, dims)
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of zeros (False for bool). `shape`: sizes, a shape, or an integer tensor."""
+    return _filled("zeros", shape, as_dtype(dtype), 0)
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (True for bool). `shape`: sizes, a shape, or an integer tensor."""
+    return _filled("ones", shape, as_dtype(dtype), 1)
+
+
+def _filled(op: str, shape: Any, dtype: DType, value: int) -> Tensor:
+    sizes = static_sizes(op, shape)
+    if sizes is not None and any(not isinstance(size, Dim) and size < 0 for size in sizes):
+        raise InvalidArgumentError(f"{op}: shape {tuple(sizes)} has a negative size; sizes are 0 or more.")
+    if sizes and busy() is None:
+        return EagerTensor((np.zeros if value == 0 else np.ones)(sizes, dtype.numpy))
+    scalar = lift(dtype.numpy.type(value))
+    return scalar if sizes == [] else broadcast_to(scalar, shape if sizes is None else sizes)
+
+
+class _Like(Op):
+    """A tensor with the shape of x and every element the same number."""
+
+    keeps = (False, False)
+    value = 0
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(x.dims, self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return np.full(np.shape(x), self.value, self.dtype.numpy)
+
+    vjp = no_gradient("it does not depend on the values of its input")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return ctx.unstacked(_filled(self.name, x.dims[1:], self.dtype, self.value))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        return _filled(self.name, x.dims, self.dtype, self.value)
+
+
+@define
+class ZerosLike(_Like):
+    """Zeros with the shape of x."""
+
+    name = "zeros_like"
+    dtype: DType
+
+
+@define
+class OnesLike(_Like):
+    """Ones with the shape of x."""
+
+    name = "ones_like"
+    value = 1
+    dtype: DType
+
+
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros with the shape of `input` and, unless another is given, its dtype. The gradient is None."""
+    return _like(ZerosLike, input, dtype)
+
+
+def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones with the shape of `input` and, unless another is given, its dtype. The gradient is None."""
+    return _like(OnesLike, input, dtype)
+
+
+def _like(kind: Any, x: Any, dtype: Any) -> Tensor:
+    if not isinstance(x, Tensor):
+        x = lift(x)
+    wanted = x.dtype if dtype is None else as_dtype(dtype)
+    if is_definite(x.dims):
+        return _filled(kind.name, x.dims, wanted, kind.value)
+    return bind(kind(wanted), x)  # type: ignore[no-any-return]
+
+
+@define
+class Identity(Op):
+    """x as a tensor of its own."""
+
+    name = "identity"
+    keeps = (False, False)
+    aliases = {0: 0}
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return x
+
+    def eval(self, x: Any) -> Any:
+        return x
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (g,)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0]
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("reshape", x.dims)
+
+
+@define
+class StopGradient(Op):
+    """x, as a constant for derivatives."""
+
+    name = "stop_gradient"
+    keeps = (False, False)
+    aliases = {0: 0}
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return x
+
+    def eval(self, x: Any) -> Any:
+        return x
+
+    vjp = no_gradient("stop_gradient cuts the path")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        # Derivatives do not pass, so no output depends on a row as far as they are concerned.
+        return None
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("reshape", x.dims)
+
+
+IDENTITY, STOP_GRADIENT = Identity(), StopGradient()
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """A tensor with the value of `input` that is another tensor to tapes: each has a gradient of its own."""
+    return bind(IDENTITY, lift(input))  # type: ignore[no-any-return]
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """`input`, a tensor or variable of any dtype, as a constant for derivatives: no gradient flows back through it."""
+    return bind(STOP_GRADIENT, lift(input))  # type: ignore[no-any-return]
+
+
+@define
+class Size(Op):
+    """The number of elements of x."""
+
+    name = "size"
+    keeps = (False, False)
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of((), self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return self.dtype.numpy.type(np.size(x))
+
+    vjp = no_gradient("a size is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return ctx.unstacked(lift(self.dtype.numpy.type(product(x.dims[1:]))))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        return ctx.size(product(x.dims), self.dtype)
+
+
+@define
+class Rank(Op):
+    """The number of axes of x."""
+
+    name = "rank"
+    keeps = (False, False)
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of((), dtypes.int32)
+
+    def eval(self, x: Any) -> Any:
+        return np.int32(np.ndim(x))
+
+    vjp = no_gradient("a rank is no function of values")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return ctx.unstacked(lift(np.int32(len(x.dims) - 1)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        return ctx.size(len(x.dims), dtypes.int32)
+
+
+def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The number of elements of `input` as an integer scalar; a constant where the shape is known."""
+    x, dtype = lift(input), as_dtype(out_type)
+    if x.dims is not None and all(type(n) is int for n in x.dims):
+        return lift(dtype.numpy.type(product(x.dims)))  # type: ignore[no-any-return]
+    return bind(Size(dtype), x)  # type: ignore[no-any-return]
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of axes of `input` as an int32 scalar; a constant where it is known."""
+    x = lift(input)
+    return bind(Rank(), x) if x.dims is None else lift(np.int32(len(x.dims)))  # type: ignore[no-any-return]
+
+
+@define
+class Steps(Op):
+    """start, start + delta, ... with `size` members."""
+
+    name = "steps"
+    start: Any
+    size: Any
+    delta: Any
+    dtype: DType
+
+    def infer(self) -> TensorSpec:
+        return TensorSpec.of((self.size,), self.dtype)
+
+    def eval(self) -> Any:
+        return _members(self.start, self.size, self.delta, self.dtype)
+
+    vjp = no_gradient("it has no inputs")
+
+    def batch(self, ctx: Any) -> Any:
+        return ctx.unstacked(bind(self))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+
+@define
+class Range(Op):
+    """start, start + delta, ... as far as `limit`, which is left out."""
+
+    name = "range"
+    keeps = (False, False)
+
+    def infer(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
+        for spec, word in ((start, "start"), (limit, "limit"), (delta, "delta")):
+            _require_scalar("range", spec, word)
+            if spec.dtype is not start.dtype:
+                raise DTypeError(
+                    f"range: {word} has dtype {spec.dtype.name}, start has {start.dtype.name}; they must be the same."
+                )
+        return TensorSpec.of((None,), start.dtype)
+
+    def eval(self, start: Any, limit: Any, delta: Any) -> Any:
+        count = _count(start.item(), limit.item(), delta.item())
+        return _members(start.item(), count, delta.item(), dtypes.from_numpy(start.dtype))
+
+    vjp = no_gradient("a range is made of integers, or changes its length with its limits")
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None if all(axis is None for axis in axes) else MIXED
+
+    def fold(self, ctx: Any, start: Any, limit: Any, delta: Any) -> Any:
+        first, last, step = (known_scalar(ctx, x) for x in (start, limit, delta))
+        if first is None or last is None or step is None:
+            return None
+        if not isinstance(first, Dim) and not isinstance(last, Dim):
+            return lift(_members(first, _count(first, last, step), step, start.dtype))
+        if isinstance(step, Dim) or step not in (1, -1):
+            return None
+        count = (last - first) * step
+        if not isinstance(first, Dim):
+            return bind(Steps(first, count, step, start.dtype))
+        return bind(Steps(0, count, step, start.dtype)) + start
+
+
+def _require_scalar(op: str, spec: TensorSpec, word: str) -> None:
+    if spec.dims is not None and len(spec.dims) != 0:
+        raise InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; a scalar is needed.")
+
+
+def _count(start: Any, limit: Any, delta: Any) -> int:
+    if delta == 0:
+        raise InvalidArgumentError(
+            "range: Requires delta != 0: 0; give a step that leads from start to limit."
+        )
+    if (start > limit and delta > 0) or (start < limit and delta < 0):
+        sign = "<=" if delta > 0 else ">="
+        raise InvalidArgumentError(
+            f"range: Requires start {sign} limit when delta is {'positive' if delta > 0 else 'negative'}: {start}/{limit}."
+        )
+    if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
+        return -((start - limit) // delta)
+    return math.ceil(abs((limit - start) / delta))
+
+
+def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
+    if dtype.is_integer:
+        return (np.arange(count, dtype=np.int64) * delta + start).astype(dtype.numpy)
+    return (np.arange(count, dtype=np.float64) * delta + start).astype(dtype.numpy)
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """start, start + delta, start + 2 delta, ... as far as `limit`, which is left out.
+
+    Args:
+      start: The first member; with `limit` left out it is the limit, and 0 is the start.
+      limit: Where to stop.
+      delta: The step.
+      dtype: The dtype; by default that of the arguments (float wins over int, 64 bits over 32).
+    Returns: Tensor [n]. Its gradient is None.
+    Raises: InvalidArgumentError: `delta` is 0 or leads away from `limit`.
+    """
+    if limit is None:
+        start, limit = 0, start
+    arguments = (start, limit, delta)
+    if not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in arguments):
+        found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
+        first, last, step = (np.asarray(x).item() for x in arguments)
+        return lift(_members(first, _count(first, last, step), step, found))  # type: ignore[no-any-return]
+    if dtype is None:
+        own = [x.dtype for x in arguments if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")]
+        found = max(own, key=_order)
+    else:
+        found = as_dtype(dtype)
+    return bind(Range(), *[_converted(x, found) for x in arguments])  # type: ignore[no-any-return]
+
+
+def _order(dtype: DType) -> tuple[bool, int]:
+    return dtype.is_floating, dtype.itemsize
+
+
+def _common(values: Sequence[Any]) -> DType:
+    return max([dtypes.from_numpy(x.dtype) for x in values], key=_order)
+
+
+def _converted(x: Any, dtype: DType) -> Any:
+    if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__"):
+        x = lift(x)
+        if x.dtype is not dtype:
+            from graphad.ops.math.cast import cast  # math stands above array
+
+            return cast(x, dtype)
+        return x
+    return lift(x, dtype)
+
+
+@define
+class UnitSteps(Op):
+    """n numbers in equal steps from 0 to 1, both included."""
+
+    name = "unit_steps"
+    keeps = (False, False)
+    dtype: DType
+
+    def infer(self, n: TensorSpec) -> TensorSpec:
+        require_index("linspace", n, "num")
+        _require_scalar("linspace", n, "num")
+        return TensorSpec.of((None,), self.dtype)
+
+    def eval(self, n: Any) -> Any:
+        return np.linspace(0.0, 1.0, int(n)).astype(self.dtype.numpy)
+
+    vjp = no_gradient("it depends on a count alone")
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None if axes[0] is None else MIXED
+
+    def fold(self, ctx: Any, n: Any) -> Any:
+        known = known_scalar(ctx, n)
+        if known is None:
+            return None
+        return bind(UnitStepsOf(known, self.dtype))
+
+
+@define
+class UnitStepsOf(Op):
+    """UnitSteps with the count as an attribute."""
+
+    name = "unit_steps_of"
+    n: Any
+    dtype: DType
+
+    def infer(self) -> TensorSpec:
+        return TensorSpec.of((self.n,), self.dtype)
+
+    def eval(self) -> Any:
+        return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
+
+    vjp = no_gradient("it has no inputs")
+
+    def batch(self, ctx: Any) -> Any:
+        return ctx.unstacked(bind(self))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+    """`num` values in equal steps from `start` to `stop`, both included.
+
+    Args:
+      start, stop: Numbers or float tensors of one shape; differentiable.
+      num: How many, 1 or more: an int, or an integer scalar tensor.
+      axis: Where the new axis goes in the result, for `start` and `stop` that are no scalars.
+    Returns: Tensor [num] for scalars.
+    """
+    count = static_int("linspace", num, "num")
+    if count is not None and not isinstance(count, Dim) and count < 1:
+        raise InvalidArgumentError(f"linspace: num is {count}; it must be 1 or more.")
+    fixed = not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in (start, stop))
+    if fixed and count is not None:
+        first, last = to_numpy(start), to_numpy(stop)
+        dtype = _common([first, last])
+        if dtype.is_integer:
+            raise DTypeError("linspace: start and stop are integers; give floats.")
+        return lift(np.linspace(start, stop, count, axis=axis).astype(dtype.numpy))  # type: ignore[no-any-return]
+    start = (
+        lift(start)
+        if isinstance(start, Tensor) or not isinstance(stop, Tensor)
+        else lift_like("linspace", start, stop.dtype)
+    )
+    stop = lift_like("linspace", stop, start.dtype)
+    if not start.dtype.is_floating:
+        raise DTypeError(f"linspace: start has dtype {start.dtype.name}; a float dtype is needed.")
+    if count is None:
+        t = bind(UnitSteps(start.dtype), lift(num))
+    elif isinstance(count, Dim):
+        t = bind(UnitStepsOf(count, start.dtype))
+    else:
+        t = lift(np.linspace(0.0, 1.0, count).astype(start.dtype.numpy))
+    if start.ndim == 0 and stop.ndim == 0:
+        return start * (1.0 - t) + stop * t  # type: ignore[no-any-return]
+    if start.ndim is None:
+        raise InvalidArgumentError("linspace: the rank of start must be known.")
+    place = normalize_axis("linspace", axis, start.ndim + 1)
+    start, stop = bind(ExpandDims((place,)), start), bind(ExpandDims((place,)), stop)
+    after = start.ndim - 1 - place
+    t = bind(ExpandDims(tuple(np.arange(1, after + 1).tolist())), t) if after else t
+    return start * (1.0 - t) + stop * t  # type: ignore[no-any-return]
+
+
+@define
+class EyeOf(Op):
+    """A matrix with ones on its diagonal."""
+
+    name = "eye_of"
+    rows_: Any
+    columns: Any
+    dtype: DType
+
+    def infer(self) -> TensorSpec:
+        return TensorSpec.of((self.rows_, self.columns), self.dtype)
+
+    def eval(self) -> Any:
+        return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
+
+    vjp = no_gradient("it has no inputs")
+
+    def batch(self, ctx: Any) -> Any:
+        return ctx.unstacked(bind(self))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+
+@define
+class Eye(Op):
+    """EyeOf with sizes known at run time."""
+
+    name = "eye"
+    keeps = (False, False)
+    dtype: DType
+
+    def infer(self, n: TensorSpec, m: TensorSpec) -> TensorSpec:
+        for spec, word in ((n, "num_rows"), (m, "num_columns")):
+            require_index("eye", spec, word)
+            _require_scalar("eye", spec, word)
+        return TensorSpec.of((None, None), self.dtype)
+
+    def eval(self, n: Any, m: Any) -> Any:
+        return np.eye(int(n), int(m), dtype=self.dtype.numpy)
+
+    vjp = no_gradient("it depends on sizes alone")
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None if axes[0] is None and axes[1] is None else MIXED
+
+    def fold(self, ctx: Any, n: Any, m: Any) -> Any:
+        high, wide = known_scalar(ctx, n), known_scalar(ctx, m)
+        return None if high is None or wide is None else bind(EyeOf(high, wide, self.dtype))
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """The identity matrix, or a stack of them.
+
+    Args:
+      num_rows: An int, or an integer scalar tensor.
+      num_columns: Likewise; `num_rows` by default.
+      batch_shape: Leading sizes over which the matrix is repeated.
+      dtype: The dtype.
+    Returns: Tensor [*batch_shape, num_rows, num_columns].
+    """
+    dtype = as_dtype(dtype)
+    num_columns = num_rows if num_columns is None else num_columns
+    high, wide = static_int("eye", num_rows, "num_rows"), static_int("eye", num_columns, "num_columns")
+    if high is None or wide is None:
+        matrix = bind(Eye(dtype), lift(num_rows), lift(num_columns))
+    elif isinstance(high, Dim) or isinstance(wide, Dim):
+        matrix = bind(EyeOf(high, wide, dtype))
+    else:
+        matrix = lift(np.eye(high, wide, dtype=dtype.numpy))
+    if batch_shape is None:
+        return matrix  # type: ignore[no-any-return]
+    lead = static_sizes("eye", batch_shape)
+    if lead is None or not is_definite(matrix.dims):
+        raise InvalidArgumentError("eye: a batch_shape is possible only where all sizes are known.")
+    return bind(BroadcastTo((*lead, *matrix.dims)), matrix)  # type: ignore[no-any-return]
+
+
+@define
+class OneHot(Op):
+    """y[..., k, ...] is `on` where k is the index along the new axis, else `off`; an index out of range gives `off` only."""
+
+    name = "one_hot"
+    keeps = (False, False)
+    depth: Any
+    axis: int
+
+    def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
+        require_index("one_hot", indices, "indices")
+        if on.dtype is not off.dtype:
+            raise DTypeError(
+                f"one_hot: on_value has dtype {on.dtype.name}, off_value {off.dtype.name}; they must be the same."
+            )
+        if indices.dims is None:
+            return TensorSpec.of(None, on.dtype)
+        place = normalize_axis("one_hot", self.axis, len(indices.dims) + 1)
+        return TensorSpec.of((*indices.dims[:place], self.depth, *indices.dims[place:]), on.dtype)
+
+    def eval(self, indices: Any, on: Any, off: Any) -> Any:
+        return _one_hot(indices, on, off, self.depth, self.axis)
+
+    vjp = no_gradient("an index is an integer")
+
+    def batch(self, ctx: Any, indices: Any, on: Any, off: Any) -> Any:
+        if ctx.stacked(1) or ctx.stacked(2):
+            return ctx.rowwise(self, indices, on, off)
+        return bind(OneHot(self.depth, shifted(self.axis, len(indices.dims))), indices, on, off)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[1] is not None or axes[2] is not None:
+            return MIXED
+        if axes[0] is None:
+            return None
+        place = self.axis % (len(specs[0].dims or ()) + 1)
+        return axes[0] + (place <= axes[0])
+
+
+@define
+class OneHotTo(Op):
+    """OneHot with a depth known at run time."""
+
+    name = "one_hot_to"
+    keeps = (False, False)
+    axis: int
+
+    def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec, depth: TensorSpec) -> TensorSpec:
+        require_index("one_hot", depth, "depth")
+        _require_scalar("one_hot", depth, "depth")
+        return OneHot(0, self.axis).infer(indices, on, off).with_dims(_opened(indices.dims, self.axis))
+
+    def eval(self, indices: Any, on: Any, off: Any, depth: Any) -> Any:
+        return _one_hot(indices, on, off, int(depth), self.axis)
+
+    vjp = no_gradient("an index is an integer")
+
+    def fold(self, ctx: Any, indices: Any, on: Any, off: Any, depth: Any) -> Any:
+        known = known_scalar(ctx, depth)
+        return None if known is None else bind(OneHot(known, self.axis), indices, on, off)
+
+
+def _opened(dims: Any, axis: int) -> Any:
+    if dims is None:
+        return None
+    place = axis % (len(dims) + 1)
+    return (*dims[:place], None, *dims[place:])
+
+
+def _one_hot(indices: Any, on: Any, off: Any, depth: int, axis: int) -> Any:
+    place = axis % (np.ndim(indices) + 1)
+    steps = np.arange(depth).reshape((-1,) + (1,) * (np.ndim(indices) - place))
+    return np.where(np.expand_dims(indices, place) == steps, on, off)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int = -1,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Indices as rows that are `on_value` at the index and `off_value` elsewhere.
+
+    Args:
+      indices: Integer tensor; an index outside 0 to depth - 1 gives a row of `off_value`.
+      depth: The size of the new axis: an int, or an integer scalar tensor.
+      on_value, off_value: Scalars, 1 and 0 by default.
+      axis: Where the new axis goes in the result.
+      dtype: The dtype of the result; that of the values, or float32.
+    """
+    indices = lift(indices)
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is None:
+        given = next((lift(v).dtype for v in (on_value, off_value) if v is not None), None)
+        wanted = dtypes.float32 if given is None else given
+    on = lift(wanted.numpy.type(1)) if on_value is None else lift(on_value, wanted)
+    off = lift(wanted.numpy.type(0)) if off_value is None else lift(off_value, wanted)
+    if indices.ndim is not None:
+        axis = normalize_axis("one_hot", axis, indices.ndim + 1)
+    count = static_int("one_hot", depth, "depth")
+    if count is None:
+        return bind(OneHotTo(axis), indices, on, off, lift(depth))  # type: ignore[no-any-return]
+    return bind(OneHot(count, axis), indices, on, off)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "constant",
+    "convert_to_tensor",
+    "eye",
+    "fill",
+    "identity",
+    "linspace",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "range",
+    "rank",
+    "size",
+    "stop_gradient",
+    "zeros",
+    "zeros_like",
+]

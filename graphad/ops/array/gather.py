@@ -1,0 +1,535 @@
+"""Lookups: gather, gather_nd, take along an axis, and their transposes, which add up in a tensor of zeros.
+
+`batch_dims` leading axes of parameters and indices go together. The gradient of a plain lookup along axis 0 is handed to the
+user as IndexedSlices, so that a large table is never filled with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.join import Concat
+from graphad.ops.array.shape import Reshape, ReshapeTo, shape
+from graphad.ops.array.support import all_stacked, index_tensor, require_index, static_int
+from graphad.ops.array.transpose import move_axis
+
+
+def check_range(op: str, indices: Any, size: int) -> None:
+    """Raises: InvalidArgumentError: an index lies outside 0 to size - 1; names the first."""
+    flat = np.ravel(indices)
+    if not flat.size:
+        return
+    bad = (flat < 0) | (flat >= size)
+    if bad.any():
+        first = int(np.argmax(bad))
+        place = [int(i) for i in np.unravel_index(first, np.shape(indices))] if np.ndim(indices) else []
+        raise InvalidArgumentError(
+            f"{op}: indices[{','.join(map(str, place))}] = {flat[first]} is not in [0, {size})."
+        )
+
+
+def blocks(params: Any, indices: Any, axis: int, batch_dims: int) -> tuple[Any, Any]:
+    """Parameters as [batch, before, n, after] and indices as [batch, m]."""
+    dims = np.shape(params)
+    lead, before, after = dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]
+    return (
+        np.reshape(params, (_count(lead), _count(before), dims[axis], _count(after))),
+        np.reshape(
+            indices, (_count(lead), -1) if _count(lead) else (0, _count(np.shape(indices)[batch_dims:]))
+        ),
+    )
+
+
+def _count(dims: Any) -> int:
+    total = 1
+    for size in dims:
+        total *= size
+    return total
+
+
+@define
+class Gather(Op):
+    """y[b, i, j, k] = params[b, i, indices[b, j], k], where each letter stands for any number of axes and b for `batch_dims`.
+
+    `sparse` asks for IndexedSlices as the gradient where that is possible.
+    """
+
+    name = "gather"
+    keeps = ((1,), False)
+    axis: int
+    batch_dims: int = 0
+    sparse: bool = True
+
+    def infer(self, params: TensorSpec, indices: TensorSpec) -> TensorSpec:
+        require_index("gather", indices, "indices")
+        if params.dims is None or indices.dims is None:
+            return params.with_dims(None)
+        axis = normalize_axis("gather", self.axis, len(params.dims), "params", params.dims)
+        lead = self.batch_dims
+        if lead > axis or lead > len(indices.dims):
+            raise InvalidArgumentError(
+                f"gather: batch_dims is {lead}; it must be at most axis = {axis} and the rank of indices = {len(indices.dims)}."
+            )
+        for k, (a, b) in enumerate(zip(params.dims[:lead], indices.dims[:lead], strict=True)):
+            if a is not None and b is not None and a != b:
+                raise InvalidArgumentError(
+                    f"gather: params with shape {format_dims(params.dims)} and indices with shape {format_dims(indices.dims)} "
+                    f"differ at batch axis {k}: {a} and {b}."
+                )
+        return params.with_dims((*params.dims[:axis], *indices.dims[lead:], *params.dims[axis + 1 :]))
+
+    def eval(self, params: Any, indices: Any) -> Any:
+        axis = self.axis % np.ndim(params)
+        check_range("gather", indices, params.shape[axis])
+        if not self.batch_dims:
+            return np.take(params, indices, axis)
+        p, i = blocks(params, indices, axis, self.batch_dims)
+        y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]
+        tail = np.shape(indices)[self.batch_dims :]
+        return np.moveaxis(y, 1, 2).reshape((*params.shape[:axis], *tail, *params.shape[axis + 1 :]))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        indices, dims = ctx.inputs[1], ctx.shape(0)
+        ranked = g.dims is not None and dims is not None and indices.dims is not None
+        if self.sparse and self.batch_dims == 0 and self.axis == 0 and ranked:
+            return (_slices(g, indices, dims, ctx), None)
+        if is_definite(dims):
+            return (bind(GatherGrad(self.axis, self.batch_dims, dims), g, indices), None)
+        return (bind(GatherGradTo(self.axis, self.batch_dims, dims), g, indices, shape(ctx.inputs[0])), None)
+
+    def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
+        axis, lead = self.axis % (len(params.dims) - ctx.stacked(0)), self.batch_dims
+        if not ctx.stacked(1) and not lead:
+            return bind(Gather(axis + 1, 0, self.sparse), params, indices)
+        if not ctx.stacked(0) and not lead:
+            return move_axis(bind(Gather(axis, 0, self.sparse), params, indices), axis, 0)
+        params, indices = all_stacked(ctx, (params, indices))
+        return bind(Gather(axis + 1, lead + 1, False), params, indices)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        rank = len(specs[0].dims or ())
+        axis, lead = self.axis % rank, self.batch_dims
+        p, i = axes
+        if p is None and i is None:
+            return None
+        if p is not None and i is not None:
+            return p if p == i and p < lead else MIXED
+        if i is not None:
+            return MIXED if i < lead else axis + i - lead
+        if p == axis or p < lead:
+            return MIXED if p == axis else p
+        return p if p < axis else p + len(specs[1].dims or ()) - lead - 1
+
+
+def _slices(g: Any, indices: Any, dims: Any, ctx: Any) -> IndexedSlices:
+    """The cotangent of a lookup along axis 0 as slices."""
+    flat = indices if indices.ndim == 1 else _flattened(indices, 1)
+    values = g if indices.ndim == 1 else _flattened(g, indices.ndim)
+    numbers = all(type(size) is int for size in dims)
+    return IndexedSlices(
+        values, flat, lift(np.array(dims, np.int32)) if numbers else shape(ctx.inputs[0]), dims
+    )
+
+
+def _flattened(x: Any, n: int) -> Any:
+    """x with its first n axes made one."""
+    rest = x.dims[n:]
+    lead = x.dims[:n]
+    if is_definite(lead) and is_definite(rest):
+        total: Any = 1
+        for size in lead:
+            total = total * size
+        return bind(Reshape((total, *rest)), x)
+    if is_definite(rest) and n != 0 and all(type(size) is int and size for size in rest):
+        return bind(ReshapeTo((None, *rest)), x, lift(np.array([-1, *rest], np.int32)))
+    sizes = bind(Concat(0), lift(np.array([-1], np.int32)), shape(x)[n:])
+    return bind(ReshapeTo((None, *rest)), x, sizes)
+
+
+@define
+class GatherGrad(Op):
+    """The transpose of Gather: g added into zeros of a shape, at the places it was taken from."""
+
+    name = "gather_grad"
+    keeps = ((1,), False)
+    axis: int
+    batch_dims: int
+    shape: tuple[Any, ...]
+
+    @staticmethod
+    def densify(slices: IndexedSlices) -> Any:
+        """IndexedSlices as one tensor."""
+        dims = slices.dims
+        if is_definite(dims):
+            return bind(GatherGrad(0, 0, tuple(dims)), slices.values, slices.indices)
+        return bind(GatherGradTo(0, 0, dims), slices.values, slices.indices, lift(slices.dense_shape))
+
+    def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
+        return g.with_dims(self.shape)
+
+    def eval(self, g: Any, indices: Any) -> Any:
+        axis = self.axis % len(self.shape)
+        out = np.zeros(self.shape, g.dtype)
+        check_range("gather", indices, self.shape[axis])
+        if not out.size or not np.size(g):
+            return out
+        p, i = blocks(out, indices, axis, self.batch_dims)
+        rows = np.reshape(g, (p.shape[0], p.shape[1], i.shape[1], p.shape[3]))
+        if p.shape[0] == 1 and p.shape[1] == 1:
+            np.add.at(p[0, 0], i[0], rows[0, 0])
+        else:
+            np.add.at(np.moveaxis(p, 2, 1), (np.arange(p.shape[0])[:, None], i), np.moveaxis(rows, 2, 1))
+        return out
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, g: Any, indices: Any) -> Any:
+        axis = self.axis % len(self.shape)
+        if not ctx.stacked(1) and not self.batch_dims:
+            return bind(GatherGrad(axis + 1, 0, (g.dims[0], *self.shape)), g, indices)
+        g, indices = all_stacked(ctx, (g, indices))
+        return bind(GatherGrad(axis + 1, self.batch_dims + 1, (g.dims[0], *self.shape)), g, indices)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        axis, lead, (p, i) = self.axis % len(self.shape), self.batch_dims, axes
+        if p is None and i is None:
+            return None
+        if p is not None and (i == p or i is None) and p < lead:
+            return p
+        if i is not None or p is None:
+            return MIXED
+        width = len(specs[1].dims or ()) - lead
+        return p if p < axis else MIXED if p < axis + width else p - width + 1
+
+
+@define
+class GatherGradTo(Op):
+    """GatherGrad to a shape known at run time."""
+
+    name = "gather_grad_to"
+    keeps = ((1,), False)
+    axis: int
+    batch_dims: int
+    static: tuple[int | None, ...] | None
+
+    def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
+        return g.with_dims(self.static)
+
+    def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
+        return GatherGrad(self.axis, self.batch_dims, tuple(int(size) for size in sizes)).eval(g, indices)
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None, None)
+
+    def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
+        known = ctx.known(sizes)
+        return (
+            None if known is None else bind(GatherGrad(self.axis, self.batch_dims, tuple(known)), g, indices)
+        )
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """Slices of `params` at `indices` along one axis.
+
+    Args:
+      params: Tensor.
+      indices: Integer tensor of any shape, each from 0 to the size of the axis - 1.
+      axis: The axis, `batch_dims` by default.
+      batch_dims: Leading axes that `params` and `indices` have in common; negative counts from the end of `indices`.
+    Returns: Tensor [*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]. For axis 0 the gradient with
+      respect to `params` is IndexedSlices.
+    Raises: InvalidArgumentError: an index is out of range.
+    """
+    x, i = lift(params), index_tensor("gather", indices, "indices")
+    if batch_dims < 0:
+        if i.ndim is None:
+            raise InvalidArgumentError("gather: a negative batch_dims needs indices of known rank.")
+        batch_dims += i.ndim
+        if batch_dims < 0:
+            raise InvalidArgumentError(
+                f"gather: batch_dims is {batch_dims - i.ndim}, indices has rank {i.ndim} only."
+            )
+    place = batch_dims if axis is None else static_int("gather", axis, "axis")
+    if place is None:
+        raise ArgumentTypeError("gather: axis must be known while tracing; give an int.")
+    if x.dims is not None and not x.dims:
+        raise InvalidArgumentError("gather: params is a scalar; it must have rank 1 or more.")
+    return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), batch_dims), x, i)  # type: ignore[no-any-return]
+
+
+# -- gather_nd and scatter_nd, each other's transpose ----------------------------------------------------------------------
+
+
+def nd_index(indices: Any, dims: Any, batch_dims: int) -> tuple[Any, ...]:
+    """Index arrays for NumPy, the batch axes first."""
+    depth = indices.shape[-1]
+    for k in range(depth):
+        check_range("gather_nd", indices[..., k], dims[batch_dims + k])
+    lead = np.ix_(*[np.arange(n) for n in indices.shape[:batch_dims]]) if batch_dims else ()
+    extra = indices.ndim - 1 - batch_dims
+    return (*[a.reshape(a.shape + (1,) * extra) for a in lead], *[indices[..., k] for k in range(depth)])
+
+
+def check_nd(op: str, params: Any, indices: Any, batch_dims: int) -> Any:
+    """The shape of gather_nd's result, as far as it is known. Raises: InvalidArgumentError: the shapes do not fit."""
+    if params is None or indices is None:
+        return None
+    if not indices:
+        raise InvalidArgumentError(f"{op}: indices is a scalar; its last axis must hold the coordinates.")
+    depth = indices[-1]
+    if depth is None:
+        return None
+    if batch_dims + depth > len(params):
+        raise InvalidArgumentError(
+            f"{op}: indices with shape {format_dims(indices)} hold {depth} coordinates, params with shape {format_dims(params)} "
+            f"has {len(params) - batch_dims} axes for them."
+        )
+    return (*indices[:-1], *params[batch_dims + depth :])
+
+
+@define
+class GatherNd(Op):
+    """y[b, j, k] = params[b, *indices[b, j, :], k]."""
+
+    name = "gather_nd"
+    keeps = ((1,), False)
+    batch_dims: int = 0
+
+    def infer(self, params: TensorSpec, indices: TensorSpec) -> TensorSpec:
+        require_index("gather_nd", indices, "indices")
+        return params.with_dims(check_nd("gather_nd", params.dims, indices.dims, self.batch_dims))
+
+    def eval(self, params: Any, indices: Any) -> Any:
+        if not indices.shape[-1]:
+            extra = np.shape(indices)[self.batch_dims : -1]
+            lead = np.shape(params)[: self.batch_dims]
+            x = np.reshape(params, (*lead, *(1,) * len(extra), *np.shape(params)[self.batch_dims :]))
+            return np.array(np.broadcast_to(x, (*lead, *extra, *np.shape(params)[self.batch_dims :])))
+        return params[nd_index(indices, params.shape, self.batch_dims)]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        dims = ctx.shape(0)
+        if is_definite(dims):
+            return (bind(ScatterNd(dims, self.batch_dims), ctx.inputs[1], g), None)
+        return (bind(ScatterNdTo(dims, self.batch_dims), ctx.inputs[1], g, shape(ctx.inputs[0])), None)
+
+    def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
+        if not ctx.stacked(0) and not self.batch_dims:
+            return bind(self, params, indices)
+        return bind(GatherNd(self.batch_dims + 1), *all_stacked(ctx, (params, indices)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        p, i = axes
+        if p is None and i is None:
+            return None
+        rank = len(specs[1].dims or ())
+        if p is None:
+            return i if self.batch_dims <= i < rank - 1 else MIXED
+        if p < self.batch_dims and i in (None, p):
+            return p
+        depth = (specs[1].dims or (0,))[-1]
+        return p - self.batch_dims - depth + rank - 1 if i is None and p >= self.batch_dims + depth else MIXED
+
+
+@define
+class ScatterNd(Op):
+    """Zeros of a shape into which `updates` are added at `indices`: the transpose of GatherNd."""
+
+    name = "scatter_nd"
+    keeps = ((0,), False)
+    shape: tuple[Any, ...]
+    batch_dims: int = 0
+
+    def infer(self, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+        require_index("scatter_nd", indices, "indices")
+        want = check_nd("scatter_nd", self.shape, indices.dims, self.batch_dims)
+        if is_definite(want) and is_definite(updates.dims) and want != updates.dims:
+            raise InvalidArgumentError(
+                f"scatter_nd: updates has shape {format_dims(updates.dims)}; for indices with shape {format_dims(indices.dims)} "
+                f"and shape {format_dims(self.shape)} it must be {format_dims(want)}."
+            )
+        return updates.with_dims(self.shape)
+
+    def eval(self, indices: Any, updates: Any) -> Any:
+        out = np.zeros(self.shape, updates.dtype)
+        if not np.size(updates):
+            return out
+        if not indices.shape[-1]:
+            axes = tuple(range(self.batch_dims, indices.ndim - 1))
+            return np.add.reduce(updates, axis=axes, dtype=updates.dtype)
+        np.add.at(out, nd_index(indices, self.shape, self.batch_dims), updates)
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]))
+
+    def batch(self, ctx: Any, indices: Any, updates: Any) -> Any:
+        return bind(
+            ScatterNd((ctx.size, *self.shape), self.batch_dims + 1), *all_stacked(ctx, (indices, updates))
+        )
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        i, u = axes
+        if i is None and u is None:
+            return None
+        if u is not None and u < self.batch_dims and i in (None, u):
+            return u
+        rank, depth = len(specs[0].dims or ()), (specs[0].dims or (0,))[-1]
+        return u - (rank - 1) + self.batch_dims + depth if i is None and u >= rank - 1 else MIXED
+
+
+@define
+class ScatterNdTo(Op):
+    """ScatterNd to a shape known at run time."""
+
+    name = "scatter_nd_to"
+    keeps = ((0,), False)
+    static: tuple[int | None, ...] | None
+    batch_dims: int = 0
+
+    def infer(self, indices: TensorSpec, updates: TensorSpec, sizes: TensorSpec) -> TensorSpec:
+        require_index("scatter_nd", indices, "indices")
+        require_index("scatter_nd", sizes, "shape")
+        if self.static is None and sizes.dims and sizes.dims[0] is not None:
+            return updates.with_dims((None,) * sizes.dims[0])
+        return updates.with_dims(self.static)
+
+    def eval(self, indices: Any, updates: Any, sizes: Any) -> Any:
+        return ScatterNd(tuple(int(size) for size in sizes), self.batch_dims).eval(indices, updates)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]), None)
+
+    def fold(self, ctx: Any, indices: Any, updates: Any, sizes: Any) -> Any:
+        known = ctx.known(sizes)
+        return None if known is None else bind(ScatterNd(tuple(known), self.batch_dims), indices, updates)
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """Slices of `params` at coordinates: y[j] = params[tuple(indices[j])].
+
+    Args:
+      params: Tensor.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes behind the batch axes.
+      batch_dims: Leading axes that `params` and `indices` have in common.
+    Returns: Tensor [*indices.shape[:-1], *params.shape[batch_dims + depth:]].
+    """
+    return bind(GatherNd(batch_dims), lift(params), index_tensor("gather_nd", indices, "indices"))  # type: ignore[no-any-return]
+
+
+# -- along an axis, one index for each element -----------------------------------------------------------------------------
+
+
+@define
+class TakeAlong(Op):
+    """y[..., j, ...] = x[..., indices[..., j, ...], ...] along one axis."""
+
+    name = "take_along_axis"
+    keeps = ((1,), False)
+    axis: int
+
+    def infer(self, x: TensorSpec, indices: TensorSpec) -> TensorSpec:
+        require_index("take_along_axis", indices, "indices")
+        if x.dims is None or indices.dims is None:
+            return x.with_dims(indices.dims)
+        if len(x.dims) != len(indices.dims):
+            raise InvalidArgumentError(
+                f"take_along_axis: x has shape {format_dims(x.dims)}, indices {format_dims(indices.dims)}; "
+                "the ranks must be equal."
+            )
+        return x.with_dims(indices.dims)
+
+    def eval(self, x: Any, indices: Any) -> Any:
+        return np.take_along_axis(x, indices, self.axis)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        dims = ctx.shape(0)
+        if is_definite(dims):
+            return (bind(TakeAlongGrad(self.axis, dims), g, ctx.inputs[1]), None)
+        return (bind(TakeAlongGradTo(self.axis, dims), g, ctx.inputs[1], shape(ctx.inputs[0])), None)
+
+    def batch(self, ctx: Any, x: Any, indices: Any) -> Any:
+        x, indices = all_stacked(ctx, (x, indices))
+        return bind(TakeAlong(self.axis % (len(x.dims) - 1) + 1), x, indices)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        found = {axis for axis in axes if axis is not None}
+        if not found:
+            return None
+        row = found.pop()
+        return MIXED if found or row == self.axis % len(specs[0].dims or (0,)) else row
+
+
+@define
+class TakeAlongGrad(Op):
+    """The transpose of TakeAlong."""
+
+    name = "take_along_axis_grad"
+    keeps = ((1,), False)
+    axis: int
+    shape: tuple[Any, ...]
+
+    def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
+        return g.with_dims(self.shape)
+
+    def eval(self, g: Any, indices: Any) -> Any:
+        out = np.zeros(self.shape, g.dtype)
+        key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
+        key[self.axis] = indices
+        np.add.at(out, tuple(key), g)
+        return out
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, g: Any, indices: Any) -> Any:
+        g, indices = all_stacked(ctx, (g, indices))
+        return bind(TakeAlongGrad(self.axis % len(self.shape) + 1, (ctx.size, *self.shape)), g, indices)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return TakeAlong(self.axis).rows(specs, axes)
+
+
+@define
+class TakeAlongGradTo(Op):
+    """TakeAlongGrad to a shape known at run time."""
+
+    name = "take_along_axis_grad_to"
+    keeps = ((1,), False)
+    axis: int
+    static: tuple[int | None, ...] | None
+
+    def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
+        return g.with_dims(self.static)
+
+    def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
+        return TakeAlongGrad(self.axis, tuple(int(size) for size in sizes)).eval(g, indices)
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None, None)
+
+    def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
+        known = ctx.known(sizes)
+        return None if known is None else bind(TakeAlongGrad(self.axis, tuple(known)), g, indices)
+
+
+__all__ = ["gather", "gather_nd"]

@@ -1,0 +1,415 @@
+"""Tensors put together along an axis, and taken apart again: concat, stack, split, unstack, meshgrid.
+
+Joining and splitting are each other's transpose, so the rules of one are applications of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.dims import Dim
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros
+from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
+from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
+
+
+def _same_dtype(op: str, specs: Sequence[TensorSpec]) -> None:
+    for k, spec in enumerate(specs):
+        if spec.dtype is not specs[0].dtype:
+            raise InvalidArgumentError(
+                f"{op}: tensor 0 has dtype {specs[0].dtype.name}, tensor {k} has {spec.dtype.name}; cast one of them."
+            )
+
+
+@define
+class Concat(Op):
+    """Tensors joined along an existing axis."""
+
+    name = "concat"
+    keeps = (False, False)
+    axis: int
+
+    def infer(self, *xs: TensorSpec) -> TensorSpec:
+        _same_dtype("concat", xs)
+        known = [x.dims for x in xs if x.dims is not None]
+        if not known:
+            return xs[0]
+        rank = len(known[0])
+        place = normalize_axis("concat", self.axis, rank, "tensors", known[0])
+        others = [dims if len(dims) != rank else (*dims[:place], 0, *dims[place + 1 :]) for dims in known]
+        rest = merge_dims("concat", others)
+        sizes = [dims[place] for dims in known]
+        total = None if None in [s if s is None else 0 for s in sizes] or len(known) < len(xs) else sum(sizes)
+        return TensorSpec.of((*rest[:place], total, *rest[place + 1 :]), xs[0].dtype)
+
+    def eval(self, *xs: Any) -> Any:
+        return np.concatenate(xs, self.axis)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        dims = [ctx.shape(i) for i in range(len(ctx.inputs))]
+        if all(d is not None and d[self.axis] is not None for d in dims):
+            if len(dims) == 1:
+                return (g,)
+            return bind(Split(tuple(d[self.axis] for d in dims), self.axis), g)  # type: ignore[no-any-return]
+        shapes = [shape(x) for x in ctx.inputs]
+        return [
+            bind(ConcatPart(self.axis, k), g, *shapes) if ctx.needs(k) else None for k in range(len(dims))
+        ]
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        values = all_stacked(ctx, xs)
+        return bind(Concat(shifted(self.axis, len(values[0].dims) - 1)), *values)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = same_row(axes)
+        return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
+
+
+@define
+class ConcatPart(Op):
+    """Part k of x, taken apart along `axis` into pieces of the shapes given."""
+
+    name = "concat_part"
+    keeps = (False, False)
+    axis: int
+    k: int
+
+    def infer(self, x: TensorSpec, *shapes: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return x
+        place = self.axis % len(x.dims)
+        return x.with_dims((*x.dims[:place], None, *x.dims[place + 1 :]))
+
+    def eval(self, x: Any, *shapes: Any) -> Any:
+        start = sum(int(sizes[self.axis]) for sizes in shapes[: self.k])
+        key = [slice(None)] * x.ndim
+        key[self.axis] = slice(start, start + int(shapes[self.k][self.axis]))
+        return x[tuple(key)]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        shapes = ctx.inputs[1:]
+        parts = [g if j == self.k else zeros(sizes, g.dtype) for j, sizes in enumerate(shapes)]
+        return (bind(Concat(self.axis), *parts), *[None] * len(shapes))
+
+    def fold(self, ctx: Any, x: Any, *shapes: Any) -> Any:
+        known = [ctx.known(sizes) for sizes in shapes]
+        if any(sizes is None for sizes in known):
+            return None
+        return bind(Split(tuple(sizes[self.axis] for sizes in known), self.axis), x)[self.k]
+
+
+def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Tensors joined along an existing axis.
+
+    Args:
+      values: A list of tensors of one dtype whose shapes agree but for `axis`.
+      axis: The axis, an int; -1 is the last.
+    Raises: InvalidArgumentError: ranks or other sizes differ.
+    """
+    items = list(values) if isinstance(values, list | tuple) else [values]
+    if not items:
+        raise InvalidArgumentError("concat: there are no tensors; give one at least.")
+    tensors = lift_all("concat", items)
+    place = static_int("concat", axis, "axis")
+    if place is None:
+        raise ArgumentTypeError("concat: axis must be known while tracing; give an int.")
+    rank = next((x.ndim for x in tensors if x.ndim is not None), None)
+    if rank == 0:
+        raise InvalidArgumentError(
+            "concat: tensor 0 is a scalar, which has no axis to join along; use stack."
+        )
+    dims = next((x.dims for x in tensors if x.dims is not None), None)
+    return bind(Concat(normalize_axis("concat", place, rank, "tensors", dims)), *tensors)  # type: ignore[no-any-return]
+
+
+def lift_all(op: str, items: Sequence[Any]) -> list[Any]:
+    """Several operands as tensors; those that are none yet adopt the dtype of the first that is."""
+    dtype = next((x.dtype for x in items if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")), None)
+    if dtype is None:
+        dtype = lift(items[0]).dtype
+    return [lift_like(op, x, dtype) for x in items]
+
+
+@define
+class Stack(Op):
+    """Tensors of one shape joined along a new axis, which counts in the result."""
+
+    name = "stack"
+    keeps = (False, False)
+    axis: int
+
+    @classmethod
+    def apply(cls, tensors: Sequence[Any], axis: int) -> Any:
+        return bind(Stack(axis), *tensors)
+
+    def infer(self, *xs: TensorSpec) -> TensorSpec:
+        _same_dtype("stack", xs)
+        dims = merge_dims("stack", [x.dims for x in xs])
+        if dims is None:
+            return xs[0]
+        place = normalize_axis("stack", self.axis, len(dims) + 1)
+        return TensorSpec.of((*dims[:place], len(xs), *dims[place:]), xs[0].dtype)
+
+    def eval(self, *xs: Any) -> Any:
+        return np.stack(xs, self.axis)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return bind(Unstack(len(ctx.inputs), self.axis), g)  # type: ignore[no-any-return]
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        values = all_stacked(ctx, xs)
+        return bind(Stack(self.axis % len(values[0].dims) + 1), *values)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = same_row(axes)
+        if row is None or row is MIXED:
+            return row
+        return row + (self.axis % (len(specs[0].dims or ()) + 1) <= row)
+
+
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """Tensors of one shape joined along a new axis.
+
+    Args:
+      values: A list of tensors of one shape and dtype.
+      axis: Where the new axis goes in the result.
+    Raises: InvalidArgumentError: the shapes differ.
+    """
+    items = list(values)
+    if not items:
+        raise InvalidArgumentError("stack: there are no tensors; give one at least.")
+    tensors = lift_all("stack", items)
+    rank = next((x.ndim for x in tensors if x.ndim is not None), None)
+    place = normalize_axis("stack", axis, None if rank is None else rank + 1)
+    return Stack.apply(tensors, place)  # type: ignore[no-any-return]
+
+
+@define
+class Unstack(Op):
+    """The `num` slices of x along an axis, without that axis."""
+
+    name = "unstack"
+    multiple = True
+    keeps = (False, False)
+    num: int
+    axis: int
+
+    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        if x.dims is None:
+            return (x,) * self.num
+        place = normalize_axis("unstack", self.axis, len(x.dims), "x", x.dims)
+        if x.dims[place] is not None and x.dims[place] != self.num:
+            raise InvalidArgumentError(
+                f"unstack: x with shape {format_dims(x.dims)} has size {x.dims[place]} at axis {self.axis}, num is {self.num}; "
+                "they must be equal."
+            )
+        return (x.with_dims((*x.dims[:place], *x.dims[place + 1 :])),) * self.num
+
+    def eval(self, x: Any) -> Any:
+        if x.shape[self.axis] != self.num:
+            raise InvalidArgumentError(
+                f"unstack: x with shape {x.shape} has no {self.num} slices along axis {self.axis}."
+            )
+        return tuple(np.moveaxis(x, self.axis, 0))
+
+    def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
+        return (bind(Stack(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)]),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(Unstack(self.num, shifted(self.axis, len(x.dims) - 1)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        place = self.axis % len(specs[0].dims or (0,))
+        return MIXED if axes[0] == place else axes[0] - (place < axes[0])
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Tensor]:
+    """The slices of `value` along an axis, as a list of tensors without that axis.
+
+    Args:
+      value: Tensor.
+      num: The size of the axis, needed only where it is not known.
+      axis: The axis.
+    """
+    x = lift(value)
+    place = normalize_axis("unstack", axis, x.ndim, "value", x.dims)
+    if num is None:
+        num = None if x.dims is None else x.dims[place]
+        if num is None:
+            raise InvalidArgumentError(
+                f"unstack: the size of axis {axis} is not known while tracing; give num."
+            )
+    return list(bind(Unstack(num, place), x)) if num else []
+
+
+@define
+class Split(Op):
+    """x taken apart along an axis into pieces of the sizes given."""
+
+    name = "split"
+    multiple = True
+    keeps = (False, False)
+    sizes: tuple[Any, ...]
+    axis: int
+
+    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        if x.dims is None:
+            return (x,) * len(self.sizes)
+        place = normalize_axis("split", self.axis, len(x.dims), "value", x.dims)
+        total: Any = sum(self.sizes)
+        if x.dims[place] is not None and x.dims[place] != total:
+            raise InvalidArgumentError(
+                f"split: the sizes {self.sizes} add up to {total}, value with shape {format_dims(x.dims)} has size "
+                f"{x.dims[place]} at axis {self.axis}; they must be equal."
+            )
+        return tuple([x.with_dims((*x.dims[:place], size, *x.dims[place + 1 :])) for size in self.sizes])
+
+    def eval(self, x: Any) -> Any:
+        if x.shape[self.axis] != sum(self.sizes):
+            raise InvalidArgumentError(
+                f"split: the sizes {self.sizes} do not add up to axis {self.axis} of shape {x.shape}."
+            )
+        out, start = [], 0
+        key = [slice(None)] * x.ndim
+        for size in self.sizes:
+            key[self.axis] = slice(start, start + size)
+            out.append(x[tuple(key)])
+            start += size
+        return tuple(out)
+
+    def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
+        return (bind(Concat(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)]),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(Split(self.sizes, shifted(self.axis, len(x.dims) - 1)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+
+
+@define
+class SplitAt(Op):
+    """Split where the sizes are known at run time only: `n` equal pieces, or the sizes of the second input."""
+
+    name = "split_at"
+    multiple = True
+    keeps = (False, False)
+    n: int
+    axis: int
+
+    def infer(self, x: TensorSpec, *sizes: TensorSpec) -> tuple[TensorSpec, ...]:
+        if x.dims is None:
+            return (x,) * self.n
+        place = normalize_axis("split", self.axis, len(x.dims), "value", x.dims)
+        return (x.with_dims((*x.dims[:place], None, *x.dims[place + 1 :])),) * self.n
+
+    def eval(self, x: Any, *sizes: Any) -> Any:
+        pieces = split_sizes([int(size) for size in sizes[0]] if sizes else self.n, x.shape, self.axis)
+        return Split(pieces, self.axis).eval(x)
+
+    def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
+        joined = bind(Concat(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)])
+        return (joined, *[None] * (len(ctx.inputs) - 1))
+
+    def fold(self, ctx: Any, x: Any, *sizes: Any) -> Any:
+        known = ctx.known(sizes[0]) if sizes else self.n
+        return None if known is None else bind(Split(split_sizes(known, x.dims, self.axis), self.axis), x)
+
+
+def split_sizes(wanted: Any, dims: Sequence[Any], axis: int) -> tuple[Any, ...]:
+    """The sizes of the pieces: `wanted` equal ones, or a list in which one -1 stands for the rest."""
+    total = dims[axis]
+    if isinstance(wanted, int):
+        if not isinstance(total, Dim) and total % wanted:
+            raise InvalidArgumentError(
+                f"split: value with shape {format_dims(tuple(dims))} has size {total} at axis {axis}, "
+                f"which {wanted} does not divide."
+            )
+        return (total // wanted,) * wanted
+    holes = [k for k, size in enumerate(wanted) if not isinstance(size, Dim) and size == -1]
+    if len(holes) > 1:
+        raise InvalidArgumentError(f"split: the sizes {tuple(wanted)} hold more than one -1.")
+    if not holes:
+        return tuple(wanted)
+    rest = total - sum(size for k, size in enumerate(wanted) if k != holes[0])
+    if rest < 0:
+        raise InvalidArgumentError(
+            f"split: the sizes {tuple(wanted)} add up to more than {total}, the size of axis {axis}."
+        )
+    return tuple(rest if k == holes[0] else size for k, size in enumerate(wanted))
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None, name: str | None = None
+) -> list[Tensor]:
+    """`value` taken apart along an axis.
+
+    Args:
+      value: Tensor.
+      num_or_size_splits: How many equal pieces, or the size of each piece (one may be -1: the rest).
+      axis: The axis.
+      num: The number of pieces where the sizes are a tensor of unknown length.
+    Raises: InvalidArgumentError: the sizes do not add up.
+    """
+    x = lift(value)
+    place = normalize_axis("split", axis, x.ndim, "value", x.dims)
+    total = None if x.dims is None else x.dims[place]
+    wanted = static_array(num_or_size_splits)
+    if wanted is None:
+        vector = lift(num_or_size_splits)
+        count = num if num is not None else (vector.dims[0] if vector.ndim == 1 else None)
+        if count is None:
+            raise InvalidArgumentError("split: the number of pieces is not known while tracing; give num.")
+        return list(bind(SplitAt(count, place), x, vector))
+    pieces: Any = int(wanted) if wanted.ndim == 0 else [int(size) for size in wanted]
+    if isinstance(pieces, int) and pieces < 1:
+        raise InvalidArgumentError(f"split: {pieces} pieces were asked for; ask for 1 or more.")
+    if total is not None:
+        return list(bind(Split(split_sizes(pieces, x.dims, place), place), x))
+    if isinstance(pieces, int):
+        return list(bind(SplitAt(pieces, place), x))
+    if -1 in pieces:
+        return list(bind(SplitAt(len(pieces), place), x, lift(wanted.astype(np.int32))))
+    return list(bind(Split(tuple(pieces), place), x))
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """Coordinate grids of n vectors: n tensors of rank n, each holding one vector along its own axis.
+
+    Args:
+      args: n vectors (or scalars).
+      indexing: "xy" puts the second vector first in the shape, "ij" keeps the order.
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"meshgrid: indexing {indexing!r} is unknown; it is 'xy' or 'ij'.")
+    vectors = [reshape(x, [-1]) for x in args]
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(order) > 1:
+        order[0], order[1] = 1, 0
+    lead = [vectors[i] for i in order]
+    sizes: Any
+    if all(is_definite(x.dims) for x in lead):
+        sizes = [x.dims[0] for x in lead]
+    else:
+        sizes = bind(Concat(0), *[shape(x) for x in lead])
+    grids = []
+    for i, x in enumerate(vectors):
+        after = len(vectors) - 1 - order.index(i)
+        column = expand_dims(x, list(range(1, after + 1))) if after else x
+        grids.append(broadcast_to(column, sizes))
+    return grids
+
+
+__all__ = ["concat", "meshgrid", "split", "stack", "unstack"]

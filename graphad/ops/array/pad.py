@@ -1,0 +1,468 @@
+"""Tensors made larger: pad with a value or with a mirror image, tile, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.join import Stack
+from graphad.ops.array.shape import (
+    BroadcastTo,
+    ExpandDims,
+    Reshape,
+    ReshapeTo,
+    SumTo,
+    SumToShape,
+    reshape,
+    shape,
+)
+from graphad.ops.array.slice import GetItem, Slice
+from graphad.ops.array.support import require_index, static_array
+
+Pairs = tuple[tuple[Any, Any], ...]
+
+
+def _padded(op: str, dims: Any, pairs: Pairs) -> Any:
+    if dims is None:
+        return (None,) * len(pairs)
+    if len(dims) != len(pairs):
+        raise InvalidArgumentError(
+            f"{op}: paddings has {len(pairs)} rows, tensor has shape {format_dims(dims)}; "
+            "give one row for each axis."
+        )
+    return tuple(
+        [None if size is None else size + low + high for size, (low, high) in zip(dims, pairs, strict=True)]
+    )
+
+
+@define
+class Pad(Op):
+    """x with `paddings` elements of a scalar, the second input, before and after it along each axis."""
+
+    name = "pad"
+    keeps = (False, False)
+    paddings: Pairs
+
+    def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
+        _require_fill(x, value)
+        return x.with_dims(_padded("pad", x.dims, self.paddings))
+
+    def eval(self, x: Any, value: Any) -> Any:
+        return _pad(x, value, self.paddings)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (_inner(g, self.paddings, ctx.shape(0)), None)
+
+    def batch(self, ctx: Any, x: Any, value: Any) -> Any:
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, value)
+        return bind(Pad(((0, 0), *self.paddings)), x, value)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[1] is not None:
+            return MIXED
+        return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
+
+
+def _require_fill(x: TensorSpec, value: TensorSpec) -> None:
+    if value.dtype is not x.dtype:
+        raise DTypeError(
+            f"pad: constant_values has dtype {value.dtype.name}, tensor has {x.dtype.name}; cast one of them."
+        )
+    if value.dims is not None and value.dims != ():
+        raise InvalidArgumentError(
+            f"pad: constant_values has shape {format_dims(value.dims)}; a scalar is needed."
+        )
+
+
+def _pad(x: Any, value: Any, pairs: Any) -> Any:
+    dims = [size + int(low) + int(high) for size, (low, high) in zip(np.shape(x), pairs, strict=True)]
+    out = np.full(dims, value, x.dtype)
+    out[
+        tuple(slice(int(low), int(low) + size) for size, (low, _) in zip(np.shape(x), pairs, strict=True))
+    ] = x
+    return out
+
+
+def _inner(g: Any, pairs: Pairs, dims: Any) -> Any:
+    """The part of g that padding left in the middle."""
+    if is_definite(dims):
+        return bind(Slice(tuple(low for low, _ in pairs), (1,) * len(pairs), tuple(dims)), g)
+    key = tuple(("slice", low, -high if high else None, None, None) for low, high in pairs)
+    return bind(GetItem(key), g)
+
+
+@define
+class PadTo(Op):
+    """Pad with paddings known at run time: inputs are x, the scalar and the matrix of paddings."""
+
+    name = "pad_to"
+    keeps = ((2,), False)
+
+    def infer(self, x: TensorSpec, value: TensorSpec, paddings: TensorSpec) -> TensorSpec:
+        _require_fill(x, value)
+        require_index("pad", paddings, "paddings")
+        rank = x.rank if x.dims is not None else paddings.dims[0] if paddings.dims else None
+        return x.with_dims(None if rank is None else (None,) * rank)
+
+    def eval(self, x: Any, value: Any, paddings: Any) -> Any:
+        if paddings.shape != (np.ndim(x), 2):
+            raise InvalidArgumentError(
+                f"pad: paddings has shape {paddings.shape}, it must be ({np.ndim(x)}, 2)."
+            )
+        return _pad(x, value, paddings)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(PadInner(), g, ctx.inputs[2]), None, None)
+
+    def fold(self, ctx: Any, x: Any, value: Any, paddings: Any) -> Any:
+        known = ctx.known(paddings)
+        return None if known is None else bind(Pad(_pairs(known)), x, value)
+
+
+def _pairs(flat: Sequence[Any]) -> Pairs:
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+@define
+class PadInner(Op):
+    """The middle of x that is left when paddings known at run time are cut off: the transpose of PadTo."""
+
+    name = "pad_inner"
+    keeps = ((1,), False)
+
+    def infer(self, x: TensorSpec, paddings: TensorSpec) -> TensorSpec:
+        return x.with_dims(None if x.dims is None else (None,) * len(x.dims))
+
+    def eval(self, x: Any, paddings: Any) -> Any:
+        return x[
+            tuple(
+                slice(int(low), size - int(high)) for size, (low, high) in zip(x.shape, paddings, strict=True)
+            )
+        ]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(PadTo(), g, lift(g.dtype.numpy.type(0)), ctx.inputs[1]), None)
+
+    def fold(self, ctx: Any, x: Any, paddings: Any) -> Any:
+        known = ctx.known(paddings)
+        if known is None:
+            return None
+        pairs = _pairs(known)
+        return _inner(
+            x, pairs, tuple(size - low - high for size, (low, high) in zip(x.dims, pairs, strict=True))
+        )
+
+
+@define
+class MirrorPad(Op):
+    """x continued by its mirror image; `mode` is "reflect" (the edge is not repeated) or "symmetric" (it is)."""
+
+    name = "mirror_pad"
+    keeps = (False, False)
+    paddings: Pairs
+    mode: str
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        most = 1 if self.mode == "reflect" else 0
+        for axis, (low, high) in enumerate(self.paddings):
+            size = None if x.dims is None or len(x.dims) != len(self.paddings) else x.dims[axis]
+            if size is not None and (low or high) and not (low <= size - most and high <= size - most):
+                raise InvalidArgumentError(
+                    f"pad: paddings ({low}, {high}) at axis {axis} are larger than mode {self.mode} allows for size {size}: "
+                    f"at most {size - most}."
+                )
+        return x.with_dims(_padded("pad", x.dims, self.paddings))
+
+    def eval(self, x: Any) -> Any:
+        return np.pad(x, self.paddings, mode=self.mode)  # type: ignore[call-overload]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(MirrorPadGrad(self.paddings, self.mode), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(MirrorPad(((0, 0), *self.paddings), self.mode), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
+
+
+@define
+class MirrorPadGrad(Op):
+    """The transpose of MirrorPad: what lies outside is added where it was copied from."""
+
+    name = "mirror_pad_grad"
+    keeps = (False, False)
+    paddings: Pairs
+    mode: str
+
+    def infer(self, g: TensorSpec) -> TensorSpec:
+        if g.dims is None:
+            return g.with_dims((None,) * len(self.paddings))
+        return g.with_dims(
+            tuple(None if n is None else n - a - b for n, (a, b) in zip(g.dims, self.paddings, strict=True))
+        )
+
+    def eval(self, g: Any) -> Any:
+        for axis, (low, high) in enumerate(self.paddings):
+            if not low and not high:
+                continue
+            size = g.shape[axis] - low - high
+            source = np.pad(np.arange(size), (low, high), mode=self.mode)  # type: ignore[call-overload]
+            out = np.zeros((*g.shape[:axis], size, *g.shape[axis + 1 :]), g.dtype)
+            np.add.at(np.moveaxis(out, axis, 0), source, np.moveaxis(g, axis, 0))
+            g = out
+        return g
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(MirrorPad(self.paddings, self.mode), h),)
+
+    def batch(self, ctx: Any, g: Any) -> Any:
+        return bind(MirrorPadGrad(((0, 0), *self.paddings), self.mode), g)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+) -> Tensor:
+    """`tensor` with elements put before and after it along each axis.
+
+    Args:
+      tensor: Tensor.
+      paddings: Integers [rank, 2]: how many before and after, for each axis; may be a tensor in mode CONSTANT.
+      mode: "CONSTANT"; "REFLECT", the mirror image without the edge; "SYMMETRIC", with it. Case does not matter.
+      constant_values: The scalar for mode CONSTANT; its gradient is None.
+    Raises: InvalidArgumentError: the paddings have another shape, are negative, or larger than a mirror allows.
+    """
+    x = lift(tensor)
+    kind = mode.lower()
+    if kind not in ("constant", "reflect", "symmetric"):
+        raise InvalidArgumentError(
+            f"pad: Unknown padding mode: {mode}; it is CONSTANT, REFLECT or SYMMETRIC."
+        )
+    values = static_array(paddings)
+    if values is None:
+        if kind != "constant":
+            raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")
+        return bind(PadTo(), x, lift_like("pad", constant_values, x.dtype), lift(paddings))  # type: ignore[no-any-return]
+    if not values.size:
+        values = values.reshape(0, 2)
+    if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"pad: paddings has shape {values.shape}; integers of shape (rank, 2) are needed."
+        )
+    if (values < 0).any():
+        raise InvalidArgumentError(f"pad: Paddings must be non-negative, got {values.tolist()}.")
+    pairs = tuple((int(low), int(high)) for low, high in values)
+    if kind != "constant":
+        return bind(MirrorPad(pairs, kind), x)  # type: ignore[no-any-return]
+    return bind(Pad(pairs), x, lift_like("pad", constant_values, x.dtype))  # type: ignore[no-any-return]
+
+
+@define
+class Tile(Op):
+    """x repeated multiples[i] times along axis i."""
+
+    name = "tile"
+    keeps = (False, False)
+    multiples: tuple[Any, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return x.with_dims((None,) * len(self.multiples))
+        if len(x.dims) != len(self.multiples):
+            raise InvalidArgumentError(
+                f"tile: multiples {self.multiples} has {len(self.multiples)} entries, input has shape {format_dims(x.dims)}; "
+                "give one for each axis."
+            )
+        return x.with_dims(
+            tuple([None if n is None else n * m for n, m in zip(x.dims, self.multiples, strict=True)])
+        )
+
+    def eval(self, x: Any) -> Any:
+        return np.tile(x, self.multiples)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        dims = ctx.shape(0)
+        if is_definite(dims):
+            pairs = tuple(n for pair in zip(self.multiples, dims, strict=True) for n in pair)
+            ones = tuple(n for size in dims for n in (1, size))
+            return (bind(Reshape(tuple(dims)), bind(SumTo(ones), bind(Reshape(pairs), g))),)
+        return (_untiled(g, lift(np.array(self.multiples, np.int32)), shape(ctx.inputs[0])),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(Tile((1, *self.multiples)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        many = self.multiples[axes[0]]
+        return axes[0] if type(many) is int and many == 1 else MIXED
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        if x.dtype.is_integer and ctx.known(x) is not None:
+            return None
+        pairs = tuple(n for pair in zip(self.multiples, x.dims, strict=True) for n in pair)
+        apart = bind(Reshape(tuple(n for size in x.dims for n in (1, size))), x)
+        return bind(Reshape(self.infer(x.spec).dims), bind(BroadcastTo(pairs), apart))
+
+
+def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
+    """The sum over the copies, with all sizes known at run time."""
+    rank = multiples.dims[0] if multiples.dims is not None else None
+    pairs = reshape(bind(Stack(1), multiples, sizes), [-1])
+    ones = reshape(
+        bind(Stack(1), lift(np.ones(rank, np.int32)) if rank is not None else multiples // multiples, sizes),
+        [-1],
+    )
+    static = None if rank is None else (None,) * (2 * rank)
+    apart = bind(ReshapeTo(static), g, pairs)
+    return bind(ReshapeTo(None if rank is None else (None,) * rank), bind(SumToShape(), apart, ones), sizes)
+
+
+@define
+class TileTo(Op):
+    """Tile with multiples known at run time."""
+
+    name = "tile_to"
+    keeps = ((1,), False)
+
+    def infer(self, x: TensorSpec, multiples: TensorSpec) -> TensorSpec:
+        require_index("tile", multiples, "multiples")
+        rank = x.rank if x.dims is not None else multiples.dims[0] if multiples.dims else None
+        return x.with_dims(None if rank is None else (None,) * rank)
+
+    def eval(self, x: Any, multiples: Any) -> Any:
+        return np.tile(x, tuple(int(m) for m in multiples))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (_untiled(g, ctx.inputs[1], shape(ctx.inputs[0], ctx.inputs[1].dtype)), None)
+
+    def fold(self, ctx: Any, x: Any, multiples: Any) -> Any:
+        known = ctx.known(multiples)
+        return None if known is None else bind(Tile(tuple(known)), x)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """`input` repeated along each axis.
+
+    Args:
+      input: Tensor.
+      multiples: How many copies along each axis; may be a tensor.
+    """
+    x = lift(input)
+    values = static_array(multiples)
+    if values is None:
+        return bind(TileTo(), x, lift(multiples))  # type: ignore[no-any-return]
+    counts = tuple(int(m) for m in np.ravel(values))
+    if any(m < 0 for m in counts):
+        raise InvalidArgumentError(f"tile: Expected multiples to be 0 or more, but got {counts}.")
+    return bind(Tile(counts), x)  # type: ignore[no-any-return]
+
+
+@define
+class Repeat(Op):
+    """Each slice of x along `axis` repeated as often as the second input, a vector, says."""
+
+    name = "repeat"
+    keeps = ((1,), False)
+    axis: int
+
+    def infer(self, x: TensorSpec, repeats: TensorSpec) -> TensorSpec:
+        require_index("repeat", repeats, "repeats")
+        if x.dims is None:
+            return x
+        axis = normalize_axis("repeat", self.axis, len(x.dims), "input", x.dims)
+        if repeats.dims and None not in (repeats.dims[0], x.dims[axis]) and repeats.dims[0] != x.dims[axis]:
+            raise InvalidArgumentError(
+                f"repeat: repeats has {repeats.dims[0]} entries, input with shape {format_dims(x.dims)} has size {x.dims[axis]} "
+                f"at axis {axis}; they must be equal."
+            )
+        return x.with_dims((*x.dims[:axis], None, *x.dims[axis + 1 :]))
+
+    def eval(self, x: Any, repeats: Any) -> Any:
+        return np.repeat(x, repeats, self.axis)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(RepeatGrad(self.axis), g, ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, x: Any, repeats: Any) -> Any:
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, repeats)
+        return bind(Repeat(self.axis % (len(x.dims) - 1) + 1), x, repeats)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+
+
+@define
+class RepeatGrad(Op):
+    """The transpose of Repeat: the sum over the copies."""
+
+    name = "repeat_grad"
+    keeps = ((1,), False)
+    axis: int
+
+    def infer(self, g: TensorSpec, repeats: TensorSpec) -> TensorSpec:
+        if g.dims is None:
+            return g
+        axis = self.axis % len(g.dims)
+        return g.with_dims((*g.dims[:axis], repeats.dims[0] if repeats.dims else None, *g.dims[axis + 1 :]))
+
+    def eval(self, g: Any, repeats: Any) -> Any:
+        axis = self.axis % g.ndim
+        out = np.zeros((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), g.dtype)
+        np.add.at(
+            np.moveaxis(out, axis, 0), np.repeat(np.arange(len(repeats)), repeats), np.moveaxis(g, axis, 0)
+        )
+        return out
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(Repeat(self.axis), h, ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, g: Any, repeats: Any) -> Any:
+        if ctx.stacked(1):
+            return ctx.rowwise(self, g, repeats)
+        return bind(RepeatGrad(self.axis % (len(g.dims) - 1) + 1), g, repeats)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Each element of `input` along an axis repeated.
+
+    Args:
+      input: Tensor.
+      repeats: How often: one integer, or one for each element along the axis.
+      axis: The axis; None repeats the elements of the flattened tensor.
+    """
+    x = lift(input)
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    axis = normalize_axis("repeat", axis, x.ndim, "input", x.dims)
+    values = static_array(repeats)
+    if values is not None and values.size == 1 and is_definite(x.dims):
+        many = int(values.reshape(()))
+        wide = bind(ExpandDims((axis + 1,)), x)
+        wide = bind(BroadcastTo((*x.dims[: axis + 1], many, *x.dims[axis + 1 :])), wide)
+        return bind(Reshape((*x.dims[:axis], x.dims[axis] * many, *x.dims[axis + 1 :])), wide)  # type: ignore[no-any-return]
+    counts = lift(repeats)
+    if counts.ndim == 0 or counts.dims == (1,):
+        size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
+        counts = bind(TileTo(), reshape(counts, [1]), size)
+    return bind(Repeat(axis), x, counts)  # type: ignore[no-any-return]
+
+
+__all__ = ["pad", "repeat", "tile"]

@@ -1,0 +1,378 @@
+"""Writing at places given as data: scatter, segment sums, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.dims import Dim
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_nd, nd_index
+from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.array.shape import static_sizes
+from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of a shape into which `updates` are added at `indices`; repeats add up.
+
+    Args:
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
+      updates: Tensor [*indices.shape[:-1], *shape[depth:]].
+      shape: The shape of the result: sizes or an integer tensor.
+    Raises: InvalidArgumentError: an index is out of range, or the shapes do not fit.
+    """
+    i, u = index_tensor("scatter_nd", indices, "indices"), lift(updates)
+    sizes = static_sizes("scatter_nd", shape)
+    if sizes is not None:
+        return bind(ScatterNd(tuple(sizes)), i, u)  # type: ignore[no-any-return]
+    return bind(ScatterNdTo(None), i, u, lift(shape))  # type: ignore[no-any-return]
+
+
+@define
+class TensorScatterUpdate(Op):
+    """x with the slices at `indices` replaced by `updates`; of repeated indices the last counts."""
+
+    name = "tensor_scatter_nd_update"
+    keeps = ((1,), False)
+    batch_dims: int = 0
+
+    def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+        require_index(self.name, indices, "indices")
+        if updates.dtype is not x.dtype:
+            raise DTypeError(
+                f"{self.name}: updates has dtype {updates.dtype.name}, tensor has {x.dtype.name}; cast one of them."
+            )
+        want = check_nd(self.name, x.dims, indices.dims, self.batch_dims)
+        if not are_compatible(want, updates.dims):
+            raise InvalidArgumentError(
+                f"{self.name}: updates has shape {format_dims(updates.dims)}; for tensor with shape {format_dims(x.dims)} and "
+                f"indices with shape {format_dims(indices.dims)} it must be {format_dims(want)}."
+            )
+        return x
+
+    def eval(self, x: Any, indices: Any, updates: Any) -> Any:
+        out = np.array(x)
+        if np.size(updates):
+            out[nd_index(indices, x.shape, self.batch_dims)] = updates
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        indices = ctx.inputs[1]
+        part = bind(GatherNd(self.batch_dims), g, indices)
+        return (
+            bind(self, g, indices, zeros_like(part)) if ctx.needs(0) else None,
+            None,
+            part if ctx.needs(2) else None,
+        )
+
+    def batch(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
+        return bind(TensorScatterUpdate(self.batch_dims + 1), *all_stacked(ctx, (x, indices, updates)))
+
+
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """`tensor` with the slices at `indices` replaced.
+
+    Args:
+      tensor: Tensor.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; they should not repeat.
+      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]].
+    """
+    x = lift(tensor)
+    u = lift_like("tensor_scatter_nd_update", updates, x.dtype)
+    return bind(TensorScatterUpdate(), x, index_tensor("tensor_scatter_nd_update", indices, "indices"), u)  # type: ignore[no-any-return]
+
+
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
+    return _added("tensor_scatter_nd_add", tensor, indices, updates, 1)
+
+
+def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
+    return _added("tensor_scatter_nd_sub", tensor, indices, updates, -1)
+
+
+def _added(op: str, tensor: Any, indices: Any, updates: Any, sign: int) -> Tensor:
+    x = lift(tensor)
+    u = lift_like(op, updates, x.dtype)
+    added = scatter_nd(
+        index_tensor(op, indices, "indices"), u, x.dims if is_definite(x.dims) else shape_of(x)
+    )
+    return x + added if sign > 0 else x - added  # type: ignore[operator, no-any-return]
+
+
+# -- segments --------------------------------------------------------------------------------------------------------------
+
+
+@define
+class UnsortedSegmentSum(Op):
+    """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s; negative ids are left out."""
+
+    name = "unsorted_segment_sum"
+    keeps = ((1,), False)
+    num: Any
+    batch_dims: int = 0
+
+    def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
+        require_index(self.name, ids, "segment_ids")
+        if data.dims is None or ids.dims is None:
+            return data.with_dims(None)
+        if not are_compatible(data.dims[: len(ids.dims)], ids.dims):
+            raise InvalidArgumentError(
+                f"{self.name}: data has shape {format_dims(data.dims)}, segment_ids {format_dims(ids.dims)}; the shape of "
+                "segment_ids must be the first part of the shape of data."
+            )
+        return data.with_dims((*ids.dims[: self.batch_dims], self.num, *data.dims[len(ids.dims) :]))
+
+    def eval(self, data: Any, ids: Any) -> Any:
+        return _segment_sum(data, ids, self.num, self.batch_dims)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, data: Any, ids: Any) -> Any:
+        return bind(UnsortedSegmentSum(self.num, self.batch_dims + 1), *all_stacked(ctx, (data, ids)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        d, i = axes
+        if d is None and i is None:
+            return None
+        if d is not None and d < self.batch_dims and i in (None, d):
+            return d
+        width = len(specs[1].dims or ())
+        return d - width + self.batch_dims + 1 if i is None and d >= width else MIXED
+
+
+def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
+    lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
+    flat = np.asarray(ids).reshape(-1) if not batch_dims else np.asarray(ids).reshape(int(np.prod(lead)), -1)
+    if (np.asarray(ids) >= num).any():
+        raise InvalidArgumentError(
+            f"unsorted_segment_sum: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
+        )
+    rows = int(np.prod(lead)) if batch_dims else 1
+    out = np.zeros((rows, num, *tail), data.dtype)
+    flat = flat.reshape(rows, -1)
+    values = np.reshape(data, (*flat.shape, *tail))
+    row, keep = np.nonzero(flat >= 0)
+    np.add.at(out, (row, flat[row, keep]), values[row, keep])
+    return out.reshape((*lead, num, *tail))
+
+
+@define
+class UnsortedSegmentSumTo(Op):
+    """UnsortedSegmentSum with the number of segments known at run time."""
+
+    name = "unsorted_segment_sum_to"
+    keeps = ((1,), False)
+
+    def infer(self, data: TensorSpec, ids: TensorSpec, num: TensorSpec) -> TensorSpec:
+        require_index("unsorted_segment_sum", num, "num_segments")
+        require_index("unsorted_segment_sum", ids, "segment_ids")
+        if data.dims is None or ids.dims is None:
+            return data.with_dims(None)
+        return data.with_dims((None, *data.dims[len(ids.dims) :]))
+
+    def eval(self, data: Any, ids: Any, num: Any) -> Any:
+        return _segment_sum(data, ids, int(num), 0)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(SegmentGather(0), g, ctx.inputs[1]), None, None)
+
+    def fold(self, ctx: Any, data: Any, ids: Any, num: Any) -> Any:
+        known = known_scalar(ctx, num)
+        return None if known is None else bind(UnsortedSegmentSum(known), data, ids)
+
+
+@define
+class SegmentGather(Op):
+    """y[b, i, k] = x[b, ids[b, i], k], zero where the id is negative: the transpose of UnsortedSegmentSum."""
+
+    name = "segment_gather"
+    keeps = ((1,), False)
+    batch_dims: int = 0
+
+    def infer(self, x: TensorSpec, ids: TensorSpec) -> TensorSpec:
+        if x.dims is None or ids.dims is None:
+            return x.with_dims(None)
+        return x.with_dims((*ids.dims, *x.dims[self.batch_dims + 1 :]))
+
+    def eval(self, x: Any, ids: Any) -> Any:
+        lead = self.batch_dims
+        rows = int(np.prod(np.shape(ids)[:lead]))
+        num, tail = x.shape[lead], x.shape[lead + 1 :]
+        shape = (*np.shape(ids), *tail)
+        if not num:
+            return np.zeros(shape, x.dtype)
+        flat = np.asarray(ids).reshape(rows, -1) if rows else np.zeros((0, 0), np.int64)
+        found = np.reshape(x, (rows, num, *tail))[np.arange(rows)[:, None], np.maximum(flat, 0)]
+        keep = (flat >= 0).reshape(flat.shape + (1,) * len(tail))
+        return np.where(keep, found, x.dtype.type(0)).reshape(shape)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        dims = ctx.shape(0)
+        ids = ctx.inputs[1]
+        if dims is not None and dims[self.batch_dims] is not None:
+            return (bind(UnsortedSegmentSum(dims[self.batch_dims], self.batch_dims), g, ids), None)
+        return (bind(UnsortedSegmentSumTo(), g, ids, shape_of(ctx.inputs[0])[self.batch_dims]), None)  # type: ignore[index]
+
+    def batch(self, ctx: Any, x: Any, ids: Any) -> Any:
+        return bind(SegmentGather(self.batch_dims + 1), *all_stacked(ctx, (x, ids)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        p, i = axes
+        if p is None and i is None:
+            return None
+        if p is None:
+            return i
+        if p < self.batch_dims and i in (None, p):
+            return p
+        return (
+            p - self.batch_dims - 1 + len(specs[1].dims or ()) if i is None and p > self.batch_dims else MIXED
+        )
+
+
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """Sums of the slices of `data` that share a segment id.
+
+    Args:
+      data: Tensor whose shape begins with that of `segment_ids`.
+      segment_ids: Integer tensor; ids in any order, below `num_segments`; slices with a negative id are left out.
+      num_segments: An int, or an integer scalar tensor.
+    Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]], zero for segments without members.
+    """
+    x, ids = lift(data), index_tensor("unsorted_segment_sum", segment_ids, "segment_ids")
+    count = static_int("unsorted_segment_sum", num_segments, "num_segments")
+    if count is None:
+        return bind(UnsortedSegmentSumTo(), x, ids, lift(num_segments))  # type: ignore[no-any-return]
+    if not isinstance(count, Dim) and count < 0:
+        raise InvalidArgumentError(f"unsorted_segment_sum: num_segments is {count}; it must be 0 or more.")
+    return bind(UnsortedSegmentSum(count), x, ids)  # type: ignore[no-any-return]
+
+
+# -- masks -----------------------------------------------------------------------------------------------------------------
+
+
+def _masked_dims(op: str, dims: Any, mask: TensorSpec, axis: int) -> Any:
+    if not mask.dtype.is_bool:
+        raise DTypeError(f"{op}: mask has dtype {mask.dtype.name}; a bool dtype is needed.")
+    if mask.dims is not None and not mask.dims:
+        raise InvalidArgumentError(f"{op}: mask cannot be scalar.")
+    if dims is None or mask.dims is None:
+        return None
+    place = axis % len(dims) if dims else axis
+    if not are_compatible(dims[place : place + len(mask.dims)], mask.dims):
+        raise InvalidArgumentError(
+            f"{op}: Shapes {format_dims(dims[place : place + len(mask.dims)])} and {format_dims(mask.dims)} are incompatible: "
+            f"tensor has shape {format_dims(dims)}, axis is {axis}."
+        )
+    return (*dims[:place], None, *dims[place + len(mask.dims) :])
+
+
+@define
+class BooleanMask(Op):
+    """The elements of x where a mask, laid over the axes from `axis` on, is true, in one axis."""
+
+    name = "boolean_mask"
+    keeps = ((1,), False)
+    axis: int
+
+    def infer(self, x: TensorSpec, mask: TensorSpec) -> TensorSpec:
+        return x.with_dims(_masked_dims(self.name, x.dims, mask, self.axis))
+
+    def eval(self, x: Any, mask: Any) -> Any:
+        return x[(slice(None),) * (self.axis % x.ndim) + (mask,)]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(BooleanMaskGrad(self.axis), g, ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, x: Any, mask: Any) -> Any:
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, mask)
+        return bind(BooleanMask(self.axis % (len(x.dims) - 1) + 1), x, mask)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[1] is not None:
+            return MIXED
+        return _beside_mask(axes[0], self.axis % len(specs[0].dims or (0,)), len(specs[1].dims or ()), 1)
+
+
+def _beside_mask(row: Any, place: int, width: int, after: int) -> Any:
+    if row is None or row < place:
+        return row
+    return MIXED if row < place + width else row - width + after
+
+
+@define
+class BooleanMaskGrad(Op):
+    """The transpose of BooleanMask: elements put back where the mask is true, zeros elsewhere."""
+
+    name = "boolean_mask_grad"
+    keeps = ((1,), False)
+    axis: int
+
+    def infer(self, g: TensorSpec, mask: TensorSpec) -> TensorSpec:
+        if g.dims is None or mask.dims is None:
+            return g.with_dims(None)
+        place = self._place(len(g.dims), len(mask.dims))
+        return g.with_dims((*g.dims[:place], *mask.dims, *g.dims[place + 1 :]))
+
+    def _place(self, g_rank: int, mask_rank: int) -> int:
+        # A negative axis counts in the unmasked tensor.
+        return self.axis if self.axis >= 0 else self.axis + g_rank - 1 + mask_rank
+
+    def eval(self, g: Any, mask: Any) -> Any:
+        place = self._place(g.ndim, mask.ndim)
+        out = np.zeros((*g.shape[:place], *mask.shape, *g.shape[place + 1 :]), g.dtype)
+        out[(slice(None),) * place + (mask,)] = g
+        return out
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return (bind(BooleanMask(self.axis), h, ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, g: Any, mask: Any) -> Any:
+        if ctx.stacked(1):
+            return ctx.rowwise(self, g, mask)
+        place = self._place(len(g.dims) - 1, len(mask.dims))
+        return bind(BooleanMaskGrad(place + 1), g, mask)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[1] is not None:
+            return MIXED
+        width = len(specs[1].dims or ())
+        return _beside_mask(axes[0], self._place(len(specs[0].dims or ()), width), 1, width)
+
+
+def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """The elements of `tensor` where `mask` is true.
+
+    Args:
+      tensor: Tensor.
+      mask: Bool tensor whose shape matches that of `tensor` from `axis` on; no scalar.
+      axis: The first axis that the mask covers, 0 by default.
+    Returns: Tensor in which the masked axes are one; its size is unknown while tracing.
+    Raises: InvalidArgumentError: the shapes do not match.
+    """
+    x, m = lift(tensor), lift(mask)
+    place = normalize_axis("boolean_mask", 0 if axis is None else axis, x.ndim, "tensor", x.dims)
+    return bind(BooleanMask(place), x, m)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "boolean_mask",
+    "scatter_nd",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+    "unsorted_segment_sum",
+]

@@ -1,0 +1,713 @@
+"""Indexing: x[key] with ints, slices, Ellipsis, newaxis and scalar tensors; and its transpose, which writes into zeros.
+
+A key is an attribute as long as it holds numbers only. Scalar tensors in it become further inputs of the op, and the key
+holds their positions. When sizes are known the key becomes starts, strides and sizes: a view.
+
+An entry of an encoded key is an int, "..." , "new", ("at", k) for input k, or ("slice", start, stop, step, size) where start
+and stop are ints, None or ("at", k), and size is what is known of the result (None where it follows from the rest).
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.dims import Dim
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.levels import busy
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import format_dims, is_definite
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.gather import Gather
+from graphad.ops.array.shape import Reshape, broadcast_to, known_value, shape
+from graphad.ops.array.support import all_stacked, static_array
+from graphad.ops.array.transpose import move_axis
+
+Key = tuple[Any, ...]
+NEW, REST = "new", "..."
+_FULL = ("slice", None, None, None, None)
+_SIMPLE = (int, builtins.slice)
+_LARGEST = 256
+_VALID = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
+    "valid indices"
+)
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+def encode(key: Any, given: list[Any]) -> Key:
+    """A Python key as an attribute; scalar tensors whose value is not known are appended to `given`."""
+    items = key if type(key) is tuple else (key,)
+    out = [_entry(item, given) for item in items]
+    if sum(1 for item in out if type(item) is str and item == REST) > 1:
+        raise InvalidArgumentError("getitem: Multiple ellipses in slice spec not allowed.")
+    return tuple(out)
+
+
+def _entry(item: Any, given: list[Any]) -> Any:
+    if type(item) is int or isinstance(item, Dim):
+        return item
+    if item is None:
+        return NEW
+    if item is Ellipsis:
+        return REST
+    if type(item) is builtins.slice:
+        step = None if item.step is None else _bound(item.step, given)
+        if type(step) is tuple:
+            raise ArgumentTypeError("getitem: the step of a slice must be known while tracing; give an int.")
+        if step == 0:
+            raise InvalidArgumentError("getitem: slice step cannot be zero; give a step other than 0.")
+        start, stop = _bound(item.start, given), _bound(item.stop, given)
+        return ("slice", start, stop, step, None)
+    return _bound(item, given)
+
+
+def _bound(item: Any, given: list[Any]) -> Any:
+    """One index or bound: an int, None, or ("at", k)."""
+    if item is None or type(item) is int or isinstance(item, Dim):
+        return item
+    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+        x = lift(item)
+        if not x.dtype.is_integer or x.dims:
+            raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
+        value = known_value(x)
+        if value is not None:
+            return int(value)
+        given.append(x)
+        return ("at", len(given))
+    if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__") or np.ndim(item):
+        raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
+    return item.__index__()
+
+
+def is_at(entry: Any) -> bool:
+    return type(entry) is tuple and entry[0] == "at"
+
+
+def is_slice(entry: Any) -> bool:
+    return type(entry) is tuple and entry[0] == "slice"
+
+
+def expand(key: Key, rank: int, dims: Any = None) -> Key:
+    """The key with the ellipsis written out, one entry for each axis besides the new ones."""
+    used = len([entry for entry in key if type(entry) is not str])
+    if used > rank:
+        shown = format_dims(dims) if dims is not None else f"<rank {rank}>"
+        raise InvalidArgumentError(
+            f"getitem: Too many indices: {used} for a tensor with shape {shown}; give {rank} at most."
+        )
+    rest = (_FULL,) * (rank - used)
+    for k, entry in enumerate(key):
+        if type(entry) is str and entry == REST:
+            return key[:k] + rest + key[k + 1 :]
+    return key + rest
+
+
+def python_key(key: Key, numbers: Sequence[Any] = ()) -> Any:
+    """The key as NumPy takes it; `numbers` are the values of the scalar inputs."""
+
+    def number(bound: Any) -> Any:
+        return int(numbers[bound[1] - 1]) if is_at(bound) else bound
+
+    out: list[Any] = []
+    for entry in key:
+        if type(entry) is str:
+            out.append(None if entry == NEW else Ellipsis)
+        elif is_slice(entry):
+            out.append(builtins.slice(number(entry[1]), number(entry[2]), entry[3]))
+        else:
+            out.append(number(entry))
+    return tuple(out)
+
+
+def resolve_slice(entry: Any, size: Any) -> tuple[Any, Any, Any]:
+    """Start, step and number of elements of a slice with known bounds along an axis of a known size."""
+    _, start, stop, step, _ = entry
+    step = 1 if step is None else step
+    if step == 1 and start is None and stop is None:
+        return 0, 1, size
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def clamp(bound: Any, default: Any) -> Any:
+        if bound is None:
+            return default
+        bound = bound + size if bound < 0 else bound
+        return low if bound < low else high if bound > high else bound
+
+    first = clamp(start, low if step > 0 else high)
+    last = clamp(stop, high if step > 0 else low)
+    span = last - first if step > 0 else first - last
+    if span <= 0:
+        return 0, 1, 0
+    width = abs(step)
+    return first, step, span if width == 1 else (span + width - 1) // width
+
+
+def _index(entry: int, axis: int, size: Any) -> Any:
+    """An index counted from the front. Raises: InvalidArgumentError: it is out of range."""
+    if not -size <= entry < size:
+        raise InvalidArgumentError(
+            f"getitem: slice index {entry} of dimension {axis} out of bounds: the size is {size}."
+        )
+    return entry + size if entry < 0 else entry
+
+
+def _sliced_size(entry: Any, size: Any) -> Any:
+    if entry[4] is not None:
+        return entry[4]
+    if entry[1] is None and entry[2] is None and entry[3] in (None, 1, -1):
+        return size
+    if size is None or is_at(entry[1]) or is_at(entry[2]):
+        return None
+    return resolve_slice(entry, size)[2]
+
+
+def indexed_dims(key: Key, dims: Any) -> Any:
+    """The shape of x[key], as far as it is known."""
+    if dims is None:
+        return None
+    out, axis = [], 0
+    for entry in expand(key, len(dims), dims):
+        if type(entry) is str:
+            out.append(1)
+            continue
+        size = dims[axis]
+        if is_slice(entry):
+            out.append(_sliced_size(entry, size))
+        elif not is_at(entry) and size is not None:
+            _index(entry, axis, size)
+        axis += 1
+    return tuple(out)
+
+
+def indexed_rows(key: Key, dims: Any, axis: Any) -> Any:
+    """Where axis `axis` of x is in x[key] if it is kept whole there, else MIXED."""
+    if axis is None:
+        return None
+    place, at = 0, 0
+    for entry in expand(key, len(dims), dims):
+        if type(entry) is str:
+            place += 1
+            continue
+        if at == axis:
+            return place if is_slice(entry) and resolve_whole(entry, dims[axis]) else MIXED
+        at += 1
+        place += is_slice(entry)
+    return MIXED
+
+
+def resolve_whole(entry: Any, size: Any) -> bool:
+    """Whether a slice keeps an axis as it is."""
+    if is_at(entry[1]) or is_at(entry[2]):
+        return False
+    return resolve_slice(entry, size)[:2] == (0, 1) and resolve_slice(entry, size)[2] == size
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@define
+class GetItem(Op):
+    """x[key] for a key of numbers; a view."""
+
+    name = "getitem"
+    keeps = (False, False)
+    aliases = {0: 0}
+    key: Key
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        try:
+            return np.asarray(x)[python_key(self.key)]
+        except IndexError as cause:
+            raise InvalidArgumentError(
+                f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
+            ) from cause
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (_put(self.key, g, ctx.shape(0), ctx.inputs[0], ()),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(GetItem((_FULL, *self.key)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return indexed_rows(self.key, specs[0].dims, axes[0])
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        if x.dtype.is_integer and ctx.known(x) is not None:
+            return None  # the specialiser runs `eval` on the sizes
+        starts, strides, sizes = _normal(self.key, x.dims)
+        want = indexed_dims(self.key, x.dims)
+        y = (
+            x
+            if sizes == x.dims and all(step == 1 for step in strides)
+            else bind(Slice(starts, strides, sizes), x)
+        )
+        return y if want == sizes else bind(Reshape(want), y)
+
+
+def _normal(key: Key, dims: Any) -> tuple[Any, Any, Any]:
+    starts, strides, sizes = [], [], []
+    entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
+    for axis, entry in enumerate(entries):
+        first, step, count = (
+            resolve_slice(entry, dims[axis]) if is_slice(entry) else (_index(entry, axis, dims[axis]), 1, 1)
+        )
+        starts.append(first)
+        strides.append(step)
+        sizes.append(count)
+    return tuple(starts), tuple(strides), tuple(sizes)
+
+
+@define
+class Slice(Op):
+    """Element i along each axis is element start + i * stride of x; all counted from the front, a view."""
+
+    name = "slice"
+    keeps = (False, False)
+    aliases = {0: 0}
+    starts: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    sizes: tuple[Any, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return x.with_dims(self.sizes)
+
+    def eval(self, x: Any) -> Any:
+        return x[_steps_key(self.starts, self.strides, self.sizes)]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(SliceGrad(self.starts, self.strides, ctx.shape(0)), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(Slice((0, *self.starts), (1, *self.strides), (x.dims[0], *self.sizes)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        axis = axes[0]
+        if axis is None:
+            return None
+        whole = self.strides[axis] == 1 and self.sizes[axis] == specs[0].dims[axis]  # type: ignore[index]
+        return axis if whole else MIXED
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("slice", (self.starts, self.strides, self.sizes))
+
+
+def _steps_key(starts: Any, strides: Any, sizes: Any) -> tuple[builtins.slice, ...]:
+    out = []
+    for start, stride, size in zip(starts, strides, sizes, strict=True):
+        stop = start + stride * size
+        out.append(
+            builtins.slice(start, stop if stop >= 0 else None, stride) if size else builtins.slice(0, 0)
+        )
+    return tuple(out)
+
+
+@define
+class SliceGrad(Op):
+    """The transpose of Slice: zeros of a shape, with x at start, start + stride, ... along each axis."""
+
+    name = "slice_grad"
+    keeps = (False, False)
+    starts: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    shape: tuple[Any, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return x.with_dims(self.shape)
+
+    def eval(self, x: Any) -> Any:
+        out = np.zeros(self.shape, x.dtype)
+        out[_steps_key(self.starts, self.strides, x.shape)] = x
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(Slice(self.starts, self.strides, ctx.shape(0)), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(SliceGrad((0, *self.starts), (1, *self.strides), (x.dims[0], *self.shape)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        axis = axes[0]
+        if axis is None:
+            return None
+        return axis if self.strides[axis] == 1 and self.shape[axis] == specs[0].dims[axis] else MIXED  # type: ignore[index]
+
+
+@define
+class GetItemAt(Op):
+    """x[key] for a key with scalar inputs in it."""
+
+    name = "getitem_at"
+    keeps = (True, False)
+    key: Key
+
+    def infer(self, x: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
+
+    def eval(self, x: Any, *numbers: Any) -> Any:
+        _check_indices(self.key, x.shape, numbers)
+        return x[python_key(self.key, numbers)]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        numbers = ctx.inputs[1:]
+        return (_put(self.key, g, ctx.shape(0), ctx.inputs[0], numbers), *[None] * len(numbers))
+
+    def batch(self, ctx: Any, x: Any, *numbers: Any) -> Any:
+        if not any(ctx.stacked(1 + k) for k in range(len(numbers))):
+            return bind(GetItemAt((_FULL, *self.key)), x, *numbers)
+        axis = _only_index(self.key, len(x.dims) - ctx.stacked(0))
+        if axis is None:
+            return ctx.rowwise(self, x, *numbers)
+        size = x.dims[axis + ctx.stacked(0)]
+        index = numbers[0] % lift(size, numbers[0].dtype) if isinstance(size, int) else numbers[0]
+        if ctx.stacked(0):
+            return bind(Gather(axis + 1, 1, False), x, index)
+        return move_axis(bind(Gather(axis, 0, False), x, index), axis, 0)
+
+    def fold(self, ctx: Any, x: Any, *numbers: Any) -> Any:
+        known = [ctx.known(number) for number in numbers]
+        if any(number is None for number in known):
+            return None
+        values = [number[0] for number in known]
+
+        def number(bound: Any) -> Any:
+            return values[bound[1] - 1] if is_at(bound) else bound
+
+        key = tuple(
+            ("slice", number(e[1]), number(e[2]), e[3], None)
+            if is_slice(e)
+            else e
+            if type(e) is str
+            else number(e)
+            for e in self.key
+        )
+        return bind(GetItem(key), x)
+
+
+def _check_indices(key: Key, dims: Any, numbers: Sequence[Any]) -> None:
+    axis = 0
+    for entry in expand(key, len(dims), dims):
+        if type(entry) is str:
+            continue
+        if not is_slice(entry):
+            _index(int(numbers[entry[1] - 1]) if is_at(entry) else entry, axis, dims[axis])
+        axis += 1
+
+
+def _only_index(key: Key, rank: int) -> int | None:
+    """The axis of a key that takes one index given as an input and keeps all else, None for other keys."""
+    if any(type(entry) is str and entry == NEW for entry in key):
+        return None
+    entries = expand(key, rank)
+    at = [axis for axis, entry in enumerate(entries) if is_at(entry)]
+    whole = all(is_at(entry) or entry == _FULL for entry in entries)
+    return at[0] if whole and len(at) == 1 else None
+
+
+# -- the transpose, and writing ------------------------------------------------------------------------------------------
+
+
+def _put(key: Key, g: Any, dims: Any, x: Any, numbers: Sequence[Any]) -> Any:
+    """Zeros like x with `g` at key."""
+    if is_definite(dims):
+        return bind(GetItemGrad(key, dims), g, *numbers)
+    return bind(GetItemGradTo(key), g, shape(x), *numbers)
+
+
+@define
+class GetItemGrad(Op):
+    """The transpose of x[key]: zeros of a shape with the input at key. Scalar inputs of the key follow."""
+
+    name = "getitem_grad"
+    key: Key
+    shape: tuple[Any, ...]
+
+    keeps = (True, False)
+
+    def infer(self, g: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
+        return g.with_dims(self.shape)
+
+    def eval(self, g: Any, *numbers: Any) -> Any:
+        out = np.zeros(self.shape, g.dtype)
+        out[python_key(self.key, numbers)] = g
+        return out
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        numbers = ctx.inputs[1:]
+        return (read(h, self.key, numbers), *[None] * len(numbers))
+
+    def batch(self, ctx: Any, g: Any, *numbers: Any) -> Any:
+        if any(ctx.stacked(1 + k) for k in range(len(numbers))):
+            return ctx.rowwise(self, g, *numbers)
+        return bind(GetItemGrad((_FULL, *self.key), (g.dims[0], *self.shape)), g, *numbers)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        for axis, size in enumerate(self.shape):
+            if indexed_rows(self.key, self.shape, axis) == axes[0] and size == specs[0].dims[axes[0]]:  # type: ignore[index]
+                return axis
+        return MIXED
+
+    def fold(self, ctx: Any, g: Any, *numbers: Any) -> Any:
+        if numbers:
+            return None
+        starts, strides, sizes = _normal(self.key, self.shape)
+        y = g if g.dims == sizes else bind(Reshape(sizes), g)
+        if sizes == self.shape and all(step == 1 for step in strides):
+            return y
+        return bind(SliceGrad(starts, strides, self.shape), y)
+
+
+@define
+class GetItemGradTo(Op):
+    """GetItemGrad to a shape known at run time; inputs are the part, the shape, and the scalars of the key."""
+
+    name = "getitem_grad_to"
+    keeps = (True, False)
+    key: Key
+
+    def infer(self, g: TensorSpec, sizes: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
+        rank = None if sizes.dims is None else sizes.dims[0]
+        return g.with_dims(None if rank is None else (None,) * rank)
+
+    def eval(self, g: Any, sizes: Any, *numbers: Any) -> Any:
+        return GetItemGrad(self.key, tuple(int(size) for size in sizes)).eval(g, *numbers)
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        numbers = ctx.inputs[2:]
+        return (read(h, self.key, numbers), None, *[None] * len(numbers))
+
+    def fold(self, ctx: Any, g: Any, sizes: Any, *numbers: Any) -> Any:
+        known = ctx.known(sizes)
+        return None if known is None else bind(GetItemGrad(self.key, tuple(known)), g, *numbers)
+
+
+@define
+class SliceUpdate(Op):
+    """x with the part at key replaced by `value`, which has the shape of that part."""
+
+    name = "slice_update"
+    keeps = (True, False)
+    key: Key
+
+    def infer(self, x: TensorSpec, value: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
+        part = indexed_dims(self.key, x.dims)
+        if value.dtype is not x.dtype:
+            raise InvalidArgumentError(
+                f"slice_update: value has dtype {value.dtype.name}, x has {x.dtype.name}; cast one of them."
+            )
+        if part is not None and is_definite(part) and is_definite(value.dims) and part != value.dims:
+            raise InvalidArgumentError(
+                f"slice_update: value has shape {format_dims(value.dims)}, the part has shape "
+                f"{format_dims(part)}; they must be equal."
+            )
+        return x
+
+    def eval(self, x: Any, value: Any, *numbers: Any) -> Any:
+        out = np.array(x)
+        _check_indices(self.key, x.shape, numbers)
+        out[python_key(self.key, numbers)] = value
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        numbers = ctx.inputs[2:]
+        part = read(g, self.key, numbers)
+        x_bar = bind(self, g, zeros_like(part), *numbers) if ctx.needs(0) else None
+        return (x_bar, part if ctx.needs(1) else None, *[None] * len(numbers))
+
+    def batch(self, ctx: Any, x: Any, value: Any, *numbers: Any) -> Any:
+        if any(ctx.stacked(2 + k) for k in range(len(numbers))):
+            return ctx.rowwise(self, x, value, *numbers)
+        x, value = all_stacked(ctx, (x, value))
+        return bind(SliceUpdate((_FULL, *self.key)), x, value, *numbers)
+
+
+# -- public ----------------------------------------------------------------------------------------------------------------
+
+
+def read(x: Any, key: Key, numbers: Sequence[Any] = ()) -> Any:
+    """x at an encoded key."""
+    return bind(GetItemAt(key), x, *numbers) if numbers else bind(GetItem(key), x)
+
+
+def getitem(x: Any, key: Any) -> Tensor:
+    """x[key], as `Tensor.__getitem__`.
+
+    Args:
+      x: Tensor.
+      key: Ints, slices, `...`, None and integer scalar tensors, or a tuple of these; or one bool tensor as a mask.
+    Raises:
+      InvalidArgumentError (a ValueError): an index is out of range, or there are too many.
+      ArgumentTypeError (a TypeError): something else in the key; use gather for several indices.
+    """
+    if type(x) is EagerTensor and busy() is None:
+        kind = type(key)
+        if kind in _SIMPLE or (kind is tuple and all(type(k) in _SIMPLE for k in key)):
+            try:
+                return EagerTensor(x.data[key])
+            except (IndexError, TypeError, ValueError):
+                pass  # the long way says what is wrong
+    x = lift(x)
+    if _is_mask(key):
+        from graphad.ops.array.scatter import boolean_mask  # masks stand above slices
+
+        return boolean_mask(x, key)
+    given: list[Any] = []
+    encoded = encode(key, given)
+    if type(x) is EagerTensor:
+        encoded = _spilled(encoded, given)
+    return read(x, encoded, given)  # type: ignore[no-any-return]
+
+
+def _spilled(key: Key, given: list[Any]) -> Key:
+    """The key with large numbers as inputs: ops are kept for ever, and a loop over rows should not make one for each."""
+
+    def number(bound: Any) -> Any:
+        if type(bound) is not int or -_LARGEST < bound < _LARGEST:
+            return bound
+        given.append(lift(np.int64(bound)))
+        return ("at", len(given))
+
+    return tuple(
+        ("slice", number(e[1]), number(e[2]), e[3], e[4])
+        if is_slice(e)
+        else number(e)
+        if type(e) is int
+        else e
+        for e in key
+    )
+
+
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, Tensor) or hasattr(key, "__graphad_tensor__"):
+        return bool(lift(key).dtype.is_bool)
+    return isinstance(key, np.ndarray) and key.dtype == bool
+
+
+def slice_update(x: Any, key: Any, value: Any) -> Tensor:
+    """`x` with the part at `key` replaced by `value`, broadcast to the part: what x[key] = value would give.
+
+    Args:
+      x: Tensor.
+      key: As for x[key].
+      value: Tensor or number; the gradient reaches both.
+    """
+    x = lift(x)
+    value = lift_like("slice_update", value, x.dtype)
+    given: list[Any] = []
+    encoded = encode(key, given)
+    part = indexed_dims(encoded, x.dims)
+    if not is_definite(part):
+        value = broadcast_to(value, shape(read(x, encoded, given)))
+    elif value.dims != part:
+        value = broadcast_to(value, part)
+    return bind(SliceUpdate(encoded), x, value, *given)  # type: ignore[no-any-return]
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """A block of `input_`.
+
+    Args:
+      input_: Tensor.
+      begin: The first index along each axis; may be a tensor.
+      size: The number of elements along each axis, -1 for all that follow; may be a tensor.
+    Raises: InvalidArgumentError: the block does not lie inside.
+    """
+    x = lift(input_)
+    first, count = static_array(begin), static_array(size)
+    if first is None or count is None:
+        starts, counts = lift(begin), lift(size)
+        rank = x.ndim if x.ndim is not None else starts.dims[0] if starts.ndim == 1 else None
+        if rank is None:
+            raise InvalidArgumentError("slice: the rank of input_ must be known while tracing.")
+        entries: list[Any] = []
+        given: list[Any] = []
+        for axis in range(rank):
+            start = starts[axis] if first is None else int(first[axis])
+            if count is not None and int(count[axis]) == -1:
+                entries.append(("slice", _bound(start, given), None, None, None))
+                continue
+            width = counts[axis] if count is None else int(count[axis])
+            known = width if type(width) is int else None
+            entries.append(("slice", _bound(start, given), _bound(start + width, given), None, known))
+        return read(x, tuple(entries), given)  # type: ignore[no-any-return]
+    starts_, counts_ = [int(b) for b in np.ravel(first)], [int(s) for s in np.ravel(count)]
+    if len(starts_) != len(counts_) or (x.ndim is not None and x.ndim != len(starts_)):
+        raise InvalidArgumentError(
+            f"slice: begin {tuple(starts_)} and size {tuple(counts_)} must have one entry for each axis of "
+            f"input_ with shape {format_dims(x.dims)}."
+        )
+    for axis, (b, s) in enumerate(zip(starts_, counts_, strict=True)):
+        total = None if x.dims is None else x.dims[axis]
+        if b < 0 or s < -1 or (total is not None and not b + max(s, 0) <= total):
+            raise InvalidArgumentError(
+                f"slice: Expected begin[{axis}] in [0, {total}] "
+                f"and size[{axis}] in [-1, {None if total is None else total - b}], but got {b} and {s}."
+            )
+    key = tuple(
+        ("slice", b, None if s == -1 else b + s, None, None) for b, s in zip(starts_, counts_, strict=True)
+    )
+    return read(x, key)  # type: ignore[no-any-return]
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """input_[begin:end:strides] along each axis, with bit masks for everything else that a key can say.
+
+    Args:
+      input_: Tensor.
+      begin, end, strides: One entry for each leading axis; strides are 1 by default.
+      begin_mask, end_mask: Bit i: ignore begin[i] or end[i].
+      ellipsis_mask, new_axis_mask, shrink_axis_mask: Bit i: entry i is `...`, a new axis, or an index.
+    """
+    first, last = static_array(begin), static_array(end)
+    step = (
+        np.ones(len(first) if first is not None else 0, np.int32)
+        if strides is None
+        else static_array(strides)
+    )
+    if first is None or last is None or step is None:
+        raise ArgumentTypeError(
+            "strided_slice: begin, end and strides must be known while tracing; use x[a:b] with tensors."
+        )
+    key: list[Any] = []
+    for i in range(len(first)):
+        bit = 1 << i
+        if ellipsis_mask & bit:
+            key.append(Ellipsis)
+        elif new_axis_mask & bit:
+            key.append(None)
+        elif shrink_axis_mask & bit:
+            key.append(int(first[i]))
+        else:
+            start = None if begin_mask & bit else int(first[i])
+            stop = None if end_mask & bit else int(last[i])
+            key.append(builtins.slice(start, stop, int(step[i])))
+    return getitem(input_, tuple(key))
+
+
+__all__ = ["slice", "slice_update", "strided_slice"]

@@ -1,0 +1,159 @@
+"""Sorting: the order is found by an op without a gradient, the values are then taken along the axis, which has one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Dim
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.shapes import format_dims, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import TakeAlong
+from graphad.ops.array.support import shifted, static_int
+
+
+@define
+class ArgSort(Op):
+    """The indices that sort x along an axis; equal elements keep their order."""
+
+    name = "argsort"
+    keeps = (False, False)
+    axis: int
+    descending: bool
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is not None:
+            normalize_axis("argsort", self.axis, len(x.dims), "values", x.dims)
+        return TensorSpec.of(x.dims, self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        if not self.descending:
+            return np.argsort(x, self.axis, kind="stable").astype(self.dtype.numpy)
+        order = np.argsort(np.flip(x, self.axis), self.axis, kind="stable")
+        return (x.shape[self.axis] - 1 - np.flip(order, self.axis)).astype(self.dtype.numpy)
+
+    vjp = no_gradient("an order is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(ArgSort(shifted(self.axis, len(x.dims) - 1), self.descending, self.dtype), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+
+
+@define
+class TopIndices(Op):
+    """The indices of the k largest elements along the last axis, largest first; of equal ones the first comes first."""
+
+    name = "top_indices"
+    keeps = (False, False)
+    k: Any
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return TensorSpec.of(None, self.dtype)
+        if not x.dims:
+            raise InvalidArgumentError("top_k: input is a scalar; it must have rank 1 or more.")
+        if x.dims[-1] is not None and self.k > x.dims[-1]:
+            raise InvalidArgumentError(
+                f"top_k: input must have at least k columns: input has shape {format_dims(x.dims)}, k is {self.k}."
+            )
+        return TensorSpec.of((*x.dims[:-1], self.k), self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        size = x.shape[-1]
+        if self.k > size:
+            raise InvalidArgumentError(
+                f"top_k: input must have at least k columns: input has shape {x.shape}, k is {self.k}."
+            )
+        order = size - 1 - np.argsort(np.flip(x, -1), -1, kind="stable")[..., ::-1][..., : self.k]
+        return order.astype(self.dtype.numpy)
+
+    vjp = no_gradient("an order is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
+
+
+class TopK(NamedTuple):
+    """What `top_k` gives: the values, and where they were."""
+
+    values: Any
+    indices: Any
+
+
+def _is_descending(op: str, direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise InvalidArgumentError(
+            f"{op}: direction {direction!r} is unknown; it is 'ASCENDING' or 'DESCENDING'."
+        )
+    return direction == "DESCENDING"
+
+
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """The int32 indices that sort `values` along `axis`; equal elements keep their order. The gradient is None.
+
+    Args:
+      values: Tensor of a real dtype.
+      axis: The axis.
+      direction: "ASCENDING" or "DESCENDING".
+      stable: Always so here.
+    """
+    x = lift(values)
+    place = normalize_axis("argsort", axis, x.ndim, "values", x.dims)
+    return bind(ArgSort(place, _is_descending("argsort", direction), dtypes.int32), x)  # type: ignore[no-any-return]
+
+
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """`values` sorted along `axis`; the gradient goes back to where each element came from.
+
+    Args:
+      values: Tensor of a real dtype.
+      axis: The axis.
+      direction: "ASCENDING" or "DESCENDING".
+    """
+    x = lift(values)
+    place = normalize_axis("sort", axis, x.ndim, "values", x.dims)
+    order = bind(ArgSort(place, _is_descending("sort", direction), dtypes.int32), x)
+    return bind(TakeAlong(place), x, order)  # type: ignore[no-any-return]
+
+
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None
+) -> TopK:
+    """The k largest elements along the last axis, and their indices.
+
+    Args:
+      input: Tensor [..., n] of a real dtype.
+      k: How many, an int from 0 to n.
+      sorted: Largest first; always so here.
+      index_type: The dtype of the indices.
+    Returns: (values, indices), both [..., k]. Of equal elements the one with the lower index comes first.
+    """
+    x = lift(input)
+    count = static_int("top_k", k, "k")
+    if count is None:
+        raise InvalidArgumentError("top_k: k must be known while tracing; give an int.")
+    if not isinstance(count, Dim) and count < 0:
+        raise InvalidArgumentError(f"top_k: Need k >= 0, got {count}.")
+    indices = bind(TopIndices(count, as_dtype(index_type)), x)
+    return TopK(bind(TakeAlong(-1 if x.ndim is None else x.ndim - 1), x, indices), indices)
+
+
+__all__ = ["argsort", "sort", "top_k"]

@@ -1,0 +1,134 @@
+"""Pieces shared by the array ops: stacked operands made alike, values known now, sizes known while specialising."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Dim
+from graphad.core.dtypes import DType
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.shape import BroadcastTo, SizeVector, known_value
+
+
+def as_stacked(ctx: Any, i: int, x: Any) -> Any:
+    """Input i of a batching rule with the loop axis in front, repeated along it where it was the same in every row."""
+    return x if ctx.stacked(i) else bind(BroadcastTo((ctx.size, *x.dims)), x)
+
+
+def all_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:
+    """All inputs of a batching rule with the loop axis in front."""
+    return [as_stacked(ctx, i, x) for i, x in enumerate(xs)]
+
+
+def shifted(axis: int, rank: int) -> int:
+    """An axis of a row of rank `rank` as an axis of the stacked value."""
+    return axis % rank + 1 if rank else axis + 1
+
+
+def same_row(axes: Sequence[Any]) -> Any:
+    """The one row axis of operands that line up axis by axis: None if there is none, MIXED if they differ."""
+    found = {axis for axis in axes if axis is not None}
+    return None if not found else found.pop() if len(found) == 1 else MIXED
+
+
+def static_array(x: Any) -> Any:
+    """An integer argument (list, array, tensor) as a NumPy array where its value is known now, else None."""
+    if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__"):
+        value = known_value(lift(x))
+        return None if value is None else np.asarray(value)
+    if isinstance(x, list | tuple):
+        items = [static_array(item) for item in x]
+        if any(item is None for item in items):
+            return None
+        return np.array(items) if items else np.zeros((0,), np.int32)
+    return np.asarray(x)
+
+
+def static_int(op: str, x: Any, name: str) -> int | None:
+    """An integer scalar argument as a Python int where its value is known now, else None."""
+    if type(x) is int:
+        return x
+    if isinstance(x, Dim):
+        return x  # type: ignore[return-value]
+    value = static_array(x)
+    if value is None:
+        return None
+    if value.ndim or value.dtype.kind not in "iu":
+        raise ArgumentTypeError(f"{op}: {name} must be an integer, got {x!r}.")
+    return int(value)
+
+
+def index_tensor(op: str, x: Any, name: str) -> Any:
+    """An index argument as an int32 or int64 tensor."""
+    x = lift(x)
+    if not x.dtype.is_integer:
+        raise DTypeError(f"{op}: {name} has dtype {x.dtype.name}; an integer dtype is needed.")
+    return x
+
+
+def require_index(op: str, spec: TensorSpec, name: str) -> None:
+    """Raises: DTypeError: the dtype is no integer one."""
+    if not spec.dtype.is_integer:
+        raise DTypeError(f"{op}: {name} has dtype {spec.dtype.name}; an integer dtype is needed.")
+
+
+def merge_sizes(op: str, shapes: Sequence[Any], axis: int) -> Any:
+    """The size that all `shapes` have at `axis`, as far as it is known. Raises: InvalidArgumentError: they differ."""
+    size = None
+    for dims in shapes:
+        mine = dims[axis]
+        if size is None:
+            size = mine
+        elif mine is not None and mine != size:
+            listed = ", ".join(format_dims(other) for other in shapes)
+            raise InvalidArgumentError(
+                f"{op}: shapes {listed} differ at axis {axis}: sizes {size} and {mine}."
+            )
+    return size
+
+
+def merge_dims(op: str, shapes: Sequence[Any]) -> Any:
+    """The shape that all of `shapes` describe. Raises: InvalidArgumentError: ranks or sizes differ."""
+    known = [dims for dims in shapes if dims is not None]
+    if not known:
+        return None
+    if len({len(dims) for dims in known}) > 1:
+        listed = ", ".join(format_dims(dims) for dims in known)
+        raise InvalidArgumentError(f"{op}: shapes {listed} have different ranks; all must have the same.")
+    return tuple(merge_sizes(op, known, axis) for axis in range(len(known[0])))
+
+
+def known_scalar(ctx: Any, x: Any) -> Any:
+    """A scalar size known while specialising (a number or a symbol), else None."""
+    known = ctx.known(x)
+    if known is None:
+        return None
+    if isinstance(known, list | tuple | np.ndarray):
+        return known[0] if len(known) == 1 else None
+    return known
+
+
+def sizes(ctx: Any, values: Any, dtype: DType) -> Any:
+    """Sizes computed while specialising, as data again: a list as a vector, one size as a scalar."""
+    if isinstance(values, list | tuple):
+        return ctx.sizes(tuple(values), dtype)
+    if isinstance(values, Dim):
+        return bind(SizeVector((values,), dtype, True))
+    return lift(dtype.numpy.type(values))
+
+
+def is_eager(x: Any) -> bool:
+    return type(x) is EagerTensor
+
+
+INDEX = dtypes.int32
