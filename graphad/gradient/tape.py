@@ -21,7 +21,9 @@ from graphad.core.nest import flatten
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Handle, Tensor
+from graphad.gradient import jacobian as jacobians
 from graphad.gradient.backward import add_bars, backward
+from graphad.gradient.explain_none import why_none
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import ones_like, zeros_like
@@ -221,9 +223,9 @@ class GradientTape(Recorder):
           experimental_use_pfor: False computes row by row, which needs a persistent tape.
         Returns: A nest like `sources` of tensors [*t, *s], or None.
         """
-        return self._jacobians().jacobian(
-            self, target, sources, unconnected_gradients, parallel_iterations, experimental_use_pfor
-        )
+        self._check_unused("gradients (or jacobians)")
+        mode = _checked_mode("jacobian", unconnected_gradients)
+        return jacobians.jacobian(self, target, sources, mode, parallel_iterations, experimental_use_pfor)
 
     def batch_jacobian(
         self,
@@ -244,30 +246,18 @@ class GradientTape(Recorder):
           experimental_use_pfor: False computes column by column, which needs a persistent tape.
         Returns: A tensor [b, *t, *s].
         """
-        return self._jacobians().batch_jacobian(
-            self, target, source, unconnected_gradients, parallel_iterations, experimental_use_pfor
-        )
+        self._check_unused("gradients (or jacobians)")
+        mode = unconnected_mode(unconnected_gradients)
+        return jacobians.batch_jacobian(self, target, source, mode, parallel_iterations, experimental_use_pfor)
 
     def why_none(self, target: Any, source: Any) -> str:
         """Why `gradient(target, source)` is None: which link is missing, with the user's line where a path broke.
 
         Call it before the tape is used up, or on a persistent tape.
         """
-        return self._explain().why_none(self, target, source)
+        return why_none(self, target, source)
 
     # -- what the other files of this package use ------------------------------------------------------------------
-
-    @staticmethod
-    def _jacobians() -> Any:
-        from graphad.gradient import jacobian
-
-        return jacobian
-
-    @staticmethod
-    def _explain() -> Any:
-        from graphad.gradient import explain_none
-
-        return explain_none
 
     @property
     def is_persistent(self) -> bool:
@@ -302,6 +292,13 @@ class GradientTape(Recorder):
     def _release(self) -> None:
         self._used = True
         self.clear()
+
+
+def _checked_mode(name: str, value: Any) -> UnconnectedGradients:
+    try:
+        return unconnected_mode(value)
+    except InvalidArgumentError as cause:
+        raise InvalidArgumentError(f"Encountered an exception while vectorizing the {name} computation. {cause}") from cause
 
 
 def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:

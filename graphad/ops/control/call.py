@@ -52,6 +52,13 @@ class GraphCall(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return MIXED
 
+    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+        """The tangents of the outputs: the call of the graph with tangents beside its values."""
+        graph, which = ctx.dual_of(self.graph, [dot is not None for dot in x_dots])
+        outputs = bind(Call(graph), *ctx.inputs, *[dot for dot in x_dots if dot is not None])
+        rest = iter(outputs[len(which) :])
+        return [next(rest) if has else None for has in which]
+
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError(f"{self.name}: the call was recorded without residuals.")
 

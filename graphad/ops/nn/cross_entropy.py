@@ -8,7 +8,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import arange
+from graphad.ops.array.create import range as range_of
 from graphad.ops.array.shape import expand_dims, shape
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import cast, equal, reduce_sum, softplus, where
@@ -37,7 +37,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
             f"shape {format_dims(logits.dims)}; labels.shape must equal logits.shape[:-1]."
         )
     classes = logits.dims[-1] if logits.dims is not None and logits.dims[-1] is not None else shape(logits)[-1]
-    chosen = equal(expand_dims(labels, -1), cast(arange(classes), labels.dtype))
+    chosen = equal(expand_dims(labels, -1), cast(range_of(classes), labels.dtype))
     log_p = log_softmax(logits)
     return -reduce_sum(where(chosen, log_p, lift(0.0, logits.dtype)), axis=-1)
 

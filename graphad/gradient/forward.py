@@ -1,0 +1,266 @@
+"""Forward mode: what an op does to tangents, derived from its VJP, and `ForwardAccumulator`.
+
+The VJP is linear in its cotangent, so pulling a tangent back through it gives the JVP: trace the rule with a dummy
+cotangent, differentiate that with respect to the dummy, and drop what only the dummy needs. If the dummy survives, the rule
+is not linear and there is no forward mode. Call, cond and loop push tangents through their graphs instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind_all, new_recorder
+from graphad.core.convert import lift
+from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
+from graphad.core.levels import entered, remove_recorder
+from graphad.core.nest import flatten
+from graphad.core.op import IO, WRITES, Op
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Handle, Tensor
+from graphad.gradient.backward import Context, add_bars, backward, zeros_of
+from graphad.gradient.recorder import Mark, Recorder
+from graphad.gradient.transforms import TRANSFORMS
+from graphad.graph.ir import Graph, Node
+from graphad.graph.replay import replay
+from graphad.trace.tracer import RETURN, Trace
+
+_lock = threading.RLock()
+_derived: dict[Any, Any] = {}
+_DERIVED_LIMIT = 4096
+
+
+class Derived:
+    """The JVP of one op as a graph: its inputs are the op's inputs, its outputs, the tangents, and the captures."""
+
+    __slots__ = ("captures", "graph", "positions")
+
+    def __init__(self, graph: Graph, positions: list[int | None], captures: list[Any]) -> None:
+        self.graph = graph
+        self.positions = positions
+        self.captures = captures
+
+
+def push(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence[Any], transforms: Any) -> list[Any]:
+    """The tangents of the outputs for tangents of the inputs (None for none), as values of the current level.
+
+    Raises: NonlinearGradientError: the op's gradient is not linear in its cotangent.
+    """
+    own = getattr(op, "jvp", None)
+    if own is not None:
+        context = DualContext(op, inputs, outputs, transforms)
+        return list(own(context, x_dots))
+    derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
+    operands = [*inputs, *outputs, *(dot for dot in x_dots if dot is not None), *derived.captures]
+    y_dots = replay(derived.graph, operands)
+    return [None if position is None else y_dots[position] for position in derived.positions]
+
+
+class DualContext(Context):
+    """What the JVP rule of a structured op may ask."""
+
+    __slots__ = ()
+
+    def __init__(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], transforms: Any) -> None:
+        super().__init__(op, inputs, outputs, [True] * len(inputs), transforms)
+
+    def dual_of(self, graph: Graph, which: Sequence[bool]) -> tuple[Graph, tuple[bool, ...]]:
+        """The graph that computes outputs and their tangents; see `dual_of`."""
+        return dual_of(graph, which, self.transforms)
+
+
+def _derive(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], mask: Sequence[bool], transforms: Any) -> Derived:
+    specs = tuple([x.spec for x in inputs])
+    out_specs = tuple([y.spec for y in outputs])
+    key = (op, specs, tuple(mask))
+    known = _derived.get(key)
+    if known is None:
+        known = _derive_new(op, specs, out_specs, mask, transforms)
+        if not known.captures and not op.transient and not op.structured:
+            with _lock:
+                if len(_derived) >= _DERIVED_LIMIT:
+                    _derived.clear()
+                _derived[key] = known
+    return known
+
+
+def _derive_new(op: Op, specs: Sequence[TensorSpec], out_specs: Sequence[TensorSpec], mask: Sequence[bool], transforms: Any) -> Derived:
+    trace = Trace(f"{op.name}_jvp")
+    with entered(trace):
+        xs = [trace.input(spec) for spec in specs]
+        ys = [trace.input(spec) for spec in out_specs]
+        recorder = Recorder(transforms)
+        dummies = [trace.input(spec) if spec.dtype.is_differentiable else None for spec in out_specs]
+        marks = [recorder.follow(dummy) if dummy is not None else None for dummy in dummies]
+        trace.recorders = (recorder,)
+        needs = [Mark() if m and spec.dtype.is_differentiable else None for m, spec in zip(mask, specs, strict=True)]
+        x_bars = op.vjp(Context(op, xs, ys, needs, transforms), *dummies)
+        trace.recorders = ()
+        dots = [trace.input(TensorSpec.of(spec.dims, spec.dtype)) if m else None for spec, m in zip(specs, mask, strict=True)]
+        seeds: dict[Any, Any] = {}
+        for x_bar, dot in zip(x_bars, dots, strict=True):
+            if x_bar is None or dot is None:
+                continue
+            x_bar = lift(x_bar)
+            if x_bar.mark is not None and x_bar.mark in recorder.tracked:
+                seeds[x_bar.mark] = add_bars(seeds.get(x_bar.mark), dot)
+        backward(recorder.entries, seeds, {mark for mark in marks if mark is not None}, transforms)
+        y_dots = [None if mark is None else seeds.get(mark) for mark in marks]
+        kept = [lift(dot) for dot in y_dots if dot is not None]
+        given = [dot for dot in dots if dot is not None]
+        operands = [*xs, *ys, *given]
+        serials = [trace.serial(y, RETURN) for y in kept]
+        order = [x.index for x in (*operands, *(d for d in dummies if d is not None))]
+        graph, _ = trace.builder.finish(serials, trace.name, [*order, *trace.capture_serials])
+    used = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
+    first = len(operands)
+    n_dummies = sum(dummy is not None for dummy in dummies)
+    if any(i in used for i in range(first, first + n_dummies)):
+        name = getattr(getattr(op, "rule", None), "name", getattr(op, "rule_name", op.name))
+        raise NonlinearGradientError(
+            f"{op.name}: the gradient of {name!r} is not linear in its upstream gradient, so it has no forward mode; "
+            "use reverse mode (GradientTape), or a gradient function that is linear."
+        )
+    graph = _without_inputs(graph, first, n_dummies)
+    places = iter(range(len(kept)))
+    return Derived(graph, [None if dot is None else next(places) for dot in y_dots], list(trace.captures))
+
+
+def _without_inputs(graph: Graph, first: int, count: int) -> Graph:
+    """The graph without `count` unused inputs from `first` on."""
+    def number(i: int) -> int:
+        return i if i < first else i - count
+
+    nodes = [Node(n.op, tuple([number(i) for i in n.inputs]), number(n.start), n.specs, n.line) for n in graph.nodes]
+    inputs = graph.inputs[:first] + graph.inputs[first + count :]
+    return Graph(inputs, graph.constants, nodes, [number(i) for i in graph.outputs], graph.name)
+
+
+def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph, tuple[bool, ...]]:
+    """The graph with tangents beside the values.
+
+    Args:
+      graph: The graph.
+      which: Which inputs have a tangent.
+    Returns: A graph of (inputs..., tangents...) to (outputs..., tangents of outputs...), and which outputs have one.
+    """
+    graph = transforms.closed(graph)
+    trace = Trace(f"{graph.name}_dual")
+    with entered(trace):
+        xs = [trace.input(spec) for spec in graph.inputs]
+        dots = [trace.input(TensorSpec.of(spec.dims, spec.dtype)) if w else None for spec, w in zip(graph.inputs, which, strict=True)]
+        tangents: dict[int, Any] = {id(x): dot for x, dot in zip(xs, dots, strict=True) if dot is not None}
+
+        def on_node(node: Any, values: list[Any]) -> Any:
+            outputs = bind_all(node.op, values)
+            x_dots = [tangents.get(id(value)) for value in values]
+            if node.op.gradless is None and any(dot is not None for dot in x_dots):
+                for y, y_dot in zip(outputs, push(node.op, values, outputs, x_dots, transforms), strict=True):
+                    if y_dot is not None:
+                        tangents[id(y)] = y_dot
+            alive.extend(outputs)
+            return outputs
+
+        alive: list[Any] = list(xs)  # ids of symbols stay their own only while they live
+        ys = replay(graph, xs, on_node)
+        y_dots = [tangents.get(id(y)) for y in ys]
+        outputs = [*ys, *(dot for dot in y_dots if dot is not None)]
+        done = trace.finish(outputs, RETURN, False, [*xs, *(dot for dot in dots if dot is not None)])
+    return done, tuple([dot is not None for dot in y_dots])
+
+
+def push_entries(entries: Sequence[Any], tangents: dict[Any, Any], transforms: Any) -> dict[Any, Any]:
+    """Tangents by mark, pushed through recorded entries in order; `tangents` is changed in place."""
+    for op, inputs, outputs, marks, out_marks in entries:
+        x_dots = [None if mark is None else tangents.get(mark) for mark in marks]
+        if all(dot is None for dot in x_dots):
+            continue
+        for mark, y_dot in zip(out_marks, push(op, inputs, outputs, x_dots, transforms), strict=True):
+            if mark is not None and y_dot is not None:
+                tangents[mark] = y_dot
+    return tangents
+
+
+class ForwardAccumulator:
+    """Computes Jacobian-vector products as operations run.
+
+    Args:
+      primals: A tensor or variable, or a nest of these.
+      tangents: A nest like `primals`, each of the primal's shape and dtype.
+
+    Example:
+      >>> x = constant([2.0, 3.0])
+      >>> with ForwardAccumulator(x, constant([1.0, 0.0])) as accumulator:
+      ...     y = x * x
+      >>> accumulator.jvp(y).numpy()
+      array([4., 0.], dtype=float32)
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self.transforms = TRANSFORMS
+        flat, _ = flatten(primals)
+        dots, _ = flatten(tangents)
+        if len(flat) != len(dots):
+            raise InvalidArgumentError(f"ForwardAccumulator: {len(dots)} tangents for {len(flat)} primals.")
+        self._level: Any = None
+        self._tangents: dict[int, Any] = {}
+        self._alive: list[Any] = []
+        for x, dot in zip(flat, dots, strict=True):
+            if not isinstance(x, Tensor | Handle):
+                raise InvalidArgumentError(f"ForwardAccumulator: primal {x!r} is neither a Tensor nor a Variable.")
+            dot = lift(dot, x.spec.dtype)
+            if dot.dims != x.dims:
+                raise InvalidArgumentError(
+                    f"ForwardAccumulator: a tangent has shape {dot.shape}, its primal {TensorSpec.of(x.dims, x.spec.dtype).shape}."
+                )
+            self._put(x, dot)
+
+    def _put(self, x: Any, dot: Any) -> None:
+        self._tangents[id(x)] = dot
+        self._alive.append(x)
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self._level is not None:
+            raise FailedPreconditionError("ForwardAccumulator: it is active already.")
+        self._level = new_recorder(self)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        remove_recorder(self._level, self)
+        self._level = None
+
+    def needs(self, op: Op, inputs: Sequence[Any]) -> None:
+        return None
+
+    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
+        """Ops without a gradient carry no tangent."""
+
+    def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        x_dots = [self._tangents.get(id(x)) for x in inputs]
+        if all(dot is None for dot in x_dots):
+            return
+        if op.structured and op.effects & (WRITES | IO):
+            raise FailedPreconditionError(
+                f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
+            )
+        level = self._level
+        remove_recorder(level, self)
+        try:
+            y_dots = push(op, inputs, outputs, x_dots, self.transforms)
+        finally:
+            level.recorders = (*level.recorders, self)
+        for y, dot in zip(outputs, y_dots, strict=True):
+            if dot is not None:
+                self._put(y, dot)
+
+    def jvp(self, primals: Any, unconnected_gradients: Any = "none") -> Any:
+        """The tangents of values computed inside the block.
+
+        Args:
+          primals: A tensor, or a nest of tensors.
+          unconnected_gradients: 'none' or 'zero': what values get that do not depend on the primals.
+        """
+        zero = getattr(unconnected_gradients, "value", unconnected_gradients) == "zero"
+        flat, rebuild = flatten(primals)
+        return rebuild([self._tangents.get(id(x), zeros_of(x) if zero else None) for x in flat])

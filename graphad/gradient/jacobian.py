@@ -1,0 +1,440 @@
+"""Jacobians: a stack of cotangents (or of tangents, where the source is smaller) pulled through the tape at once.
+
+The stack is cut into chunks so that the largest stacked value stays within a byte budget; results do not depend on it.
+`batch_jacobian` proves by `rows` rules that rows are independent, or tries one random combination of rows, or warns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import product
+from graphad.core.errors import (
+    ArgumentTypeError,
+    FailedPreconditionError,
+    GraphadError,
+    InvalidArgumentError,
+    MissingRuleError,
+    NonlinearGradientError,
+)
+from graphad.core.levels import current, entered
+from graphad.core.nest import flatten, is_nested
+from graphad.core.op import IO, MIXED, WRITES
+from graphad.core.shapes import TensorShape, format_dims, is_definite
+from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.gradient.backward import backward, dense
+from graphad.gradient.forward import push_entries
+from graphad.gradient.recorder import mark_of
+from graphad.gradient.transforms import TRANSFORMS
+from graphad.ops.array.create import eye, zeros
+from graphad.ops.array.join import concat, stack
+from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, reshape, shape
+from graphad.ops.array.slice import getitem
+from graphad.ops.array.transpose import transpose
+from graphad.trace.tracer import RETURN, Trace
+from graphad.vectorize.batch import BatchLevel, stack_rows
+from graphad.vectorize.vectorize_op import JacobianRows
+
+BUDGET = 2 << 20  # bytes of the largest stacked value; 1 to 4 MB measured best
+_MOST_CHUNKS_TRACED = 16
+
+
+class Mode:
+    """How a Jacobian is computed: the unconnected mode, the bound on rows at once, and whether to vectorise."""
+
+    __slots__ = ("at_once", "vectorised", "zero")
+
+    def __init__(self, zero: bool, at_once: int | None, vectorised: bool) -> None:
+        self.zero = zero
+        self.at_once = at_once
+        self.vectorised = vectorised
+
+
+def jacobian(
+    tape: Any, target: Any, sources: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool
+) -> Any:
+    """See `GradientTape.jacobian`; `mode` is the checked UnconnectedGradients."""
+    if is_nested(target) or not isinstance(target, Tensor | Handle):
+        raise ArgumentTypeError(
+            f"tape.jacobian: the target must be a single Tensor, got {type(target).__name__}; call it once per target."
+        )
+    wanted, rebuild = flatten(sources)
+    _check_sources("jacobian", wanted)
+    _check_loop(tape, "jacobian", use_pfor, parallel_iterations)
+    target = lift(target) if isinstance(target, Handle) else target
+    tape._begin()
+    plan = Mode(mode.value == "zero", parallel_iterations, use_pfor)
+    results = _vectorising("jacobian", use_pfor, lambda: _jacobians(tape, target, wanted, plan))
+    if not tape.is_persistent:
+        tape._release()
+    out = []
+    for x, result in zip(wanted, results, strict=True):
+        if result is None and plan.zero:
+            result = zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
+        out.append(result)
+    return rebuild(out)
+
+
+def _check_sources(name: str, sources: Sequence[Any]) -> None:
+    for x in sources:
+        if not isinstance(x, Tensor | Handle):
+            raise ArgumentTypeError(f"tape.{name}: source {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable.")
+
+
+def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int | None) -> None:
+    traced = _in_trace()
+    if not use_pfor:
+        if not traced and not tape.is_persistent:
+            raise FailedPreconditionError(
+                f"GradientTape must be created with persistent=True to compute the {name} with eager execution enabled and "
+                "with experimental_use_pfor set to False."
+            )
+        if parallel_iterations is not None and (not isinstance(parallel_iterations, int) or parallel_iterations < 1):
+            raise ArgumentTypeError("'parallel_iterations' must be a positive integer.")
+    elif name == "jacobian" and parallel_iterations is not None and (not tape.is_persistent or parallel_iterations <= 1):
+        raise InvalidArgumentError(
+            "Encountered an exception while vectorizing the jacobian computation. Vectorization can be disabled by setting "
+            "experimental_use_pfor to False. (parallel_iterations needs a persistent tape and a number above 1.)"
+        )
+
+
+def _in_trace() -> bool:
+    level = current()
+    while level is not None:
+        if getattr(level, "is_trace", False):
+            return True
+        level = level.below
+    return False
+
+
+def _vectorising(name: str, use_pfor: bool, compute: Any) -> Any:
+    try:
+        return compute()
+    except MissingRuleError as cause:
+        if not use_pfor or isinstance(cause, NonlinearGradientError):
+            raise
+        if "No gradient defined" in str(cause):
+            raise
+        raise InvalidArgumentError(
+            f"Encountered an exception while vectorizing the {name} computation. Vectorization can be disabled by setting "
+            f"experimental_use_pfor to False. {cause}"
+        ) from cause
+
+
+# -- full Jacobians ------------------------------------------------------------------------------------------------------
+
+
+def _jacobians(tape: Any, target: Any, sources: Sequence[Any], plan: Mode) -> list[Any]:
+    if not target.dtype.is_differentiable or (target.mark is None and not any(target is x for x in sources)):
+        return [None] * len(sources)
+    marks = [mark_of(x) if x.spec.dtype.is_differentiable else None for x in sources]
+    entries = list(tape.entries)
+    if not _is_static(target, entries, sources):
+        return _rows_later(entries, target, sources, marks)
+    count = product(target.dims)
+    if not plan.vectorised:
+        return _row_by_row(entries, target, marks, count)
+    if _prefers_forward(entries, target, sources, count):
+        try:
+            return _by_columns(entries, target, sources, marks)
+        except (NonlinearGradientError, MissingRuleError):
+            pass  # reverse mode needs neither linear rules nor a value that the tape dropped
+    return _by_rows(entries, target, marks, count, plan)
+
+
+def _is_static(target: Any, entries: Sequence[Any], sources: Sequence[Any]) -> bool:
+    values = [target, *sources]
+    for _, inputs, outputs, _, _ in entries:
+        values += [*inputs, *outputs]
+    return all(is_definite(value.dims) for value in values)
+
+
+def _row_by_row(entries: Sequence[Any], target: Any, marks: Sequence[Any], count: int) -> list[Any]:
+    basis = reshape(eye(count, dtype=target.dtype), (count, *target.dims))
+    rows = []
+    for i in range(count):
+        bars = {mark_of(target): getitem(basis, i)}
+        backward(entries, bars, {m for m in marks if m is not None}, TRANSFORMS)
+        rows.append([None if m is None else dense(bars.get(m)) for m in marks])
+    return [_joined([row[k] for row in rows], target) for k in range(len(marks))]
+
+
+def _joined(rows: list[Any], target: Any) -> Any:
+    if not rows or all(row is None for row in rows):
+        return None
+    rows = [row if row is not None else zeros(next(r for r in rows if r is not None).shape, target.dtype) for row in rows]
+    return reshape(stack(rows), (*target.dims, *rows[0].dims))
+
+
+def _by_rows(entries: Sequence[Any], target: Any, marks: Sequence[Any], count: Any, plan: Mode) -> list[Any]:
+    """Reverse mode: all rows of the identity pulled back, a chunk at a time."""
+    parts: list[list[Any]] = [[] for _ in marks]
+    wanted = {m for m in marks if m is not None}
+    for basis in _basis(target.dims, target.dtype, count, _chunk(entries, count, plan)):
+        level = BatchLevel(basis.dims[0])
+        with entered(level):
+            bars = {mark_of(target): level.wrap(basis)}
+            backward(entries, bars, wanted, TRANSFORMS)
+            out = [None if m is None else dense(bars.get(m)) for m in marks]
+        for part, bar in zip(parts, out, strict=True):
+            part.append(None if bar is None else stack_rows(level, bar))
+    results = []
+    for part in parts:
+        if not part or any(bar is None for bar in part):
+            results.append(None)
+            continue
+        whole = part[0] if len(part) == 1 else concat(part, 0)
+        results.append(reshape(whole, (*target.dims, *whole.dims[1:])))
+    return results
+
+
+def _by_columns(entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
+    """Forward mode: all columns pushed through the entries, for sources smaller than the target."""
+    results = []
+    rank = len(target.dims)
+    for x, mark in zip(sources, marks, strict=True):
+        if mark is None:
+            results.append(None)
+            continue
+        count = product(x.dims)
+        basis = reshape(eye(count, dtype=x.spec.dtype), (count, *x.dims))
+        level = BatchLevel(count)
+        with entered(level):
+            tangents = push_entries(entries, {mark: level.wrap(basis)}, TRANSFORMS)
+            y_dot = tangents.get(mark_of(target))
+        if y_dot is None:
+            results.append(None)
+            continue
+        columns = stack_rows(level, y_dot)
+        results.append(reshape(transpose(columns, [*range(1, rank + 1), 0]), (*target.dims, *x.dims)))
+    return results
+
+
+def _prefers_forward(entries: Sequence[Any], target: Any, sources: Sequence[Any], count: Any) -> bool:
+    sizes = [product(x.dims) for x in sources]
+    if not all(isinstance(size, int) for size in (*sizes, count)):
+        return False
+    if any(entry[0].effects & (WRITES | IO) or entry[0].structured for entry in entries):
+        return False
+    return bool(3 * sum(sizes) < count)
+
+
+def _chunk(entries: Sequence[Any], count: Any, plan: Mode) -> int | None:
+    """How many rows at once, None for all."""
+    if not isinstance(count, int):
+        return None
+    largest = 8
+    for _, inputs, outputs, _, _ in entries:
+        for value in (*inputs, *outputs):
+            size = product(value.dims)
+            if isinstance(size, int):
+                largest = max(largest, size * value.spec.dtype.itemsize)
+    chunk = max(1, BUDGET // largest)
+    if _in_trace():
+        chunk = max(chunk, -(-count // _MOST_CHUNKS_TRACED))
+    if plan.at_once:
+        chunk = min(chunk, plan.at_once)
+    return chunk
+
+
+def _basis(dims: Sequence[Any], dtype: Any, count: Any, chunk: int | None) -> Any:
+    """The rows of the identity in the target's shape, chunk by chunk."""
+    if chunk is None or (isinstance(count, int) and count <= chunk):
+        yield reshape(eye(count, dtype=dtype), (count, *dims))
+        return
+    for start in range(0, count, chunk):
+        size = min(chunk, count - start)
+        rows = np.zeros((size, count), dtype.numpy)
+        rows[np.arange(size), start + np.arange(size)] = 1
+        yield lift(rows.reshape(size, *dims))
+
+
+def _rows_later(entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
+    """While shapes are unknown: one op that is expanded when the graph is specialised."""
+    trace = Trace("jacobian_row")
+    with entered(trace):
+        bar = trace.input(target.spec)
+        bars = {mark_of(target): bar}
+        backward(entries, bars, {m for m in marks if m is not None}, TRANSFORMS)
+        out = [None if m is None else dense(bars.get(m)) for m in marks]
+        graph = trace.finish([y for y in out if y is not None], RETURN, False, [bar])
+    if not graph.outputs:
+        return [None] * len(sources)
+    outputs = iter(bind(JacobianRows(graph), target, *trace.captures))
+    return [None if y is None else next(outputs) for y in out]
+
+
+# -- batch Jacobians -----------------------------------------------------------------------------------------------------
+
+
+def batch_jacobian(tape: Any, target: Any, source: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool) -> Any:
+    """See `GradientTape.batch_jacobian`; `mode` is the checked UnconnectedGradients."""
+    for word, x in (("target", target), ("source", source)):
+        if not isinstance(x, Tensor | Handle):
+            raise ArgumentTypeError(f"tape.batch_jacobian: {word} must be a single Tensor, got {type(x).__name__}.")
+    _check_shapes(target.dims, source.dims)
+    _check_loop(tape, "batch_jacobian", use_pfor, parallel_iterations)
+    target = lift(target) if isinstance(target, Handle) else target
+    batch, row = target.dims[0], target.dims[1:]
+    columns = product(row)
+    if parallel_iterations is not None and use_pfor and not tape.is_persistent:
+        if isinstance(columns, int) and parallel_iterations < columns:
+            raise FailedPreconditionError(
+                "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
+            )
+    tape._begin()
+    plan = Mode(True, parallel_iterations, use_pfor)
+    result = _vectorising("batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, plan))
+    if not tape.is_persistent:
+        tape._release()
+    return result
+
+
+def _check_shapes(target: Any, source: Any) -> None:
+    first = (None if not target else target[0], None if not source else source[0])
+    unknown = target is None or source is None
+    if unknown or (target and source and first[0] is not None and first[1] is not None and first[0] != first[1]):
+        raise InvalidArgumentError(
+            f"Need first dimension of target shape ({format_dims(target)}) and source shape ({format_dims(source)}) to match."
+        )
+    for dims in (target, source):
+        if len(dims) < 2:
+            raise InvalidArgumentError(f"Shape {format_dims(dims)} must have rank at least 2")
+
+
+def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, plan: Mode) -> Any:
+    source_dims = source.dims
+    empty = [size if size is not None else -1 for size in (batch, *row, *source_dims[1:])]
+    dtype = source.spec.dtype
+    if not target.dtype.is_differentiable or target.mark is None or not dtype.is_differentiable:
+        return _zeros_like_rows(target, source, empty)
+    entries = list(tape.entries)
+    mark = mark_of(source)
+    if not _is_static(target, entries, [source]):
+        return _batch_rows_later(entries, target, source, mark)
+    mixer = _mixing_op(entries, mark, target)
+    if mixer is not None and _rows_really_mix(entries, target, mark):
+        line = getattr(mixer[1], "line", None)
+        warnings.warn(
+            f"batch_jacobian: the rows of the target are not independent: {mixer[0].name} mixes rows"
+            + (f" (at {line})" if line else "")
+            + ". The result is the Jacobian summed over the target's rows; use jacobian for all of it.",
+            stacklevel=5,
+        )
+    count = product(row)
+    pieces = []
+    wanted = {mark}
+    chunk = _chunk(entries, count, plan) if plan.vectorised else 1
+    for basis in _basis((1, *row), target.dtype, count, chunk):
+        size = basis.dims[0]
+        spread = bind(BroadcastTo((size, batch, *row)), basis)
+        level = BatchLevel(size)
+        with entered(level):
+            bars = {mark_of(target): level.wrap(spread)}
+            backward(entries, bars, wanted, TRANSFORMS)
+            bar = dense(bars.get(mark))
+        if bar is None:
+            return _zeros_like_rows(target, source, empty)
+        pieces.append(stack_rows(level, bar))
+    if not pieces:
+        return _zeros_like_rows(target, source, empty)
+    whole = pieces[0] if len(pieces) == 1 else concat(pieces, 0)
+    rank = len(source_dims)
+    swapped = transpose(whole, [1, 0, *range(2, rank + 1)])
+    return reshape(swapped, (batch, *row, *source_dims[1:]))
+
+
+def _zeros_like_rows(target: Any, source: Any, sizes: Sequence[Any]) -> Any:
+    if -1 not in sizes:
+        return zeros(TensorShape(tuple(sizes)), source.spec.dtype)
+    of_target, of_source = shape(target), shape(source)
+    return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
+
+
+def _batch_rows_later(entries: Sequence[Any], target: Any, source: Any, mark: Any) -> Any:
+    """With sizes unknown: the rows of the pullback of one row of cotangents spread over the batch."""
+    trace = Trace("batch_jacobian_row")
+    with entered(trace):
+        spec = target.spec
+        bar = trace.input(spec.with_dims(spec.dims[1:]))
+        spread = _spread(bar, target)
+        bars = {mark_of(target): spread}
+        backward(entries, bars, {mark}, TRANSFORMS)
+        x_bar = dense(bars.get(mark))
+        graph = None if x_bar is None else trace.finish([x_bar], RETURN, False, [bar])
+    if graph is None:
+        return _zeros_like_rows(target, source, [size if size is not None else -1 for size in (*target.dims, *source.dims[1:])])
+    first_row = getitem(target, 0)
+    (columns,) = bind(JacobianRows(graph), first_row, *trace.captures)
+    row_rank, rank = len(target.dims) - 1, len(source.dims)
+    order = [row_rank, *range(row_rank), *range(row_rank + 1, row_rank + rank)]
+    return transpose(columns, order)
+
+
+def _spread(bar: Any, target: Any) -> Any:
+    """One row repeated for every row of the target, whose sizes may be unknown."""
+    return bind(BroadcastToShape(target.dims), bar, shape(target))
+
+
+# -- independence of rows ------------------------------------------------------------------------------------------------
+
+
+def _mixing_op(entries: Sequence[Any], source: Any, target: Any) -> tuple[Any, Any] | None:
+    """The first op on the way from source to target that mixes rows, with one of its values; None if rows are independent."""
+    axes: dict[Any, Any] = {source: 0}
+    blame: dict[Any, Any] = {}
+    for op, inputs, outputs, marks, out_marks in entries:
+        mine = [axes.get(mark) if mark is not None else None for mark in marks]
+        if all(axis is None for axis in mine):
+            continue
+        if MIXED in mine:
+            out = MIXED
+            culprit = next(blame[mark] for mark, axis in zip(marks, mine, strict=True) if axis == MIXED)
+        else:
+            try:
+                out = op.rows([x.spec for x in inputs], mine)
+            except (GraphadError, TypeError, IndexError):
+                out = MIXED
+            culprit = (op, next((y for y in (*outputs, *inputs) if getattr(y, "line", None)), None))
+        for mark in out_marks:
+            if mark is not None and out is not None:
+                axes[mark] = out
+                if out == MIXED:
+                    blame[mark] = culprit
+    end = axes.get(mark_of(target))
+    if end is None or end == 0:
+        return None
+    if end == MIXED:
+        return blame[mark_of(target)]
+    last = next(entry for entry in reversed(entries) if mark_of(target) in entry[4])
+    return last[0], None
+
+
+def _rows_really_mix(entries: Sequence[Any], target: Any, source: Any) -> bool:
+    """Pull back a random cotangent, and the same with random row weights: they differ by the weights if rows are independent."""
+    if type(target) is not EagerTensor or current() is not None:
+        return True  # no numbers to try it with
+    generator = np.random.default_rng(20)
+    data = generator.standard_normal(target.dims).astype(target.data.dtype)
+    weights = generator.uniform(0.5, 2.0, target.dims[0]).astype(target.data.dtype)
+    plain = _pulled(entries, target, source, data)
+    weighted = _pulled(entries, target, source, data * weights.reshape(-1, *[1] * (data.ndim - 1)))
+    if plain is None or weighted is None:
+        return False
+    expected = plain * weights.reshape(-1, *[1] * (plain.ndim - 1))
+    scale = float(np.max(np.abs(expected), initial=0.0)) + 1e-30
+    tolerance = 1e-8 if data.dtype == np.float64 else 1e-3
+    return bool(np.max(np.abs(weighted - expected), initial=0.0) > tolerance * scale)
+
+
+def _pulled(entries: Sequence[Any], target: Any, source: Any, bar: np.ndarray) -> Any:
+    bars = {mark_of(target): lift(bar)}
+    backward(entries, bars, {source}, TRANSFORMS)
+    found = dense(bars.get(source))
+    return None if found is None else found.data

@@ -1,0 +1,83 @@
+"""Gradients for ops from outside: `RegisterGradient`, `no_gradient`, and `new_op`, which makes such an op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.frames import user_line
+from graphad.core.op import Op, define
+from graphad.core.registry import find, register_gradient
+from graphad.core.spec import TensorSpec
+
+
+class RegisterGradient:
+    """Decorator: the decorated function is the gradient of the op called `op_type`.
+
+    The function is called as f(op, *upstream) and returns one gradient per input of the op; `op.inputs`, `op.outputs` and
+    `op.get_attr(name)` describe the call. The table is process-wide.
+
+    Raises:
+      ArgumentTypeError (a TypeError): the name is no string.
+      DuplicateGradientError (a KeyError): the op has a gradient already, graphad's own ops included.
+    """
+
+    def __init__(self, op_type: Any) -> None:
+        self._op_type = op_type
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        register_gradient(self._op_type, f, user_line() or "an unknown place")
+        return f
+
+
+def no_gradient(op_type: Any) -> None:
+    """Declare that the op called `op_type` has no gradient: its inputs get None."""
+    register_gradient(op_type, None, user_line() or "an unknown place")
+
+
+def new_op(
+    name: str,
+    compute: Callable[..., Any],
+    infer: Callable[..., Any] | None = None,
+    outputs: int = 1,
+) -> Callable[..., Any]:
+    """A new op computed by NumPy, to be called on tensors; give it a gradient with `RegisterGradient(name)`.
+
+    Args:
+      name: The op's name, used by no other op.
+      compute: Called with NumPy arrays; returns an array, or a tuple of `outputs` arrays. It must not keep state.
+      infer: Called with TensorSpecs; returns the TensorSpec of each output. By default outputs are like the first input.
+      outputs: How many outputs there are.
+    Returns: A function of tensors.
+    Raises: InvalidArgumentError: the name is taken.
+    """
+    if find(name) is not None:
+        raise InvalidArgumentError(f"new_op: there is an op called {name!r} already.")
+
+    def inferred(self: Op, *specs: TensorSpec) -> Any:
+        if infer is not None:
+            return infer(*specs)
+        return specs[0] if outputs == 1 else (specs[0],) * outputs
+
+    body: dict[str, Any] = {
+        "name": name,
+        "extension": True,
+        "multiple": outputs != 1,
+        "keeps": (True, True),
+        "infer": inferred,
+        "eval": lambda self, *values: compute(*values),
+        "__doc__": compute.__doc__ or f"The op {name}, added from outside.",
+        "__module__": getattr(compute, "__module__", __name__),
+        "__qualname__": f"{getattr(compute, '__qualname__', name)}.{name}",
+    }
+    op: Any = define(type(Op)(name, (Op,), body))()  # type: ignore[arg-type]
+
+    def function(*inputs: Any) -> Any:
+        return bind(op, *[lift(x) for x in inputs])
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = body["__doc__"]
+    return function
