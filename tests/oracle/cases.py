@@ -219,6 +219,7 @@ def _reductions() -> list[Case]:
             "reduce.prod_with_zero",
             "tf.reduce_prod(x, axis=1)",
             {"x": fixed([[2.0, 0.0, 3.0], [0.0, 0.0, 5.0]])},
+            second=False,  # TensorFlow's second derivative misses the products around a single zero
         ),
         Case("scan.cumsum", "tf.cumsum(x, axis=1)", x),
         Case("scan.cumsum_options", "tf.cumsum(x, axis=-2, exclusive=True, reverse=True)", x),

@@ -6,6 +6,7 @@ A deliberate difference stands in DIFFERENCES with its reason; a case listed the
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,13 @@ def compare(value: Any, wanted: np.ndarray, slack: float, where: str) -> None:
     np.testing.assert_allclose(
         value, wanted, rtol=tolerance, atol=tolerance * scale, equal_nan=True, err_msg=where
     )
+
+
+@pytest.fixture(autouse=True)
+def quiet_numpy() -> Iterator[None]:
+    """Cases go to infinity and beyond on purpose; here it is the numbers that count, not NumPy's warnings."""
+    with np.errstate(all="ignore"):
+        yield
 
 
 def test_data_belongs_to_the_cases():
