@@ -164,7 +164,9 @@ def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:
     skip = len(shape) - len(operand.shape)
     if skip < 0 or len(steps) != len(operand.shape):
         raise InternalError(f"collapse: an operand of shape {operand.shape} and strides {steps} in a loop of shape {tuple(shape)}")
-    return [0] * skip + [0 if same_size(size, 1) else step for size, step in zip(operand.shape, steps, strict=True)]
+    usual = row_strides(operand.shape)            # an axis without elements may come with any stride, 0 too: that is no broadcast
+    return [0] * skip + [0 if same_size(size, 1) else usual[d] if same_size(size, 0) else steps[d]
+                         for d, size in enumerate(operand.shape)]
 
 
 @dataclass(frozen=True, slots=True)
