@@ -1,11 +1,12 @@
 """Families of elementwise ops as tables: what they share is said once here, a row adds a formula and its derivative.
 
-`unary`, `binary` and `ternary` make an op class; `function_of` makes its public function, which has a short way: when
-nothing listens and the operand is an eager tensor of a known dtype, it is one NumPy call.
+`elementwise` makes an op class; `unary_function` and `binary_function` make its public function, which has a short way: when
+nothing listens and the operands are eager tensors of one dtype that the op takes, it is one NumPy call.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -13,12 +14,12 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import DType, bool_
+from graphad.core.dtypes import ALL, DType, bfloat16, bool_
 from graphad.core.levels import busy
 from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.kernels import forms
+from graphad.kernels import forms, scalars
 from graphad.ops.rules import (
     ANY,
     NUMERIC,
@@ -29,25 +30,38 @@ from graphad.ops.rules import (
     same_dtype,
 )
 
+# 1/0, log(0) and overflow have an answer (inf or nan), in compiled code as here: NumPy's warnings about graphad's own lines are
+# switched off once. `np.errstate` around each call would cost as much as the call.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"graphad\.")
+
+Steps = tuple[tuple[str, ...], ...]
+
 
 class Elementwise(Op):
     """y[i] = f(x[i], ...), operands broadcast together. Subclasses are made by `elementwise`.
 
-    Class attributes: formula, the NumPy callable; kinds, the dtype kinds it takes; scalar, its name in kernels;
-    result, the dtype of the result where it is not that of the operands.
+    Class attributes: formula, the NumPy callable; kinds, the dtype kinds it takes; scalar, its name in kernels, or the
+    steps it is made of there; result, the dtype of the result where it is not that of the operands, or a function to it.
     """
 
     formula: ClassVar[Callable[..., Any]]
     kinds: ClassVar[frozenset[str]] = NUMERIC
-    scalar: ClassVar[str | None] = None
-    result: ClassVar[DType | None] = None
+    scalar: ClassVar[str | Steps | None] = None
+    result: ClassVar[DType | Callable[[DType], DType] | None] = None
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """The dtype of the result for operands of `dtype`."""
+        result = type(self).result
+        if result is None:
+            return dtype
+        return result if isinstance(result, DType) else result(dtype)
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
         dtype = same_dtype(self.name, xs)
         require_kind(self.name, xs[0], self.kinds)
-        if len(xs) == 1 and self.result is None:
-            return xs[0]
-        return broadcast_specs(self.name, xs, self.result or dtype)
+        if len(xs) == 1:
+            return TensorSpec.of(xs[0].dims, self.result_dtype(dtype))
+        return broadcast_specs(self.name, xs, self.result_dtype(dtype))
 
     def eval(self, *xs: Any) -> Any:
         return type(self).formula(*xs)
@@ -59,9 +73,42 @@ class Elementwise(Op):
         return elementwise_rows(specs, axes)
 
     def lower(self, *xs: TensorSpec) -> Any:
-        if self.scalar is None:
+        dtypes = [x.dtype for x in xs]
+        steps = self.scalar
+        if steps is None:
             return None
-        return forms.call(self.scalar, [x.dtype for x in xs], self.result or xs[0].dtype)
+        if isinstance(steps, str):
+            return forms.call(steps, dtypes, self.result_dtype(dtypes[0])) if _kernel_takes(steps, dtypes) else None
+        return map_of(steps, dtypes)
+
+
+def _kernel_takes(fn: str, dtypes: Sequence[DType]) -> bool:
+    # `select` looks at the kind of what it selects, not of its condition.
+    return scalars.kind_of(dtypes[-1]) in scalars.TABLE[fn].kinds
+
+
+def map_of(steps: Steps, dtypes: Sequence[DType]) -> forms.Map | None:
+    """The kernel map of a few scalar functions, or None where one of them does not take the dtype.
+
+    Args:
+      steps: (function, argument, ...); inputs are "x", "y", "z", results of earlier steps "a", "b", ...; the function
+        "nonzero" asks whether its argument differs from 0 (or from False). The last step is the result.
+      dtypes: The dtypes of the inputs.
+    """
+    refs: dict[str, forms.Ref] = {name: (forms.IN, k) for k, name in zip(range(len(dtypes)), "xyz", strict=False)}
+    known = {name: dtypes[k] for name, (_, k) in refs.items()}
+    body: list[forms.Statement] = []
+    for fn, *names in steps:
+        args = tuple(refs[name] for name in names)
+        arg_dtypes = [known[name] for name in names]
+        real = "cast" if fn == "nonzero" else fn
+        if not _kernel_takes(real, arg_dtypes):
+            return None
+        dtype = bool_ if fn == "nonzero" else scalars.result_dtype(real, arg_dtypes)
+        letter = "abcdefghij"[len(body)]
+        refs[letter], known[letter] = (forms.TMP, len(body)), dtype
+        body.append(forms.Statement(real, args, dtype))
+    return forms.Map(tuple(dtypes), (), tuple(body), ((forms.TMP, len(body) - 1),))
 
 
 def elementwise(
@@ -70,8 +117,8 @@ def elementwise(
     *,
     vjp: Callable[..., Any],
     kinds: frozenset[str] = NUMERIC,
-    scalar: str | None = None,
-    result: DType | None = None,
+    scalar: str | Steps | None = None,
+    result: DType | Callable[[DType], DType] | None = None,
     keeps: tuple[Any, Any] = (True, False),
     doc: str = "",
 ) -> Any:
@@ -82,8 +129,8 @@ def elementwise(
       formula: NumPy values to a NumPy value; for float inputs it must keep their dtype.
       vjp: Called as vjp(ctx, g); returns one cotangent per input.
       kinds: Dtype kinds that the operands may have.
-      scalar: The function's name in kernels; None runs it on the host.
-      result: The result's dtype if it is not the operands'.
+      scalar: The function's name in kernels, or its steps (see `map_of`); None runs it on the host.
+      result: The result's dtype if it is not the operands', or a function from the one to the other.
       keeps: Which inputs and outputs `vjp` reads.
       doc: One sentence for the class.
     """
@@ -93,22 +140,30 @@ def elementwise(
 
     if getattr(vjp, "reason", None) is not None:
         rule.reason = vjp.reason  # type: ignore[attr-defined]
+    module = getattr(formula, "__module__", "") or ""
     body = {
         "name": name,
         "formula": staticmethod(formula),
         "kinds": kinds,
         "scalar": scalar,
-        "result": result,
+        "result": result if result is None or isinstance(result, DType) else staticmethod(result),
         "keeps": keeps,
         "vjp": rule,
         "__doc__": doc or f"The elementwise op {name}.",
-        "__module__": vjp.__module__,
-        "__qualname__": name.title().replace("_", ""),
+        "__module__": module if module.startswith("graphad.") else vjp.__module__,
+        "__qualname__": class_name(name),
     }
     return define(type(Elementwise)(body["__qualname__"], (Elementwise,), body))
 
 
-def comparison(name: str, formula: Callable[..., Any], vjp: Any, kinds: frozenset[str] = ANY, scalar: str | None = None) -> Any:
+def class_name(name: str) -> str:
+    """The class of the op called `name`: "squared_difference" is SquaredDifference."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def comparison(
+    name: str, formula: Callable[..., Any], vjp: Any, kinds: frozenset[str] = ANY, scalar: str | Steps | None = None
+) -> Any:
     """An elementwise op class whose result is bool."""
     return elementwise(name, formula, vjp=vjp, kinds=kinds, scalar=scalar or name, result=bool_, keeps=(False, False))
 
@@ -117,39 +172,47 @@ def unary_function(op_class: Any, doc: str, public_name: str | None = None) -> C
     """The public function f(x, name=None) of a unary elementwise op."""
     op = op_class()
     formula = op_class.formula
-    kinds = frozenset(_numpy_kinds(op_class.kinds))
+    quick = quick_dtypes(op_class.kinds)
 
     def function(x: Any, name: str | None = None) -> Tensor:
-        if type(x) is EagerTensor and busy() is None and x.data.dtype.kind in kinds:
-            return EagerTensor(formula(x.data))
+        if type(x) is EagerTensor and busy() is None:
+            data = x.data
+            if data.dtype in quick:
+                return EagerTensor(formula(data))
         return bind(op, lift(x))  # type: ignore[no-any-return]
 
-    return _named(function, public_name or op.name, doc)
+    return named(function, public_name or op.name, doc)
 
 
 def binary_function(op_class: Any, doc: str, public_name: str | None = None) -> Callable[..., Tensor]:
     """The public function f(x, y, name=None) of a binary elementwise op."""
     op = op_class()
     formula = op_class.formula
-    kinds = frozenset(_numpy_kinds(op_class.kinds))
+    quick = quick_dtypes(op_class.kinds)
+    name_of_op = op.name
 
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
         if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
             a, b = x.data, y.data
-            if a.dtype is b.dtype and a.shape == b.shape and a.dtype.kind in kinds:
-                return EagerTensor(formula(a, b))
-        x, y = lift_pair(op.name, x, y)
+            dtype = a.dtype
+            if dtype is b.dtype and dtype in quick:
+                try:
+                    return EagerTensor(formula(a, b))
+                except ValueError:  # shapes that do not broadcast: the long way says so
+                    pass
+        x, y = lift_pair(name_of_op, x, y)
         return bind(op, x, y)  # type: ignore[no-any-return]
 
-    return _named(function, public_name or op.name, doc)
+    return named(function, public_name or op.name, doc)
 
 
-def _numpy_kinds(kinds: frozenset[str]) -> str:
-    letters = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bool": "b"}
-    return "".join(letters[kind] for kind in kinds)
+def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
+    """The NumPy dtypes of some kinds. bfloat16, whose package may be missing, takes the long way."""
+    return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)
 
 
-def _named(function: Any, name: str, doc: str) -> Any:
+def named(function: Any, name: str, doc: str) -> Any:
+    """A generated function with its public name and docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
@@ -162,6 +225,18 @@ def keeps_dtype(formula: Callable[..., Any]) -> Callable[..., Any]:
         y = formula(x, *rest)
         return y if y.dtype == x.dtype else y.astype(x.dtype)
 
+    return wrapped
+
+
+def in_float32(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula of several steps, computed in float32 for operands of two bytes and rounded once."""
+
+    def wrapped(x: Any, *rest: Any) -> Any:
+        if x.dtype.itemsize != 2:
+            return formula(x, *rest)
+        return formula(x.astype(np.float32), *[y.astype(np.float32) for y in rest]).astype(x.dtype)
+
+    wrapped.__module__ = formula.__module__
     return wrapped
 
 

@@ -1,14 +1,30 @@
-"""Sums, products and powers: the ops behind + - * / ** and their derivatives."""
+"""Sums, products and quotients: the ops behind + - * / // % and their derivatives.
+
+Cotangents of complex values are conjugated. Divisions that must not give nan at 0 are ops of their own, since a `where`
+around a division would still multiply 0 by its infinite derivative.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.ops.elementwise import binary_function, elementwise, unary_function
-from graphad.ops.rules import NUMERIC, unbroadcast
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import float32, float64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.levels import busy
+from graphad.core.op import Op, define, no_gradient
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
+from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
+from graphad.ops.math.cast import cast
+from graphad.ops.math.complexes import COMPLEX, conjugate, part_dtype
+from graphad.ops.rules import INEXACT, NUMERIC, REAL, align_stacked, elementwise_rows, same_dtype, scalar_like, unbroadcast
 
 
 def _neg_vjp(ctx: Any, g: Any) -> Any:
@@ -29,18 +45,284 @@ def _sub_vjp(ctx: Any, g: Any) -> Any:
 def _mul_vjp(ctx: Any, g: Any) -> Any:
     x, y = ctx.inputs
     return (
-        unbroadcast(ctx, 0, bind(MUL, g, y)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(MUL, g, x)) if ctx.needs(1) else None,
+        unbroadcast(ctx, 0, bind(MUL, g, conjugate(y))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(MUL, g, conjugate(x))) if ctx.needs(1) else None,
     )
 
 
-Neg = elementwise("neg", np.negative, vjp=_neg_vjp, scalar="neg", keeps=(False, False), doc="-x.")
+def _div_vjp(ctx: Any, g: Any) -> Any:
+    (x, y), x_bar, y_bar = ctx.inputs, None, None
+    over = bind(DIV, g, conjugate(y))
+    if ctx.needs(0):
+        x_bar = unbroadcast(ctx, 0, over)
+    if ctx.needs(1):
+        y_bar = unbroadcast(ctx, 1, bind(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
+    return x_bar, y_bar
+
+
+def _no_zero(op: str, y: Any) -> None:
+    # Sizes arrive as objects while a graph is specialised; they are never 0 there.
+    if getattr(y, "dtype", np.dtype(object)).kind in "iu" and not np.all(y):
+        raise InvalidArgumentError(f"{op}: Integer division by zero; make sure that no element of y is 0.")
+
+
+def _floordiv(x: Any, y: Any) -> Any:
+    _no_zero("floordiv", y)
+    return x // y
+
+
+def _mod(x: Any, y: Any) -> Any:
+    _no_zero("mod", y)
+    return x % y
+
+
+def _mod_vjp(ctx: Any, g: Any) -> Any:
+    x, y = ctx.inputs
+    return (
+        unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(NEG, bind(MUL, g, bind(FLOORDIV, x, y)))) if ctx.needs(1) else None,
+    )
+
+
+Neg = elementwise("neg", lambda x: -x, vjp=_neg_vjp, scalar="neg", keeps=(False, False), doc="-x.")
 Add = elementwise("add", lambda x, y: x + y, vjp=_add_vjp, scalar="add", keeps=(False, False), doc="x + y.")
 Sub = elementwise("sub", lambda x, y: x - y, vjp=_sub_vjp, scalar="sub", keeps=(False, False), doc="x - y.")
-Mul = elementwise("mul", lambda x, y: x * y, vjp=_mul_vjp, scalar="mul", kinds=NUMERIC, doc="x * y.")
-NEG, ADD, SUB, MUL = Neg(), Add(), Sub(), Mul()
+Mul = elementwise("mul", lambda x, y: x * y, vjp=_mul_vjp, scalar="mul", doc="x * y.")
+Div = elementwise(
+    "div", lambda x, y: x / y, vjp=_div_vjp, scalar="div", kinds=INEXACT, keeps=((1,), True), doc="x / y, true division."
+)
+Floordiv = elementwise(
+    "floordiv",
+    _floordiv,
+    vjp=no_gradient("a quotient rounded down is piecewise constant"),
+    scalar="floordiv",
+    kinds=REAL,
+    keeps=(False, False),
+    doc="x / y rounded towards minus infinity.",
+)
+Mod = elementwise("mod", _mod, vjp=_mod_vjp, scalar="mod", kinds=REAL, doc="x - y * floor(x / y).")
+NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
+
+
+def _square_vjp(ctx: Any, g: Any) -> Any:
+    x = ctx.inputs[0]
+    return (bind(MUL, g, conjugate(bind(MUL, scalar_like(2, x), x))),)
+
+
+def _squared_difference_vjp(ctx: Any, g: Any) -> Any:
+    x, y = ctx.inputs
+    bar = bind(MUL, bind(MUL, scalar_like(2, g), g), conjugate(bind(SUB, x, y)))
+    return (
+        unbroadcast(ctx, 0, bar) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(NEG, bar)) if ctx.needs(1) else None,
+    )
+
+
+def _squared_difference(x: Any, y: Any) -> Any:
+    d = x - y
+    return d * d if d.dtype.kind != "c" else (d * d.conj()).astype(d.dtype)
+
+
+Square = elementwise("square", lambda x: x * x, vjp=_square_vjp, scalar="square", doc="x * x.")
+SquaredDifference = elementwise(
+    "squared_difference",
+    _squared_difference,
+    vjp=_squared_difference_vjp,
+    kinds=REAL,
+    scalar=(("sub", "x", "y"), ("square", "a")),
+    doc="(x - y) ** 2.",
+)
+SQUARE, SQUARED_DIFFERENCE = Square(), SquaredDifference()
+
+
+def _no_nan(x: Any, y: Any, out: Any) -> Any:
+    out = np.where(y == 0, np.zeros((), out.dtype), out)
+    return out if out.ndim else out[()]
+
+
+def _divide_no_nan_vjp(ctx: Any, g: Any) -> Any:
+    (x, y), x_bar, y_bar = ctx.inputs, None, None
+    over = bind(DIVIDE_NO_NAN, g, conjugate(y))
+    if ctx.needs(0):
+        x_bar = unbroadcast(ctx, 0, over)
+    if ctx.needs(1):
+        y_bar = unbroadcast(ctx, 1, bind(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
+    return x_bar, y_bar
+
+
+def _multiply_no_nan_vjp(ctx: Any, g: Any) -> Any:
+    x, y = ctx.inputs
+    return (
+        unbroadcast(ctx, 0, bind(MULTIPLY_NO_NAN, g, conjugate(y))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(MULTIPLY_NO_NAN, conjugate(x), g)) if ctx.needs(1) else None,
+    )
+
+
+def _mul_zero_vjp(ctx: Any, f_first: Any) -> Any:
+    g, f = ctx.inputs
+    return (
+        unbroadcast(ctx, 0, bind(MUL_ZERO, f_first, conjugate(f))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(MUL_ZERO, conjugate(g), f_first)) if ctx.needs(1) else None,
+    )
+
+
+DivideNoNan = elementwise(
+    "divide_no_nan",
+    lambda x, y: _no_nan(x, y, x / y),
+    vjp=_divide_no_nan_vjp,
+    kinds=INEXACT,
+    keeps=((1,), True),
+    scalar=(("nonzero", "y"), ("div", "x", "y"), ("abs", "y"), ("select", "a", "b", "c")),
+    doc="x / y, and 0 where y is 0.",
+)
+MultiplyNoNan = elementwise(
+    "multiply_no_nan",
+    lambda x, y: _no_nan(x, y, x * y),
+    vjp=_multiply_no_nan_vjp,
+    kinds=INEXACT,
+    scalar=(("nonzero", "y"), ("mul", "x", "y"), ("abs", "y"), ("select", "a", "b", "c")),
+    doc="x * y, and 0 where y is 0, even if x is infinite or NaN.",
+)
+MulZero = elementwise(
+    "mul_zero",
+    lambda g, f: _no_nan(f, g, g * f),
+    vjp=_mul_zero_vjp,
+    kinds=INEXACT,
+    scalar=(("nonzero", "x"), ("mul", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
+    doc="g * f, and 0 where g is 0: what a rule multiplies by a derivative that may be infinite. Linear in g.",
+)
+DIVIDE_NO_NAN, MULTIPLY_NO_NAN, MUL_ZERO = DivideNoNan(), MultiplyNoNan(), MulZero()
+
+
+def _abs_vjp(ctx: Any, g: Any) -> Any:
+    from graphad.ops.math.rounding import SIGN
+
+    x = ctx.inputs[0]
+    if not x.dtype.is_complex:
+        return (bind(MUL, g, bind(SIGN, x)),)
+    zero = scalar_like(0.0, g)
+    size = bind(COMPLEX, ctx.outputs[0], zero)
+    return (bind(MUL, bind(COMPLEX, g, zero), bind(DIVIDE_NO_NAN, x, size)),)
+
+
+Abs = elementwise(
+    "abs", np.abs, vjp=_abs_vjp, scalar="abs", result=part_dtype, keeps=(True, True), doc="The absolute value; its slope at 0 is 0."
+)
+
+
+@define
+class AddN(Op):
+    """The sum of any number of tensors of one shape."""
+
+    name = "add_n"
+    keeps = (False, False)
+
+    def infer(self, *xs: TensorSpec) -> TensorSpec:
+        if not xs:
+            raise InvalidArgumentError("add_n: inputs is empty; give one tensor at least.")
+        dtype = same_dtype("add_n", xs)
+        dims = xs[0].dims
+        for x in xs[1:]:
+            if not are_compatible(dims, x.dims):
+                raise InvalidArgumentError(
+                    f"add_n: Shapes must be equal: inputs have shapes {', '.join(format_dims(spec.dims) for spec in xs)}."
+                )
+            if dims is None or x.dims is None:
+                dims = x.dims if dims is None else dims
+            else:
+                dims = tuple(b if a is None else a for a, b in zip(dims, x.dims, strict=True))
+        return TensorSpec.of(dims, dtype)
+
+    def eval(self, *xs: Any) -> Any:
+        total = xs[0]
+        for x in xs[1:]:
+            total = total + x
+        return total
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return [g] * len(ctx.inputs)
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        total, *rest = align_stacked(ctx, xs)
+        for x in rest:
+            total = bind(ADD, total, x)
+        return total
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return elementwise_rows(specs, axes)
+
+    def lower(self, *xs: TensorSpec) -> Any:
+        dtype = xs[0].dtype
+        if len(xs) == 1:
+            return forms.identity_map(dtype)
+        body = [forms.Statement("add", ((forms.IN, 0), (forms.IN, 1)), dtype)]
+        for k in range(2, len(xs)):
+            body.append(forms.Statement("add", ((forms.TMP, k - 2), (forms.IN, k)), dtype))
+        return forms.Map((dtype,) * len(xs), (), tuple(body), ((forms.TMP, len(body) - 1),))
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of a list of tensors of one shape and dtype.
+
+    Args:
+      inputs: A list or tuple of tensors; nothing is broadcast.
+    Raises: InvalidArgumentError: the list is empty, or shapes differ.
+    """
+    if isinstance(inputs, Tensor):
+        inputs = [inputs]
+    if not isinstance(inputs, list | tuple):
+        raise ArgumentTypeError(f"add_n: inputs must be a list of tensors, got {type(inputs).__name__}.")
+    if not inputs:
+        raise InvalidArgumentError("add_n: inputs is empty; give one tensor at least.")
+    return bind(AddN(), *[lift(x) for x in inputs])  # type: ignore[no-any-return]
+
 
 negative = unary_function(Neg, "-x, elementwise, any numeric dtype.", "negative")
-add = binary_function(Add, "x + y, elementwise, operands of one numeric dtype broadcast together.")
-subtract = binary_function(Sub, "x - y, elementwise, operands of one numeric dtype broadcast together.", "subtract")
-multiply = binary_function(Mul, "x * y, elementwise, operands of one numeric dtype broadcast together.", "multiply")
+abs = unary_function(
+    Abs, "The absolute value, elementwise; a real tensor for complex `x`. The gradient at 0 is chosen to be 0.", "abs"
+)
+square = unary_function(Square, "x * x, elementwise, any numeric dtype.")
+_SAME = "elementwise, operands of one numeric dtype broadcast together."
+add = binary_function(Add, f"x + y, {_SAME}")
+subtract = binary_function(Sub, f"x - y, {_SAME}", "subtract")
+multiply = binary_function(Mul, f"x * y, {_SAME}", "multiply")
+floordiv = binary_function(Floordiv, f"x / y rounded towards minus infinity, {_SAME} No gradient.")
+mod = binary_function(Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}")
+floormod = binary_function(Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}", "floormod")
+squared_difference = binary_function(SquaredDifference, f"(x - y) ** 2, {_SAME}")
+divide_no_nan = binary_function(
+    DivideNoNan, "x / y, and 0 where y is 0 (with gradient 0), elementwise, float or complex operands broadcast together."
+)
+multiply_no_nan = binary_function(
+    MultiplyNoNan,
+    "x * y, and 0 where y is 0 even if x is infinite or NaN, elementwise, float or complex operands broadcast together.",
+)
+
+_INEXACT = quick_dtypes(INEXACT)
+
+
+def _divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
+        a, b = x.data, y.data
+        dtype = a.dtype
+        if dtype is b.dtype and dtype in _INEXACT:
+            try:
+                return EagerTensor(a / b)
+            except ValueError:  # shapes that do not broadcast: the long way says so
+                pass
+    x, y = lift_pair("div", x, y)
+    if x.dtype.is_integer and x.dtype is y.dtype:
+        wide = float32 if x.dtype.itemsize < 4 else float64
+        x, y = cast(x, wide), cast(y, wide)
+    return bind(DIV, x, y)  # type: ignore[no-any-return]
+
+
+divide = named(
+    _divide,
+    "divide",
+    """x / y, elementwise, operands of one numeric dtype broadcast together.
+
+    Integers of 8 and 16 bits give float32, wider ones float64. Division by 0 gives inf or nan.
+    """,
+)
+truediv = divide

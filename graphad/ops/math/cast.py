@@ -1,0 +1,152 @@
+"""Conversions between dtypes: of the value (`cast`, `saturate_cast`) and of the bits (`bitcast`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Dim
+from graphad.core.dtypes import DType
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.levels import busy
+from graphad.core.op import Op, define, no_gradient
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
+
+
+@define
+class Cast(Op):
+    """x converted to another dtype: floats to ints drop the fraction, complex to real the imaginary part."""
+
+    name = "cast"
+    keeps = (False, False)
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(x.dims, self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        if x.dtype.kind == "c" and not (self.dtype.is_complex or self.dtype.is_bool):
+            x = x.real
+        return x.astype(self.dtype.numpy)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        source = ctx.inputs[0].dtype
+        if not (source.is_differentiable and self.dtype.is_differentiable):
+            return (None,)
+        return (bind(Cast(source), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0]
+
+    def lower(self, x: TensorSpec) -> Any:
+        return None if x.dtype.is_complex and not self.dtype.is_complex else forms.cast_map(x.dtype, self.dtype)
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        known = ctx.known(x)
+        if known is None or not (self.dtype.is_integer or self.dtype.is_floating):
+            return None
+        if len(x.dims) > 1 or not any(isinstance(size, Dim) for size in known):
+            return None
+        return ctx.sizes(known, self.dtype) if x.dims else ctx.size(known[0], self.dtype)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`x` converted to `dtype`.
+
+    Args:
+      x: Tensor.
+      dtype: The dtype wanted. Floats become ints by dropping the fraction, complex numbers real by dropping the imaginary part.
+    Returns: Tensor with the shape of `x`; `x` itself if it has the dtype. Gradients pass between float and complex dtypes,
+      and end at an integer dtype.
+    """
+    wanted = dtypes.as_dtype(dtype)
+    x = lift(x)
+    if x.dtype is wanted:
+        return x  # type: ignore[no-any-return]
+    if type(x) is EagerTensor and busy() is None and x.data.dtype.kind != "c":
+        return EagerTensor(x.data.astype(wanted.numpy))
+    return bind(Cast(wanted), x)  # type: ignore[no-any-return]
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` converted to `dtype`, numbers outside its range becoming its smallest or largest number.
+
+    Args:
+      value: Tensor of a real dtype.
+      dtype: The dtype wanted.
+    Returns: Tensor with the shape of `value`.
+    """
+    from graphad.ops.math.select import clip_by_value
+
+    value, wanted = lift(value), dtypes.as_dtype(dtype)
+    source = value.dtype
+    if wanted.is_complex or source.is_bool or wanted.is_bool or source.is_complex:
+        return cast(value, wanted)
+    low, high = max(source.min, wanted.min), min(source.max, wanted.max)
+    if low > source.min or high < source.max:
+        kind = source.numpy.type
+        bounds = [kind(low), kind(high)]
+        # The largest float below 2**31 is below int32's largest number; the nearest one is above it and would wrap.
+        if source.is_floating and wanted.is_integer and int(bounds[1]) > high:
+            bounds[1] = np.nextafter(bounds[1], kind(0))
+        value = clip_by_value(value, *bounds)
+    return cast(value, wanted)
+
+
+@define
+class Bitcast(Op):
+    """The bytes of x read as another dtype; a smaller element adds an axis, a larger one takes the last axis."""
+
+    name = "bitcast"
+    keeps = (False, False)
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        have, want = x.dtype.itemsize, self.dtype.itemsize
+        if x.dims is None or have == want:
+            return TensorSpec.of(x.dims, self.dtype)
+        if have > want:
+            return TensorSpec.of((*x.dims, have // want), self.dtype)
+        if not x.dims or (x.dims[-1] is not None and x.dims[-1] != want // have):
+            raise InvalidArgumentError(
+                f"bitcast: x has shape {format_dims(x.dims)} and dtype {x.dtype.name}; to read it as {self.dtype.name} "
+                f"its last size must be {want // have}."
+            )
+        return TensorSpec.of(x.dims[:-1], self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        have, want = x.dtype.itemsize, self.dtype.itemsize
+        data = np.ascontiguousarray(x)  # a scalar gets an axis here
+        shape = np.shape(x)
+        shape = shape if have == want else (*shape, have // want) if have > want else shape[:-1]
+        return data.view(self.dtype.numpy).reshape(shape)
+
+    vjp = no_gradient("bits are no numbers")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0]
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The bytes of `input` read as another dtype, without conversion.
+
+    Args:
+      input: Tensor.
+      type: The dtype wanted. If its elements are smaller, a last axis is added; if larger, the last axis goes.
+    Raises: InvalidArgumentError: the last size does not fit the larger dtype.
+    """
+    return bind(Bitcast(dtypes.as_dtype(type)), lift(input))  # type: ignore[no-any-return]

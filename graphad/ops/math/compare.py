@@ -1,0 +1,113 @@
+"""Comparisons and logic: ops whose result is bool, and bitwise logic on integers. None of them has a gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import no_gradient
+from graphad.core.shapes import broadcast_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import binary_function, comparison, elementwise, unary_function
+from graphad.ops.rules import ANY, BOOLEAN, INEXACT, INTEGER, REAL
+
+_constant = no_gradient("a truth value is piecewise constant")
+_discrete = no_gradient("integers have no derivative")
+
+Equal = comparison("equal", lambda x, y: np.equal(x, y), _constant, ANY, "eq")
+NotEqual = comparison("not_equal", lambda x, y: np.not_equal(x, y), _constant, ANY, "ne")
+Less = comparison("less", lambda x, y: np.less(x, y), _constant, REAL, "lt")
+LessEqual = comparison("less_equal", lambda x, y: np.less_equal(x, y), _constant, REAL, "le")
+Greater = comparison("greater", lambda x, y: np.greater(x, y), _constant, REAL, "gt")
+GreaterEqual = comparison("greater_equal", lambda x, y: np.greater_equal(x, y), _constant, REAL, "ge")
+LogicalAnd = comparison("logical_and", np.logical_and, _constant, BOOLEAN, "and")
+LogicalOr = comparison("logical_or", np.logical_or, _constant, BOOLEAN, "or")
+LogicalXor = comparison("logical_xor", np.logical_xor, _constant, BOOLEAN, "xor")
+LogicalNot = comparison("logical_not", np.logical_not, _constant, BOOLEAN, "not")
+IsNan = comparison("is_nan", np.isnan, _constant, INEXACT, "isnan")
+IsInf = comparison("is_inf", np.isinf, _constant, INEXACT, "isinf")
+IsFinite = comparison("is_finite", np.isfinite, _constant, INEXACT, "isfinite")
+
+
+def _bitwise(name: str, formula: Any, scalar: str) -> Any:
+    return elementwise(name, formula, vjp=_discrete, kinds=INTEGER, scalar=scalar, keeps=(False, False))
+
+
+BitwiseAnd = _bitwise("bitwise_and", np.bitwise_and, "and")
+BitwiseOr = _bitwise("bitwise_or", np.bitwise_or, "or")
+BitwiseXor = _bitwise("bitwise_xor", np.bitwise_xor, "xor")
+Invert = _bitwise("invert", np.invert, "not")
+LeftShift = _bitwise("left_shift", np.left_shift, "shl")
+RightShift = _bitwise("right_shift", np.right_shift, "shr")
+
+EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
+    Equal(),
+    NotEqual(),
+    Less(),
+    LessEqual(),
+    Greater(),
+    GreaterEqual(),
+)
+LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, IS_FINITE = LogicalAnd(), LogicalOr(), LogicalNot(), IsFinite()
+
+_BROADCAST = "operands of one dtype broadcast together. Returns a bool tensor; no gradient."
+_REALS = "operands of one real dtype broadcast together. Returns a bool tensor; no gradient."
+_BOOLS = "operands of dtype bool broadcast together."
+_INTEGERS = "operands of one integer dtype broadcast together."
+
+
+def _with_default_shape_rule(op_class: Any, mismatch: bool, doc: str) -> Any:
+    plain = binary_function(op_class, doc)
+    op = op_class()
+
+    def function(x: Any, y: Any, name: str | None = None, incompatible_shape_error: bool = True) -> Tensor:
+        if incompatible_shape_error:
+            return plain(x, y)  # type: ignore[no-any-return]
+        x, y = lift_pair(op.name, x, y)
+        return compare_or(op, x, y, mismatch)
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = doc
+    return function
+
+
+def compare_or(op: Any, x: Any, y: Any, mismatch: bool) -> Any:
+    """`op` of two tensors, or the scalar `mismatch` where their shapes do not broadcast."""
+    try:
+        broadcast_dims(op.name, x.dims, y.dims)
+    except InvalidArgumentError:
+        return lift(mismatch)
+    return bind(op, x, y)
+
+
+equal = _with_default_shape_rule(
+    Equal,
+    False,
+    f"x == y, elementwise, {_BROADCAST}\n\nWith incompatible_shape_error=False, shapes that do not broadcast give one False.",
+)
+not_equal = _with_default_shape_rule(
+    NotEqual,
+    True,
+    f"x != y, elementwise, {_BROADCAST}\n\nWith incompatible_shape_error=False, shapes that do not broadcast give one True.",
+)
+less = binary_function(Less, f"x < y, elementwise, {_REALS}")
+less_equal = binary_function(LessEqual, f"x <= y, elementwise, {_REALS}")
+greater = binary_function(Greater, f"x > y, elementwise, {_REALS}")
+greater_equal = binary_function(GreaterEqual, f"x >= y, elementwise, {_REALS}")
+logical_and = binary_function(LogicalAnd, f"Whether both x and y are true, elementwise, {_BOOLS}")
+logical_or = binary_function(LogicalOr, f"Whether x or y or both are true, elementwise, {_BOOLS}")
+logical_xor = binary_function(LogicalXor, f"Whether exactly one of x and y is true, elementwise, {_BOOLS}")
+logical_not = unary_function(LogicalNot, "Whether x is false, elementwise, dtype bool.")
+is_nan = unary_function(IsNan, "Which elements are NaN, for float and complex dtypes.")
+is_inf = unary_function(IsInf, "Which elements are infinite, for float and complex dtypes.")
+is_finite = unary_function(IsFinite, "Which elements are neither infinite nor NaN, for float and complex dtypes.")
+bitwise_and = binary_function(BitwiseAnd, f"The bits set in both x and y, {_INTEGERS}")
+bitwise_or = binary_function(BitwiseOr, f"The bits set in x or y or both, {_INTEGERS}")
+bitwise_xor = binary_function(BitwiseXor, f"The bits set in exactly one of x and y, {_INTEGERS}")
+invert = unary_function(Invert, "Every bit of x flipped, integer dtypes.")
+left_shift = binary_function(LeftShift, f"The bits of x moved up by y places, {_INTEGERS}")
+right_shift = binary_function(RightShift, f"The bits of x moved down by y places, the sign kept, {_INTEGERS}")

@@ -1,0 +1,116 @@
+"""Complex numbers: parts, conjugates, and complex numbers from parts.
+
+Cotangents are conjugated: for a holomorphic f the rule multiplies by conj(f'(x)), so that a real loss descends along minus
+its gradient. `conjugate` is free for real dtypes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import DType, complex64, complex128, float32, float64
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import elementwise
+from graphad.ops.rules import FLOATING, NUMERIC, scalar_like, unbroadcast
+
+
+def part_dtype(dtype: DType) -> DType:
+    """The dtype of the real and imaginary part."""
+    return float32 if dtype is complex64 else float64 if dtype is complex128 else dtype
+
+
+def complex_dtype(dtype: DType) -> DType:
+    """The complex dtype whose parts have `dtype`."""
+    return complex64 if dtype is float32 else complex128
+
+
+def _join(x: Any, y: Any) -> Any:
+    dtype = np.complex64 if x.dtype == np.float32 else np.complex128
+    out = np.empty(np.broadcast_shapes(x.shape, y.shape), dtype)
+    out.real, out.imag = x, y
+    return out if out.ndim else out[()]
+
+
+def _join_vjp(ctx: Any, g: Any) -> Any:
+    return (
+        unbroadcast(ctx, 0, bind(REAL_PART, g)) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(IMAG_PART, g)) if ctx.needs(1) else None,
+    )
+
+
+def _real_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(COMPLEX, g, scalar_like(0.0, g)) if ctx.inputs[0].dtype.is_complex else g,)
+
+
+def _imag_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(COMPLEX, scalar_like(0.0, g), g),)
+
+
+def _conj_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(CONJ, g),)
+
+
+def _part(x: Any) -> Any:
+    return x.real.copy() if type(x) is np.ndarray else x.real
+
+
+def _imaginary(x: Any) -> Any:
+    return x.imag.copy() if type(x) is np.ndarray else x.imag
+
+
+COMPLEX_KIND = frozenset({"complex"})
+Complex = elementwise("complex", _join, vjp=_join_vjp, kinds=FLOATING, result=complex_dtype, keeps=(False, False), doc="x + iy.")
+RealPart = elementwise("real", _part, vjp=_real_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False))
+ImagPart = elementwise("imag", _imaginary, vjp=_imag_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False))
+Conj = elementwise("conj", np.conj, vjp=_conj_vjp, kinds=NUMERIC, keeps=(False, False), doc="Real part minus i times imaginary part.")
+COMPLEX, REAL_PART, IMAG_PART, CONJ = Complex(), RealPart(), ImagPart(), Conj()
+
+
+def conjugate(x: Any) -> Any:
+    """The conjugate inside rules: `x` itself unless its dtype is complex."""
+    return bind(CONJ, x) if x.dtype.is_complex else x
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """real + i * imag.
+
+    Args:
+      real: Tensor of dtype float32 or float64.
+      imag: Tensor of the same dtype that broadcasts with `real`.
+    Returns: Tensor of dtype complex64 or complex128.
+    """
+    real, imag = lift_pair("complex", real, imag)
+    return bind(COMPLEX, real, imag)  # type: ignore[no-any-return]
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part; `input` itself unless its dtype is complex."""
+    x = lift(input)
+    return bind(REAL_PART, x) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part; zeros unless the dtype is complex."""
+    x = lift(input)
+    if x.dtype.is_complex:
+        return bind(IMAG_PART, x)  # type: ignore[no-any-return]
+    from graphad.ops.math.rounding import zeros_of
+
+    return zeros_of(x)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate; `x` itself unless its dtype is complex."""
+    return conjugate(lift(x))  # type: ignore[no-any-return]
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative."""
+    from graphad.ops.math.trigonometric import ATAN2
+
+    x = lift(input)
+    return bind(ATAN2, imag(x), real(x))  # type: ignore[no-any-return]

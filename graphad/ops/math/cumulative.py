@@ -1,0 +1,230 @@
+"""Running sums and products along one axis.
+
+The derivative of a running product is a linear recurrence, y[k] = b[k] + a[k] * y[k - 1], whose own derivative is the same
+recurrence run the other way. So every order is exact, zeros included, and costs one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.math.arithmetic import MUL
+from graphad.ops.math.complexes import conjugate
+from graphad.ops.rules import broadcast_specs, require_kind, require_numeric, same_dtype, INEXACT
+
+
+def _along_axis_rows(axis: int, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    found = {row for row in axes if row is not None}
+    if not found:
+        return None
+    row = found.pop()
+    return MIXED if found or row == axis % len(specs[0].dims or ()) else row
+
+
+def _check_axis(op: str, axis: int, x: TensorSpec) -> TensorSpec:
+    if x.dims is not None:
+        normalize_axis(op, axis, len(x.dims), "x", x.dims)
+    return x
+
+
+def _behind(axis: int, x: Any) -> int:
+    """The axis of a row counted behind the loop axis of the stack x."""
+    return axis % (len(x.dims) - 1) + 1
+
+
+def shifted(x: Any, axis: int, fill: float) -> Any:
+    """x moved on by one along the axis; `fill` comes in, the last element falls out."""
+    y = np.empty_like(x)
+    into, start, out = [slice(None)] * x.ndim, [slice(None)] * x.ndim, [slice(None)] * x.ndim
+    into[axis], start[axis], out[axis] = slice(1, None), slice(0, 1), slice(0, -1)
+    y[tuple(into)] = x[tuple(out)]
+    y[tuple(start)] = fill
+    return y
+
+
+class _Running(Op):
+    """What running sums and products share."""
+
+    axis: int
+    exclusive: bool
+    reverse: bool
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_numeric(self.name, x)
+        _check_axis(self.name, self.axis, x)
+        return TensorSpec.of(x.dims, x.dtype)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(type(self)(_behind(self.axis, x), self.exclusive, self.reverse), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return _along_axis_rows(self.axis, specs, axes)
+
+    def accumulate(self, x: Any, formula: np.ufunc, fill: float) -> Any:
+        x = np.flip(x, self.axis) if self.reverse else x
+        y = formula.accumulate(x, self.axis, x.dtype)
+        y = shifted(y, self.axis, fill) if self.exclusive else y
+        return np.ascontiguousarray(np.flip(y, self.axis)) if self.reverse else y
+
+
+@define
+class CumSum(_Running):
+    """y[..., i, ...] is the sum of x[..., :i + 1, ...] along `axis`."""
+
+    name = "cumsum"
+    keeps = (False, False)
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+
+    def eval(self, x: Any) -> Any:
+        return self.accumulate(x, np.add, 0)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(CumSum(self.axis, self.exclusive, not self.reverse), g),)
+
+
+@define
+class CumProd(_Running):
+    """y[..., i, ...] is the product of x[..., :i + 1, ...] along `axis`."""
+
+    name = "cumprod"
+    keeps = (True, False)
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+
+    def eval(self, x: Any) -> Any:
+        return self.accumulate(x, np.multiply, 1)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        x = conjugate(ctx.inputs[0])
+        # y[i] = x[0] ... x[i], so x_bar[k] = x[0] ... x[k - 1] * (g[k] + x[k + 1] * (g[k + 1] + ...)).
+        g = bind(Shift(self.axis, not self.reverse), g) if self.exclusive else g
+        before = bind(CumProd(self.axis, True, self.reverse), x)
+        return (bind(MUL, before, bind(Recurrence(self.axis, self.reverse, True), x, g)),)
+
+
+@define
+class Shift(Op):
+    """x moved on by one along `axis`, a 0 coming in; back by one with `reverse`."""
+
+    name = "shift_by_one"
+    keeps = (False, False)
+    axis: int
+    reverse: bool = False
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_numeric("shift_by_one", x)
+        return TensorSpec.of(_check_axis("shift_by_one", self.axis, x).dims, x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        if not self.reverse:
+            return shifted(x, self.axis, 0)
+        return np.ascontiguousarray(np.flip(shifted(np.flip(x, self.axis), self.axis, 0), self.axis))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(Shift(self.axis, not self.reverse), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(Shift(_behind(self.axis, x), self.reverse), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return _along_axis_rows(self.axis, specs, axes)
+
+
+@define
+class Recurrence(Op):
+    """y[k] = b[k] + a[k] * y[k - 1] along `axis`; transposed: y[k] = b[k] + a[k + 1] * y[k + 1]. `reverse` flips the axis."""
+
+    name = "linear_recurrence"
+    keeps = ((0,), True)
+    axis: int
+    reverse: bool = False
+    transposed: bool = False
+
+    def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
+        dtype = same_dtype("linear_recurrence", (a, b))
+        require_kind("linear_recurrence", a, INEXACT)
+        out = broadcast_specs("linear_recurrence", (a, b), dtype)
+        return _check_axis("linear_recurrence", self.axis, out)
+
+    def eval(self, a: Any, b: Any) -> Any:
+        backwards = self.reverse != self.transposed
+        a, b = np.moveaxis(a, self.axis, 0), np.moveaxis(b, self.axis, 0)
+        if backwards:
+            a, b = a[::-1], b[::-1]
+        y = np.empty(b.shape, b.dtype)
+        if len(b):
+            y[0] = b[0]
+        for k in range(1, len(b)):
+            y[k] = b[k] + a[k - 1 if self.transposed else k] * y[k - 1]
+        y = y[::-1] if backwards else y
+        return np.ascontiguousarray(np.moveaxis(y, 0, self.axis))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        a, y = ctx.inputs[0], ctx.outputs[0]
+        b_bar = bind(Recurrence(self.axis, self.reverse, not self.transposed), conjugate(a), g)
+        if not ctx.needs(0):
+            return None, b_bar
+        if self.transposed:
+            a_bar = bind(MUL, bind(Shift(self.axis, self.reverse), b_bar), conjugate(y))
+        else:
+            a_bar = bind(MUL, b_bar, conjugate(bind(Shift(self.axis, self.reverse), y)))
+        return a_bar, b_bar
+
+    def batch(self, ctx: Any, a: Any, b: Any) -> Any:
+        a = a if ctx.stacked(0) else ctx.stack(a)
+        b = b if ctx.stacked(1) else ctx.stack(b)
+        return bind(Recurrence(_behind(self.axis, b), self.reverse, self.transposed), a, b)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return _along_axis_rows(self.axis, specs, axes)
+
+
+def _axis_of(op: str, axis: Any, x: Any) -> int:
+    if isinstance(axis, Tensor):
+        axis = int(axis)
+    return normalize_axis(op, axis, x.ndim, "x", x.dims)
+
+
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """The running sum of `x` along one axis.
+
+    Args:
+      x: Tensor [..., n, ...], any numeric dtype.
+      axis: Axis to sum along, -rank <= axis < rank.
+      exclusive: Leave out the element itself, so that the first result is 0.
+      reverse: Sum from the end.
+    Returns: Tensor with the shape and dtype of `x`.
+    Raises: InvalidArgumentError: `axis` is out of range.
+    Example:
+      >>> cumsum([1., 2., 3.], exclusive=True).numpy()
+      array([0., 1., 3.], dtype=float32)
+    """
+    x = lift(x)
+    return bind(CumSum(_axis_of("cumsum", axis, x), bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]
+
+
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """The running product of `x` along one axis.
+
+    Args:
+      x: Tensor [..., n, ...], any numeric dtype.
+      axis: Axis to multiply along, -rank <= axis < rank.
+      exclusive: Leave out the element itself, so that the first result is 1.
+      reverse: Multiply from the end.
+    Returns: Tensor with the shape and dtype of `x`. The gradient is exact where elements are 0.
+    Raises: InvalidArgumentError: `axis` is out of range.
+    """
+    x = lift(x)
+    return bind(CumProd(_axis_of("cumprod", axis, x), bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]

@@ -1,0 +1,158 @@
+"""Exponentials, logarithms and what is built from them: sigmoid, tanh, softplus.
+
+Where the derivative is cheap in the output, the output is kept instead of the input. `tanh` and `sigmoid` have backward
+ops of their own, since they are in every network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
+from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SUB
+from graphad.ops.math.complexes import conjugate
+from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
+
+
+def times(derivative: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The rule that multiplies by (the conjugate of) a derivative computed from the input."""
+
+    def vjp(ctx: Any, g: Any) -> Any:
+        return (bind(MUL, g, conjugate(derivative(ctx.inputs[0]))),)
+
+    vjp.__module__ = derivative.__module__
+    return vjp
+
+
+def over(denominator: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The rule that divides by (the conjugate of) an expression in the input."""
+
+    def vjp(ctx: Any, g: Any) -> Any:
+        return (bind(DIV, g, conjugate(denominator(ctx.inputs[0]))),)
+
+    vjp.__module__ = denominator.__module__
+    return vjp
+
+
+def _exp_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(MUL, g, conjugate(ctx.outputs[0])),)
+
+
+def _sigmoid(x: Any) -> Any:
+    if type(x) is not np.ndarray:
+        return x.dtype.type(1) / (np.exp(-x) + x.dtype.type(1))
+    y = np.negative(x)
+    np.exp(y, y)
+    y += 1
+    return np.reciprocal(y, y)
+
+
+def _softplus(x: Any) -> Any:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _softplus_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(MUL, g, bind(SIGMOID, ctx.inputs[0])),)
+
+
+def _tanh_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(TANH_GRAD, conjugate(ctx.outputs[0]), g),)
+
+
+def _sigmoid_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(SIGMOID_GRAD, conjugate(ctx.outputs[0]), g),)
+
+
+def _tanh_grad_vjp(ctx: Any, h: Any) -> Any:
+    y, g = ctx.inputs
+    y_bar = g_bar = None
+    if ctx.needs(0):
+        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(bind(MUL, bind(MUL, scalar_like(-2.0, y), y), g))))
+    if ctx.needs(1):
+        g_bar = unbroadcast(ctx, 1, bind(TANH_GRAD, conjugate(y), h))
+    return y_bar, g_bar
+
+
+def _sigmoid_grad_vjp(ctx: Any, h: Any) -> Any:
+    y, g = ctx.inputs
+    y_bar = g_bar = None
+    if ctx.needs(0):
+        slope = bind(SUB, scalar_like(1.0, y), bind(MUL, scalar_like(2.0, y), y))
+        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(bind(MUL, slope, g))))
+    if ctx.needs(1):
+        g_bar = unbroadcast(ctx, 1, bind(SIGMOID_GRAD, conjugate(y), h))
+    return y_bar, g_bar
+
+
+def _logaddexp_vjp(ctx: Any, g: Any) -> Any:
+    x, y = ctx.inputs
+    share = bind(SIGMOID, bind(SUB, x, y))
+    other = bind(SIGMOID, bind(SUB, y, x))
+    return (
+        unbroadcast(ctx, 0, bind(MUL, g, share)) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(MUL, g, other)) if ctx.needs(1) else None,
+    )
+
+
+def _plus_one(x: Any) -> Any:
+    return bind(ADD, x, scalar_like(1.0, x))
+
+
+Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e ** x.")
+Expm1 = elementwise("expm1", np.expm1, vjp=times(lambda x: bind(EXP, x)), kinds=INEXACT, scalar="expm1", doc="e ** x - 1, exact near 0.")
+Log = elementwise("log", np.log, vjp=over(lambda x: x), kinds=INEXACT, scalar="log", doc="The natural logarithm.")
+Log1p = elementwise("log1p", np.log1p, vjp=over(_plus_one), kinds=INEXACT, scalar="log1p", doc="log(1 + x), exact near 0.")
+Tanh = elementwise("tanh", np.tanh, vjp=_tanh_vjp, kinds=INEXACT, scalar="tanh", keeps=(False, True), doc="The hyperbolic tangent.")
+Sigmoid = elementwise(
+    "sigmoid", in_float32(_sigmoid), vjp=_sigmoid_vjp, kinds=INEXACT, scalar="sigmoid", keeps=(False, True), doc="1 / (1 + e ** -x)."
+)
+Softplus = elementwise(
+    "softplus", in_float32(_softplus), vjp=_softplus_vjp, kinds=FLOATING, scalar="softplus", doc="log(1 + e ** x)."
+)
+TanhGrad = elementwise(
+    "tanh_grad",
+    lambda y, g: g * (1 - y * y),
+    vjp=_tanh_grad_vjp,
+    kinds=INEXACT,
+    scalar=(("mul", "x", "x"), ("mul", "y", "a"), ("sub", "y", "b")),
+    doc="g * (1 - y ** 2): the backward op of tanh.",
+)
+SigmoidGrad = elementwise(
+    "sigmoid_grad",
+    lambda y, g: g * (y * (1 - y)),
+    vjp=_sigmoid_grad_vjp,
+    kinds=INEXACT,
+    scalar=(("mul", "x", "x"), ("sub", "x", "a"), ("mul", "y", "b")),
+    doc="g * y * (1 - y): the backward op of sigmoid.",
+)
+Logaddexp = elementwise(
+    "logaddexp",
+    np.logaddexp,
+    vjp=_logaddexp_vjp,
+    kinds=FLOATING,
+    scalar=(("maximum", "x", "y"), ("minimum", "x", "y"), ("sub", "b", "a"), ("exp", "c"), ("log1p", "d"), ("add", "a", "e")),
+    doc="log(e ** x + e ** y).",
+)
+EXP, EXPM1, LOG, LOG1P = Exp(), Expm1(), Log(), Log1p()
+SIGMOID, TANH_GRAD, SIGMOID_GRAD, SOFTPLUS = Sigmoid(), TanhGrad(), SigmoidGrad(), Softplus()
+
+_DTYPES = "elementwise, float and complex dtypes."
+exp = unary_function(Exp, f"e ** x, {_DTYPES}")
+expm1 = unary_function(Expm1, f"e ** x - 1, accurate near 0, {_DTYPES}")
+log = unary_function(Log, f"The natural logarithm; -inf at 0, nan below, {_DTYPES}")
+log1p = unary_function(Log1p, f"log(1 + x), accurate near 0, {_DTYPES}")
+tanh = unary_function(Tanh, f"The hyperbolic tangent, {_DTYPES}")
+sigmoid = unary_function(Sigmoid, f"1 / (1 + e ** -x), {_DTYPES}")
+softplus = unary_function(Softplus, "log(1 + e ** x) without overflow, elementwise, float dtypes.")
+logaddexp = binary_function(Logaddexp, "log(e ** x + e ** y) without overflow, elementwise, float operands broadcast together.")
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(sigmoid(x)) = -softplus(-x), accurate for any x, elementwise, float dtypes."""
+    return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))  # type: ignore[no-any-return]

@@ -1,0 +1,133 @@
+"""Roots, reciprocals and powers.
+
+The slope of a root at 0 is infinite; `sqrt` passes 0 where the upstream cotangent is 0, so a masked root has no nan. The
+slope of x ** y in y uses log only where x is positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import elementwise, in_float32, unary_function
+from graphad.ops.math.arithmetic import DIV, MUL, MUL_ZERO, MULTIPLY_NO_NAN, SQUARE, SUB
+from graphad.ops.math.compare import GREATER, NOT_EQUAL
+from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.exponential import LOG
+from graphad.ops.math.select import SELECT
+from graphad.ops.rules import INEXACT, NUMERIC, scalar_like, unbroadcast
+
+
+def _sqrt_vjp(ctx: Any, g: Any) -> Any:
+    y = conjugate(ctx.outputs[0])
+    return (bind(MUL_ZERO, g, bind(DIV, scalar_like(0.5, y), y)),)
+
+
+def _rsqrt_vjp(ctx: Any, g: Any) -> Any:
+    y = conjugate(ctx.outputs[0])
+    return (bind(MUL, bind(MUL, scalar_like(-0.5, g), g), bind(MUL, y, bind(SQUARE, y))),)
+
+
+def _reciprocal_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(RECIPROCAL_GRAD, conjugate(ctx.outputs[0]), g),)
+
+
+def _reciprocal_grad_vjp(ctx: Any, h: Any) -> Any:
+    y, g = ctx.inputs
+    y_bar = g_bar = None
+    if ctx.needs(0):
+        slope = bind(MUL, bind(MUL, scalar_like(-2.0, y), y), g)
+        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(slope)))
+    if ctx.needs(1):
+        g_bar = unbroadcast(ctx, 1, bind(RECIPROCAL_GRAD, conjugate(y), h))
+    return y_bar, g_bar
+
+
+def _rsqrt(x: Any) -> Any:
+    return x.dtype.type(1) / np.sqrt(x)
+
+
+Sqrt = elementwise("sqrt", np.sqrt, vjp=_sqrt_vjp, kinds=INEXACT, scalar="sqrt", keeps=(False, True), doc="The square root.")
+Rsqrt = elementwise(
+    "rsqrt", in_float32(_rsqrt), vjp=_rsqrt_vjp, kinds=INEXACT, scalar="rsqrt", keeps=(False, True), doc="1 / sqrt(x)."
+)
+Reciprocal = elementwise(
+    "reciprocal",
+    lambda x: x.dtype.type(1) / x,
+    vjp=_reciprocal_vjp,
+    kinds=INEXACT,
+    scalar="reciprocal",
+    keeps=(False, True),
+    doc="1 / x.",
+)
+ReciprocalGrad = elementwise(
+    "reciprocal_grad",
+    lambda y, g: -(g * y * y),
+    vjp=_reciprocal_grad_vjp,
+    kinds=INEXACT,
+    scalar=(("mul", "y", "x"), ("mul", "a", "x"), ("neg", "b")),
+    doc="-g * y ** 2: the backward op of reciprocal.",
+)
+SQRT, RSQRT = Sqrt(), Rsqrt()
+RECIPROCAL, RECIPROCAL_GRAD = Reciprocal(), ReciprocalGrad()
+
+
+def _pow(x: Any, y: Any) -> Any:
+    try:
+        return x**y
+    except ValueError:
+        if np.any(y < 0) and getattr(y, "dtype", np.dtype(object)).kind == "i":
+            raise InvalidArgumentError(
+                "pow: integers to negative integer powers are not integers; cast to a float dtype first."
+            ) from None
+        raise
+
+
+def _pow_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    x, y = ctx.inputs
+    x_bar = y_bar = None
+    if ctx.needs(0):
+        # y * x ** (y - 1), and 0 for y = 0 even where x is 0.
+        slope = bind(MULTIPLY_NO_NAN, bind(POW, x, bind(SUB, y, scalar_like(1, y))), y)
+        x_bar = unbroadcast(ctx, 0, bind(MUL, g, conjugate(slope)))
+    if ctx.needs(1):
+        zero, one = scalar_like(0, x), scalar_like(1, x)
+        mask = bind(NOT_EQUAL if x.dtype.is_complex else GREATER, x, zero)
+        log_x = bind(SELECT, mask, bind(LOG, bind(SELECT, mask, x, one)), zero)
+        y_bar = unbroadcast(ctx, 1, bind(MUL, g, conjugate(bind(MUL, ctx.outputs[0], log_x))))
+    return x_bar, y_bar
+
+
+Pow = elementwise("pow", _pow, vjp=_pow_vjp, kinds=NUMERIC, scalar="pow", keeps=(True, True), doc="x ** y.")
+POW = Pow()
+_EXPONENTS = (int, float, np.integer, np.floating)
+
+_DTYPES = "elementwise, float and complex dtypes."
+sqrt = unary_function(Sqrt, f"The square root; nan for negative floats, {_DTYPES} The gradient at 0 is inf, or 0 where the upstream one is 0.")
+rsqrt = unary_function(Rsqrt, f"1 / sqrt(x), {_DTYPES}")
+reciprocal = unary_function(Reciprocal, f"1 / x, {_DTYPES}")
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x ** y, elementwise, operands of one numeric dtype broadcast together.
+
+    Args:
+      x: Tensor; nan where it is a negative float and `y` is no integer.
+      y: Exponents; the Python numbers 1, 2 and 3 are computed by multiplication.
+    Returns: Tensor of the broadcast shape. The gradient in `y` is 0 where x is not positive.
+    Raises: InvalidArgumentError: integers with a negative exponent.
+    """
+    if isinstance(y, _EXPONENTS) and not isinstance(y, bool) and y in (1, 2, 3) and not isinstance(x, Number):
+        x, exponent = lift(x), int(y)
+        if x.dtype.is_differentiable or (x.dtype.is_integer and isinstance(y, int | np.integer)):
+            squared = x if exponent == 1 else bind(SQUARE, x)
+            return bind(MUL, squared, x) if exponent == 3 else squared  # type: ignore[no-any-return]
+    x, y = lift_pair("pow", x, y)
+    return bind(POW, x, y)  # type: ignore[no-any-return]

@@ -1,0 +1,575 @@
+"""Reductions: sums, products, extremes, logic and what is built from them.
+
+All share one rule for axes: sorted and counted from 0 when the rank is known, else as given, None for all axes of an unknown
+rank. The way back is to put the reduced axes in again with size 1 and to broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import product
+from graphad.core.dtypes import DType
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, SymbolicValueError
+from graphad.core.levels import busy
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, reduced_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms, scalars
+from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
+from graphad.ops.elementwise import named
+from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB, abs, square
+from graphad.ops.math.cast import Cast, cast
+from graphad.ops.math.compare import EQUAL, IS_FINITE, not_equal
+from graphad.ops.math.complexes import CONJ, conjugate, real
+from graphad.ops.math.cumulative import CumProd
+from graphad.ops.math.exponential import EXP, LOG
+from graphad.ops.math.power import pow, sqrt
+from graphad.ops.math.select import SELECT
+from graphad.ops.rules import BOOLEAN, FLOATING, NUMERIC, REAL, require_kind, scalar_like
+
+
+class Reduction(Op):
+    """y is x with `axes` combined away. Subclasses are made with `@define`, which adds the attributes.
+
+    Class attributes: kinds, the dtype kinds it takes; combine, its name in kernels, None where it has no kernel.
+    """
+
+    keeps = (False, False)
+    kinds: ClassVar[frozenset[str]] = NUMERIC
+    combine: ClassVar[str | None] = None
+    axes: tuple[int, ...] | None
+    keepdims: bool
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_kind(self.name, x, self.kinds)
+        if x.dims is not None and self.axes is not None:
+            normalize_axes(self.name, self.axes, len(x.dims), "x", x.dims)
+        return TensorSpec.of(reduced_dims(x.dims, self.axes, self.keepdims), x.dtype)
+
+    def over(self, rank: int) -> tuple[int, ...]:
+        """The axes counted from 0 and sorted."""
+        return tuple(range(rank)) if self.axes is None else tuple(sorted([axis % rank for axis in self.axes]))
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        axes = tuple([axis + 1 for axis in self.over(len(x.dims) - 1)])
+        return bind(type(self)(axes, self.keepdims), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        axis = axes[0]
+        if axis is None:
+            return None
+        gone = self.over(len(specs[0].dims or ()))
+        if axis in gone:
+            return MIXED
+        return axis if self.keepdims else axis - sum(1 for other in gone if other < axis)
+
+    def lower(self, x: TensorSpec) -> Any:
+        if self.combine is None or scalars.kind_of(x.dtype) not in _KERNEL_KINDS[self.combine]:
+            return None
+        return forms.Reduce(forms.identity_map(x.dtype), self.combine, self.over(len(x.dims or ())), self.keepdims)
+
+    def restored(self, ctx: Any, g: Any) -> Any:
+        """`g`, shaped like the output, with the reduced axes put in again as axes of size 1."""
+        if self.keepdims:
+            return g
+        dims = ctx.shape(0)
+        if self.axes is None:
+            return g if dims is None else bind(ExpandDims(tuple(range(len(dims)))), g) if dims else g
+        return bind(ExpandDims(self.axes), g) if self.axes else g
+
+    def spread(self, ctx: Any, g: Any) -> Any:
+        """`g` broadcast back to the shape of the input."""
+        dims = ctx.shape(0)
+        if not self.keepdims and dims is not None:
+            # Leading axes come back by broadcasting alone.
+            over = self.over(len(dims))
+            return broadcast_like(g if over == tuple(range(len(over))) else bind(ExpandDims(over), g), ctx, 0)
+        return broadcast_like(self.restored(ctx, g), ctx, 0)
+
+
+_FLOATS_INTS = frozenset({"float", "integer"})
+_KERNEL_KINDS = {
+    "add": _FLOATS_INTS | {"complex"},
+    "mul": _FLOATS_INTS | {"complex"},
+    "max": _FLOATS_INTS,
+    "min": _FLOATS_INTS,
+    "and": frozenset({"bool"}),
+    "or": frozenset({"bool"}),
+}
+
+
+@define
+class CountOf(Op):
+    """How many elements of x one element of its reduction stands for, as a scalar of `dtype`."""
+
+    name = "count_of"
+    keeps = (False, False)
+    axes: tuple[int, ...] | None
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of((), self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return self.dtype.numpy.type(product(x.shape if self.axes is None else [x.shape[axis] for axis in self.axes]))
+
+    vjp = no_gradient("a count is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        rank = len(x.dims) - 1
+        axes = range(rank) if self.axes is None else [axis % rank for axis in self.axes]
+        return ctx.unstacked(bind(CountOf(tuple([axis + 1 for axis in axes]), self.dtype), x))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        return ctx.size(product(x.dims if self.axes is None else [x.dims[axis] for axis in self.axes]), self.dtype)
+
+
+def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Any:
+    """The number of elements along some axes of x as a scalar: a constant where the sizes are known numbers."""
+    dims = x.dims
+    if dims is not None:
+        sizes = dims if axes is None else [dims[axis] for axis in axes]
+        if all(type(size) is int for size in sizes):
+            return lift(dtype.numpy.type(product(sizes)))
+    return bind(CountOf(axes, dtype), x)
+
+
+def _wide(x: Any) -> np.dtype[Any]:
+    """What a sum is accumulated in: float32 for two-byte floats, else the dtype itself."""
+    return np.dtype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x.dtype
+
+
+@define
+class ReduceSum(Reduction):
+    """The sum over axes."""
+
+    name, combine = "reduce_sum", "add"
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def eval(self, x: Any) -> Any:
+        y = np.add.reduce(x, self.axes, _wide(x), None, self.keepdims)
+        return y if y.dtype is x.dtype else y.astype(x.dtype)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (self.spread(ctx, g),)
+
+
+@define
+class ReduceMean(Reduction):
+    """The mean over axes: the sum divided by the number of elements; integers are divided towards zero."""
+
+    name = "reduce_mean"
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def eval(self, x: Any) -> Any:
+        total = np.add.reduce(x, self.axes, _wide(x), None, self.keepdims)
+        count = x.size if self.axes is None else product([x.shape[axis] for axis in self.axes])
+        if x.dtype.kind in "iu":
+            if count == 0:
+                return np.zeros_like(total)
+            quotient = np.abs(total) // x.dtype.type(count) * np.sign(total)
+            return quotient.astype(x.dtype)
+        y = total / total.dtype.type(count)
+        return y if y.dtype is x.dtype else y.astype(x.dtype)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (self.spread(ctx, bind(DIV, g, count_over(self.axes, ctx.inputs[0], g.dtype))),)
+
+
+class _Extreme(Reduction):
+    """The largest or smallest element over axes; elements that tie share the cotangent evenly."""
+
+    keeps = (True, True)
+    kinds = REAL
+    formula: ClassVar[np.ufunc]
+
+    def eval(self, x: Any) -> Any:
+        formula = type(self).formula
+        if getattr(x, "size", 1):
+            return formula.reduce(x, self.axes, None, None, self.keepdims)
+        lowest = scalars.identity_of(self.combine or "", dtypes.from_numpy(x.dtype))
+        return formula.reduce(x, self.axes, None, None, self.keepdims, initial=lowest)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        x = ctx.inputs[0]
+        chosen = bind(Cast(g.dtype), bind(EQUAL, x, self.restored(ctx, ctx.outputs[0])))
+        ties = bind(ReduceSum(self.axes, True), chosen)
+        return (bind(MUL, bind(DIV, chosen, ties), self.restored(ctx, g)),)
+
+
+@define
+class ReduceMax(_Extreme):
+    """The largest element over axes."""
+
+    name, combine, formula = "reduce_max", "max", np.maximum
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+
+@define
+class ReduceMin(_Extreme):
+    """The smallest element over axes."""
+
+    name, combine, formula = "reduce_min", "min", np.minimum
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+
+@define
+class ReduceProd(Reduction):
+    """The product over axes. Its gradient is exact where elements are 0: the product of all others, not a quotient."""
+
+    name, combine = "reduce_prod", "mul"
+    keeps = (True, False)
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def eval(self, x: Any) -> Any:
+        y = np.multiply.reduce(x, self.axes, _wide(x), None, self.keepdims)
+        return y if getattr(y, "dtype", x.dtype) == x.dtype else y.astype(x.dtype)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        x = ctx.inputs[0]
+        if self.axes is None and ctx.shape(0) is None:
+            flat = reshape(x, [-1])
+            g = bind(MUL, reshape(g, [1]), conjugate(_others(flat, 0)))
+            return (reshape_like(g, ctx, 0),)
+        axes = self.over(len(ctx.shape(0))) if ctx.shape(0) is not None else self.axes or ()
+        # One axis after the other: the product over the axes so far, and the factor that each element is multiplied by.
+        factor, part = self.restored(ctx, g), x
+        for axis in axes:
+            factor = bind(MUL, factor, conjugate(_others(part, axis)))
+            part = bind(ReduceProd((axis,), True), part)
+        return (factor,)
+
+
+def _others(x: Any, axis: int) -> Any:
+    """For each element the product of all others along the axis."""
+    return bind(MUL, bind(CumProd(axis, True, False), x), bind(CumProd(axis, True, True), x))
+
+
+@define
+class ReduceAll(Reduction):
+    """Whether all elements over axes are true."""
+
+    name, combine, kinds = "reduce_all", "and", BOOLEAN
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def eval(self, x: Any) -> Any:
+        return np.logical_and.reduce(x, self.axes, None, None, self.keepdims)
+
+    vjp = no_gradient("a truth value is piecewise constant")
+
+
+@define
+class ReduceAny(Reduction):
+    """Whether one element over axes is true."""
+
+    name, combine, kinds = "reduce_any", "or", BOOLEAN
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def eval(self, x: Any) -> Any:
+        return np.logical_or.reduce(x, self.axes, None, None, self.keepdims)
+
+    vjp = no_gradient("a truth value is piecewise constant")
+
+
+@define
+class ReduceLogSumExp(Reduction):
+    """log(sum(exp(x))) over axes, computed from the largest element so that nothing overflows."""
+
+    name, kinds = "reduce_logsumexp", FLOATING
+    keeps = (True, True)
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def eval(self, x: Any) -> Any:
+        top = np.maximum.reduce(x, self.axes, None, None, True, initial=-np.inf)
+        top = np.where(np.isfinite(top), top, top.dtype.type(0))
+        total = np.add.reduce(np.exp(x - top), self.axes, _wide(x), None, True)
+        y = (np.log(total) + top).astype(x.dtype)
+        return y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        share = bind(EXP, bind(SUB, ctx.inputs[0], self.restored(ctx, ctx.outputs[0])))
+        return (bind(MUL, self.restored(ctx, g), share),)
+
+    def fold(self, ctx: Any, x: Any) -> Any:
+        axes = self.over(len(x.dims))
+        top = bind(ReduceMax(axes, True), x)
+        top = bind(SELECT, bind(IS_FINITE, top), top, scalar_like(0.0, top))
+        total = bind(ReduceSum(axes, True), bind(EXP, bind(SUB, x, top)))
+        y = bind(ADD, bind(LOG, total), top)
+        return y if self.keepdims or not axes else bind(Squeeze(axes), y)
+
+
+class _Position(Op):
+    """Where along an axis the extreme is: the first one at a tie, a NaN before all others."""
+
+    keeps = (False, False)
+    search: ClassVar[Callable[..., Any]]
+    axis: int
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_kind(self.name, x, REAL)
+        if x.dims is not None:
+            axis = normalize_axis(self.name, self.axis, len(x.dims), "input", x.dims)
+            if type(x.dims[axis]) is int and x.dims[axis] == 0:
+                raise InvalidArgumentError(f"{self.name}: Reduction axis {axis} is empty in shape {format_dims(x.dims)}.")
+        return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return type(self).search(x, self.axis).astype(self.dtype.numpy)
+
+    vjp = no_gradient("a position is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(type(self)(self.axis % (len(x.dims) - 1) + 1, self.dtype), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        gone = self.axis % len(specs[0].dims or ())
+        return MIXED if axes[0] == gone else axes[0] - (gone < axes[0])
+
+
+@define
+class ArgMax(_Position):
+    """Where along an axis the largest element is."""
+
+    name, search = "argmax", staticmethod(np.argmax)
+    axis: int
+    dtype: DType
+
+
+@define
+class ArgMin(_Position):
+    """Where along an axis the smallest element is."""
+
+    name, search = "argmin", staticmethod(np.argmin)
+    axis: int
+    dtype: DType
+
+
+# -- public functions --------------------------------------------------------------------------------------------------
+
+
+def as_axes(op: str, axis: Any, x: Any) -> tuple[int, ...] | None:
+    """The `axis` argument of a public function: None, an integer, a list or tuple of them, or an eager tensor."""
+    if axis is None:
+        return normalize_axes(op, None, x.ndim)
+    if isinstance(axis, Tensor):
+        if type(axis) is not EagerTensor:
+            raise SymbolicValueError(f"{op}: axis is a tensor whose value is not known while tracing; give integers.")
+        axis = axis.data
+    if isinstance(axis, np.ndarray | np.generic):
+        axis = axis.tolist()
+    if isinstance(axis, float) or (not hasattr(axis, "__index__") and not isinstance(axis, list | tuple)):
+        raise ArgumentTypeError(f"{op}: axis must be None, an integer or a list of integers, got {axis!r}.")
+    return normalize_axes(op, axis, x.ndim, "x", x.dims)
+
+
+def _reduce(op_class: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    if type(x) is EagerTensor and busy() is None and axis is None and x.data.ndim:
+        return bind(op_class(None, bool(keepdims)), x)
+    x = lift(x)
+    axes = as_axes(op_class.name, axis, x)
+    if not axes and axes is not None:
+        require_kind(op_class.name, x.spec, op_class.kinds)
+        return x  # nothing to reduce
+    return bind(op_class(axes, bool(keepdims)), x)
+
+
+_ARGUMENTS = """
+    Args:
+      input_tensor: Tensor, {kinds}.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+    """
+
+
+def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
+    def function(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+        return _reduce(op_class, input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+
+    doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}Returns: Tensor with the dtype of the input{last}.\n    "
+    return named(function, op_class.name, doc)
+
+
+reduce_sum = _reduction(ReduceSum, "The sum of the elements over axes.", "any numeric dtype", "; 0 for no elements")
+reduce_mean = _reduction(
+    ReduceMean, "The mean of the elements over axes.", "any numeric dtype", "; integers are divided towards 0, no elements give nan"
+)
+reduce_max = _reduction(
+    ReduceMax, "The largest element over axes.", "a real dtype", "; the lowest number for no elements. Ties share the gradient evenly"
+)
+reduce_min = _reduction(
+    ReduceMin, "The smallest element over axes.", "a real dtype", "; the highest number for no elements. Ties share the gradient evenly"
+)
+reduce_prod = _reduction(ReduceProd, "The product of the elements over axes.", "any numeric dtype", "; 1 for no elements")
+reduce_all = _reduction(ReduceAll, "Whether all elements over axes are true.", "dtype bool", "; True for no elements")
+reduce_any = _reduction(ReduceAny, "Whether any element over axes is true.", "dtype bool", "; False for no elements")
+reduce_logsumexp = _reduction(
+    ReduceLogSumExp, "log(sum(exp(x))) over axes without overflow.", "a float dtype", "; -inf for no elements"
+)
+
+
+def argmax(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """The index of the largest element along an axis, the first one at a tie. No gradient.
+
+    Args:
+      input: Tensor of a real dtype.
+      axis: The axis, 0 by default.
+      output_type: int32 or int64.
+    Returns: Tensor of `output_type` without that axis.
+    """
+    return _position(ArgMax, input, axis, output_type)
+
+
+def argmin(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """The index of the smallest element along an axis, the first one at a tie. No gradient.
+
+    Args:
+      input: Tensor of a real dtype.
+      axis: The axis, 0 by default.
+      output_type: int32 or int64.
+    Returns: Tensor of `output_type` without that axis.
+    """
+    return _position(ArgMin, input, axis, output_type)
+
+
+def _position(op_class: Any, x: Any, axis: Any, output_type: Any) -> Any:
+    x, dtype = lift(x), dtypes.as_dtype(output_type)
+    if not dtype.is_integer:
+        raise DTypeError(f"{op_class.name}: output_type is {dtype.name}; an integer dtype is needed.")
+    number = normalize_axis(op_class.name, 0 if axis is None else axis, x.ndim, "input", x.dims)
+    return bind(op_class(number, dtype), x)
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The variance of the elements over axes: the mean of (x - mean(x)) ** 2.
+
+    Args:
+      input_tensor: Tensor, a float or complex dtype.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor with the dtype of the input, real for a complex one.
+    """
+    x = lift(input_tensor)
+    if not x.dtype.is_differentiable:
+        raise DTypeError(f"reduce_variance: x has dtype {x.dtype.name}; a float or complex dtype is needed. Use cast(x, ...).")
+    axes = as_axes("reduce_variance", axis, x)
+    off = bind(SUB, x, _bound(ReduceMean, axes, True, x))
+    if x.dtype.is_complex:
+        off = real(bind(MUL, bind(CONJ, off), off))
+    else:
+        off = square(off)
+    return _bound(ReduceMean, axes, keepdims, off)  # type: ignore[no-any-return]
+
+
+def _bound(op_class: Any, axes: tuple[int, ...] | None, keepdims: bool, x: Any) -> Any:
+    return x if axes is not None and not axes else bind(op_class(axes, bool(keepdims)), x)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The standard deviation of the elements over axes, the square root of `reduce_variance`.
+
+    Args:
+      input_tensor: Tensor, a float or complex dtype.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor with the dtype of the input, real for a complex one. The gradient is nan where all elements are equal.
+    """
+    return sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The square root of the sum of squares over axes.
+
+    Args:
+      input_tensor: Tensor, any numeric dtype.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor with the dtype of the input. The gradient at 0 is nan.
+    """
+    x = lift(input_tensor)
+    squares = bind(MUL, x, conjugate(x)) if x.dtype.is_complex else square(x)
+    total = reduce_sum(squares, axis, keepdims)
+    return sqrt(total) if x.dtype.is_differentiable else cast(sqrt(cast(total, dtypes.float64)), x.dtype)
+
+
+def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The norm of vectors, or of matrices where `axis` names two axes.
+
+    Args:
+      tensor: Tensor, a float or complex dtype.
+      ord: "euclidean" (the default), 1, 2, inf, or another positive number for vectors; "fro", "euclidean", 1 or inf for matrices.
+      axis: None for all elements as one vector, one axis, or two axes of matrices.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor, real for complex input. The gradient of the euclidean norm at 0 is nan.
+    Raises: InvalidArgumentError: an order that is not supported.
+    """
+    x = lift(tensor)
+    matrix = isinstance(axis, list | tuple) and len(axis) == 2
+    if isinstance(axis, list | tuple) and len(axis) not in (1, 2):
+        raise InvalidArgumentError(f"norm: 'axis' must be None, an integer, or two integers, got {axis!r}.")
+    if isinstance(ord, str):
+        if ord not in ("euclidean", "fro"):
+            raise InvalidArgumentError(f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number.")
+        return _two_norm(x, axis, keepdims)
+    if matrix:
+        if ord not in (1, np.inf):
+            raise InvalidArgumentError(f"norm: 'ord' {ord!r} is not supported for matrices; it is 'fro', 'euclidean', 1 or inf.")
+        rows, columns = axis
+        inner, outer = (rows, columns) if ord == 1 else (columns, rows)
+        sums = reduce_sum(abs(x), inner, True)
+        largest = reduce_max(sums, outer, True)
+        if keepdims:
+            return largest
+        return bind(Squeeze(normalize_axes("norm", list(axis), x.ndim, "x", x.dims) or ()), largest)  # type: ignore[no-any-return]
+    if ord == 2:
+        return _two_norm(x, axis, keepdims)
+    if ord == 1:
+        return reduce_sum(abs(x), axis, keepdims)  # type: ignore[no-any-return]
+    if ord == np.inf:
+        return reduce_max(abs(x), axis, keepdims)  # type: ignore[no-any-return]
+    if not ord > 0:
+        raise InvalidArgumentError(f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number.")
+    return pow(reduce_sum(pow(abs(x), ord), axis, keepdims), 1.0 / ord)
+
+
+def _two_norm(x: Any, axis: Any, keepdims: bool) -> Any:
+    squares = real(bind(MUL, x, conjugate(x))) if x.dtype.is_complex else square(x)
+    return sqrt(reduce_sum(squares, axis, keepdims))
+
+
+def count_nonzero(
+    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """How many elements over axes are not 0 (or not False). No gradient.
+
+    Args:
+      input: Tensor.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+      dtype: The dtype of the result.
+    """
+    x = lift(input)
+    nonzero = x if x.dtype.is_bool else not_equal(x, scalar_like(0, x))
+    return reduce_sum(cast(nonzero, dtype), axis, keepdims)  # type: ignore[no-any-return]

@@ -1,0 +1,58 @@
+"""Rounding and signs. Piecewise constant: rounding ends a gradient (None), `sign` passes zeros, as in TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.op import no_gradient
+from graphad.core.shapes import is_definite
+from graphad.core.tensor import Tensor
+from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, shape
+from graphad.ops.elementwise import elementwise, unary_function
+from graphad.ops.rules import FLOATING, NUMERIC, scalar_like
+
+
+def zeros_of(x: Any) -> Any:
+    """Zeros with the shape and dtype of x."""
+    zero = scalar_like(0, x)
+    if is_definite(x.dims):
+        return bind(BroadcastTo(x.dims), zero) if x.dims else zero
+    return bind(BroadcastToShape(x.dims), zero, shape(x))
+
+
+def _sign_vjp(ctx: Any, g: Any) -> Any:
+    return (zeros_of(g),)
+
+
+_constant = no_gradient("rounding is piecewise constant")
+
+
+def _rounding(name: str, formula: Any, doc: str) -> Any:
+    return elementwise(name, formula, vjp=_constant, kinds=FLOATING, scalar=name, keeps=(False, False), doc=doc)
+
+
+Floor = _rounding("floor", np.floor, "The largest integer not above x.")
+Ceil = _rounding("ceil", np.ceil, "The smallest integer not below x.")
+Round = _rounding("round", np.rint, "The nearest integer, halves to the even one.")
+Trunc = _rounding("trunc", np.trunc, "x without its fraction.")
+Sign = elementwise("sign", np.sign, vjp=_sign_vjp, kinds=NUMERIC, scalar="sign", keeps=(False, False), doc="-1, 0 or 1; x / |x| for complex x.")
+SIGN = Sign()
+
+_NO_GRADIENT = "elementwise, float dtypes. No gradient."
+floor = unary_function(Floor, f"The largest integer not above x, {_NO_GRADIENT}")
+ceil = unary_function(Ceil, f"The smallest integer not below x, {_NO_GRADIENT}")
+rint = unary_function(Round, f"The nearest integer, halves to the even one, {_NO_GRADIENT}", "rint")
+trunc = unary_function(Trunc, f"x without its fraction, {_NO_GRADIENT}")
+sign = unary_function(
+    Sign, "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None."
+)
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest integer, halves to the even one, elementwise; `x` itself for integer dtypes. No gradient."""
+    x = lift(x)
+    return x if x.dtype.is_integer else bind(Round(), x)  # type: ignore[no-any-return]

@@ -1,0 +1,166 @@
+"""Choosing between values: `where`, `clip_by_value`, and the larger and smaller of two.
+
+Only the chosen operand gets the cotangent. At a tie `maximum` and `minimum` choose the first operand, and a value on the
+bound of `clip_by_value` counts as inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like, lift_pair
+from graphad.core.errors import DTypeError, SymbolicValueError
+from graphad.core.op import Op, define
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
+from graphad.ops.elementwise import binary_function, elementwise
+from graphad.ops.math.compare import GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
+from graphad.ops.rules import (
+    REAL,
+    align_stacked,
+    broadcast_specs,
+    elementwise_rows,
+    same_dtype,
+    scalar_like,
+    unbroadcast,
+)
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    out = np.where(condition, x, y)
+    return out if out.ndim else out[()]
+
+
+@define
+class Select(Op):
+    """condition ? x : y, all three broadcast together."""
+
+    name = "select"
+    keeps = ((0,), False)
+
+    def infer(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
+        if not condition.dtype.is_bool:
+            raise DTypeError(f"where: condition has dtype {condition.dtype.name}; bool is needed. Use cast or a comparison.")
+        dtype = same_dtype("where", (x, y))
+        return broadcast_specs("where", (condition, x, y), dtype)
+
+    def eval(self, condition: Any, x: Any, y: Any) -> Any:
+        return _where(condition, x, y)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        zero = scalar_like(0, g)
+        condition = ctx.inputs[0]
+        return (
+            None,
+            unbroadcast(ctx, 1, bind(SELECT, condition, g, zero)) if ctx.needs(1) else None,
+            unbroadcast(ctx, 2, bind(SELECT, condition, zero, g)) if ctx.needs(2) else None,
+        )
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        return bind(self, *align_stacked(ctx, xs))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return elementwise_rows(specs, axes)
+
+    def lower(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> Any:
+        return forms.call("select", (condition.dtype, x.dtype, y.dtype), x.dtype)
+
+
+SELECT = Select()
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`x` where `condition` holds, elsewhere `y`; or, without `x` and `y`, the indices where it holds.
+
+    Args:
+      condition: Bool tensor (with one argument: of any dtype, and not 0 counts as true).
+      x: Tensor that broadcasts with `condition` and `y`.
+      y: Tensor with the dtype of `x`.
+    Returns: Tensor of the broadcast shape. With one argument an int64 tensor [number of true elements, rank].
+      Only the chosen branch has a gradient, but 0 times an infinite derivative of the other branch is nan: choose safe
+      arguments before a division or a logarithm, not after it.
+    Raises: SymbolicValueError: one argument while tracing, where the number of true elements is not known.
+    """
+    condition = lift(condition)
+    if x is None and y is None:
+        if type(condition) is not EagerTensor:
+            raise SymbolicValueError(
+                "where: with one argument the result's size depends on values, which are not known while tracing or "
+                "vectorizing; give x and y, or call it outside."
+            )
+        return EagerTensor(np.argwhere(condition.data).astype(np.int64))
+    if x is None or y is None:
+        raise DTypeError("where: x and y must be given together, or neither.")
+    x, y = lift_pair("where", x, y)
+    return bind(SELECT, condition, x, y)  # type: ignore[no-any-return]
+
+
+def _split(ctx: Any, g: Any, first: Any) -> Sequence[Any]:
+    """The cotangents of two operands of which `first` says where the first was chosen."""
+    zero = scalar_like(0, g)
+    return (
+        unbroadcast(ctx, 0, bind(SELECT, first, g, zero)) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(SELECT, first, zero, g)) if ctx.needs(1) else None,
+    )
+
+
+def _maximum_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    return _split(ctx, g, bind(GREATER_EQUAL, *ctx.inputs))
+
+
+def _minimum_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    return _split(ctx, g, bind(LESS_EQUAL, *ctx.inputs))
+
+
+Maximum = elementwise("maximum", np.maximum, vjp=_maximum_vjp, kinds=REAL, scalar="maximum", doc="The larger of x and y.")
+Minimum = elementwise("minimum", np.minimum, vjp=_minimum_vjp, kinds=REAL, scalar="minimum", doc="The smaller of x and y.")
+MAXIMUM, MINIMUM = Maximum(), Minimum()
+
+_TIES = "operands of one real dtype broadcast together; NaN if either is NaN. At a tie the gradient goes to x."
+maximum = binary_function(Maximum, f"The larger of x and y, elementwise, {_TIES}")
+minimum = binary_function(Minimum, f"The smaller of x and y, elementwise, {_TIES}")
+
+
+def _clip_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    x, low, high = ctx.inputs
+    zero = scalar_like(0, g)
+    x_bar = low_bar = high_bar = None
+    if ctx.needs(0):
+        inside = bind(LOGICAL_AND, bind(GREATER_EQUAL, x, low), bind(LESS_EQUAL, x, high))
+        x_bar = unbroadcast(ctx, 0, bind(SELECT, inside, g, zero))
+    if ctx.needs(1):
+        low_bar = unbroadcast(ctx, 1, bind(SELECT, bind(GREATER_EQUAL, x, low), zero, g))
+    if ctx.needs(2):
+        high_bar = unbroadcast(ctx, 2, bind(SELECT, bind(LESS_EQUAL, x, high), zero, g))
+    return x_bar, low_bar, high_bar
+
+
+ClipByValue = elementwise(
+    "clip_by_value",
+    lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    vjp=_clip_vjp,
+    kinds=REAL,
+    scalar=(("maximum", "x", "y"), ("minimum", "a", "z")),
+    doc="min(max(x, low), high).",
+)
+CLIP_BY_VALUE = ClipByValue()
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+    """`t` limited to a range: min(max(t, clip_value_min), clip_value_max).
+
+    Args:
+      t: Tensor of a real dtype.
+      clip_value_min: Number or tensor that broadcasts with `t`.
+      clip_value_max: Number or tensor that broadcasts with `t`.
+    Returns: Tensor of the broadcast shape. The gradient is 1 inside and on the bounds, 0 outside.
+    """
+    t = lift(t)
+    low = lift_like("clip_by_value", clip_value_min, t.dtype)
+    high = lift_like("clip_by_value", clip_value_max, t.dtype)
+    return bind(CLIP_BY_VALUE, t, low, high)  # type: ignore[no-any-return]

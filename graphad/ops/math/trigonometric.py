@@ -1,0 +1,78 @@
+"""Circular and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.ops.elementwise import binary_function, elementwise, unary_function
+from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SQUARE, SUB
+from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.exponential import over, times
+from graphad.ops.math.power import RSQRT, SQRT
+from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
+
+
+def _one_minus_square(x: Any) -> Any:
+    return bind(SUB, scalar_like(1.0, x), bind(SQUARE, x))
+
+
+def _one_plus_square(x: Any) -> Any:
+    return bind(ADD, scalar_like(1.0, x), bind(SQUARE, x))
+
+
+def _tan_vjp(ctx: Any, g: Any) -> Any:
+    y = conjugate(ctx.outputs[0])
+    return (bind(MUL, g, _one_plus_square(y)),)
+
+
+def _acosh_slope(x: Any) -> Any:
+    # sqrt(x - 1) * sqrt(x + 1) rather than sqrt(x * x - 1): right for complex x too, and x * x cannot overflow.
+    one = scalar_like(1.0, x)
+    return bind(MUL, bind(SQRT, bind(SUB, x, one)), bind(SQRT, bind(ADD, x, one)))
+
+
+def _atan2_vjp(ctx: Any, g: Any) -> Any:
+    y, x = ctx.inputs
+    scaled = bind(DIV, g, bind(ADD, bind(SQUARE, x), bind(SQUARE, y)))
+    return (
+        unbroadcast(ctx, 0, bind(MUL, x, scaled)) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(NEG, bind(MUL, y, scaled))) if ctx.needs(1) else None,
+    )
+
+
+def _row(name: str, formula: Any, vjp: Any, keeps: Any = (True, False)) -> Any:
+    return elementwise(name, formula, vjp=vjp, kinds=INEXACT, scalar=name, keeps=keeps)
+
+
+Sin = _row("sin", np.sin, times(lambda x: bind(COS, x)))
+Cos = _row("cos", np.cos, times(lambda x: bind(NEG, bind(SIN, x))))
+Tan = _row("tan", np.tan, _tan_vjp, (False, True))
+Asin = _row("asin", np.arcsin, times(lambda x: bind(RSQRT, _one_minus_square(x))))
+Acos = _row("acos", np.arccos, times(lambda x: bind(NEG, bind(RSQRT, _one_minus_square(x)))))
+Atan = _row("atan", np.arctan, over(_one_plus_square))
+Sinh = _row("sinh", np.sinh, times(lambda x: bind(COSH, x)))
+Cosh = _row("cosh", np.cosh, times(lambda x: bind(SINH, x)))
+Asinh = _row("asinh", np.arcsinh, times(lambda x: bind(RSQRT, _one_plus_square(x))))
+Acosh = _row("acosh", np.arccosh, over(_acosh_slope))
+Atanh = _row("atanh", np.arctanh, over(_one_minus_square))
+Atan2 = elementwise("atan2", np.arctan2, vjp=_atan2_vjp, kinds=FLOATING, scalar="atan2", doc="The angle of the point (x, y).")
+SIN, COS, SINH, COSH, ATAN2 = Sin(), Cos(), Sinh(), Cosh(), Atan2()
+
+_DTYPES = "elementwise, float and complex dtypes."
+sin = unary_function(Sin, f"The sine of x in radians, {_DTYPES}")
+cos = unary_function(Cos, f"The cosine of x in radians, {_DTYPES}")
+tan = unary_function(Tan, f"The tangent of x in radians, {_DTYPES}")
+asin = unary_function(Asin, f"The inverse sine, -pi/2 to pi/2; nan outside -1 to 1 for floats, {_DTYPES}")
+acos = unary_function(Acos, f"The inverse cosine, 0 to pi; nan outside -1 to 1 for floats, {_DTYPES}")
+atan = unary_function(Atan, f"The inverse tangent, -pi/2 to pi/2, {_DTYPES}")
+sinh = unary_function(Sinh, f"The hyperbolic sine, {_DTYPES}")
+cosh = unary_function(Cosh, f"The hyperbolic cosine, {_DTYPES}")
+asinh = unary_function(Asinh, f"The inverse hyperbolic sine, {_DTYPES}")
+acosh = unary_function(Acosh, f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES}")
+atanh = unary_function(Atanh, f"The inverse hyperbolic tangent; nan outside -1 to 1 for floats, {_DTYPES}")
+atan2 = binary_function(
+    Atan2, "The angle, from -pi to pi, of the point with ordinate `y` (the first argument) and abscissa `x`, elementwise, float dtypes."
+)
