@@ -24,7 +24,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
 from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
-from graphad.ops.elementwise import named
+from graphad.ops.elementwise import named, quick_dtypes
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB, abs, square
 from graphad.ops.math.cast import Cast, cast
 from graphad.ops.math.compare import EQUAL, IS_FINITE, not_equal
@@ -303,7 +303,8 @@ class ReduceLogSumExp(Reduction):
         top = np.where(np.isfinite(top), top, top.dtype.type(0))
         total = np.add.reduce(np.exp(x - top), self.axes, _wide(x), None, True)
         y = (np.log(total) + top).astype(x.dtype)
-        return y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
+        y = y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
+        return y if y.ndim else y[()]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         share = bind(EXP, bind(SUB, ctx.inputs[0], self.restored(ctx, ctx.outputs[0])))
@@ -386,8 +387,6 @@ def as_axes(op: str, axis: Any, x: Any) -> tuple[int, ...] | None:
 
 
 def _reduce(op_class: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    if type(x) is EagerTensor and busy() is None and axis is None and x.data.ndim:
-        return bind(op_class(None, bool(keepdims)), x)
     x = lift(x)
     axes = as_axes(op_class.name, axis, x)
     if not axes and axes is not None:
@@ -405,7 +404,18 @@ _ARGUMENTS = """
 
 
 def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
+    quick = quick_dtypes(op_class.kinds)
+    over_all = op_class(None, False)
+
     def function(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+        if type(input_tensor) is EagerTensor and busy() is None:
+            data = input_tensor.data
+            if data.dtype in quick:
+                if axis is None and not keepdims:
+                    return EagerTensor(over_all.eval(data))
+                if type(axis) is int and -data.ndim <= axis < data.ndim:
+                    y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
+                    return EagerTensor(y if y.ndim else y[()])
         return _reduce(op_class, input_tensor, axis, keepdims)  # type: ignore[no-any-return]
 
     doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}Returns: Tensor with the dtype of the input{last}.\n    "

@@ -1,0 +1,229 @@
+"""NumPy's functions on tensors: `np.sin(t)` and `array + t` are graphad's ops and are recorded as such.
+
+A function that graphad has runs as graphad's; one that only looks at values runs on the data; any other is refused with
+the way out named. Nothing turns a tensor into an array silently, since that is where a gradient would end unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.tensor import EagerTensor
+from graphad.ops import math
+
+_SAME_NAME = (
+    "add subtract multiply divide sin cos tan sinh cosh tanh exp expm1 log log1p sqrt square reciprocal floor ceil rint trunc "
+    "sign negative maximum minimum equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
+    "logical_not bitwise_and bitwise_or bitwise_xor invert left_shift right_shift logaddexp"
+).split()
+_OTHER_NAME = {
+    "absolute": "abs",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "conjugate": "conj",
+    "fabs": "abs",
+    "floor_divide": "floordiv",
+    "isfinite": "is_finite",
+    "isinf": "is_inf",
+    "isnan": "is_nan",
+    "power": "pow",
+    "remainder": "mod",
+}
+_UFUNCS: dict[Any, Callable[..., Any]] = {getattr(np, name): getattr(math, name) for name in _SAME_NAME}
+_UFUNCS |= {getattr(np, name): getattr(math, ours) for name, ours in _OTHER_NAME.items()}
+_REDUCES = {
+    np.add: math.reduce_sum,
+    np.multiply: math.reduce_prod,
+    np.maximum: math.reduce_max,
+    np.minimum: math.reduce_min,
+    np.logical_and: math.reduce_all,
+    np.logical_or: math.reduce_any,
+}
+
+
+def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """`__array_ufunc__` of tensors and variables."""
+    if kwargs.pop("out", None) is not None:
+        raise ArgumentTypeError(f"np.{ufunc.__name__}: out= is not supported, since tensors are immutable.")
+    if method == "__call__":
+        function = _matmul() if ufunc is np.matmul else _UFUNCS.get(ufunc)
+        if function is None:
+            raise _refusal(ufunc.__name__)
+        if kwargs:
+            raise ArgumentTypeError(f"np.{ufunc.__name__}: {sorted(kwargs)} are not supported for tensors; use `where` or `cast`.")
+        return function(*inputs)
+    if method == "reduce" and ufunc in _REDUCES:
+        axis, keepdims = kwargs.pop("axis", 0), kwargs.pop("keepdims", False)
+        if not any(value is not None for value in kwargs.values()):
+            return _REDUCES[ufunc](inputs[0], axis, keepdims)
+    raise ArgumentTypeError(f"np.{ufunc.__name__}.{method}: not supported for tensors; use graphad's functions, or x.numpy().")
+
+
+def _matmul() -> Callable[..., Any]:
+    return import_module("graphad.ops.linalg").matmul  # type: ignore[no-any-return]
+
+
+def array_function(self: Any, func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`__array_function__` of tensors and variables."""
+    if func in _LOOKING:
+        return func(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
+    row = _FUNCTIONS.get(func)
+    if row is None:
+        raise _refusal(func.__name__)
+    kwargs = {key: value for key, value in kwargs.items() if value is not None and value is not np._NoValue}
+    return row(*args, **kwargs)
+
+
+def _refusal(name: str) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"np.{name}: graphad has no such function for tensors; use graphad's own functions, or np.{name}(x.numpy()), "
+        "through which no gradient passes."
+    )
+
+
+def _plain(args: Any) -> Any:
+    """Arguments with eager tensors as arrays."""
+    return tuple(
+        np.asarray(x) if isinstance(x, EagerTensor) or hasattr(x, "__graphad_tensor__") else type(x)(_plain(x)) if type(x) in (list, tuple) else x
+        for x in args
+    )
+
+
+def _named(module: str, name: str) -> Callable[..., Any]:
+    """A function of another family, looked up when it is first used."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        function = getattr(import_module(f"graphad.ops.{module}"), name, None)
+        if function is None:
+            raise _refusal(name)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _over(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return function(a, axis, keepdims)
+
+    return reduce
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, **limits: Any) -> Any:
+    low, high = limits.get("min", a_min), limits.get("max", a_max)
+    if low is not None:
+        a = math.maximum(a, low)
+    return a if high is None else math.minimum(a, high)
+
+
+def _cumulative(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(a: Any, axis: Any = None) -> Any:
+        if axis is None:
+            a, axis = _named("array", "reshape")(a, [-1]), 0
+        return function(a, axis)
+
+    return run
+
+
+def _position(function: Callable[..., Any]) -> Callable[..., Any]:
+    def search(a: Any, axis: Any = None) -> Any:
+        if axis is None:
+            a, axis = _named("array", "reshape")(a, [-1]), 0
+        return function(a, axis)
+
+    return search
+
+
+def _sequence(function: Callable[..., Any]) -> Callable[..., Any]:
+    def join(arrays: Any, axis: int = 0) -> Any:
+        return function(list(arrays), axis)
+
+    return join
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    return _named("array", "transpose")(a, axes)
+
+
+def _reshape(a: Any, shape: Any = None, newshape: Any = None) -> Any:
+    return _named("array", "reshape")(a, newshape if shape is None else shape)
+
+
+def _where(condition: Any, *branches: Any) -> Any:
+    return math.where(condition, *branches)
+
+
+def _einsum(subscripts: Any, *operands: Any) -> Any:
+    return _named("linalg", "einsum")(subscripts, *operands)
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.sum: _over(math.reduce_sum),
+    np.mean: _over(math.reduce_mean),
+    np.prod: _over(math.reduce_prod),
+    np.max: _over(math.reduce_max),
+    np.min: _over(math.reduce_min),
+    np.amax: _over(math.reduce_max),
+    np.amin: _over(math.reduce_min),
+    np.all: _over(math.reduce_all),
+    np.any: _over(math.reduce_any),
+    np.var: _over(math.reduce_variance),
+    np.std: _over(math.reduce_std),
+    np.cumsum: _cumulative(math.cumsum),
+    np.cumprod: _cumulative(math.cumprod),
+    np.argmax: _position(math.argmax),
+    np.argmin: _position(math.argmin),
+    np.clip: _clip,
+    np.where: _where,
+    np.real: math.real,
+    np.imag: math.imag,
+    np.angle: math.angle,
+    np.round: math.round,
+    np.count_nonzero: _over(math.count_nonzero),
+    np.reshape: _reshape,
+    np.transpose: _transpose,
+    np.ravel: lambda a: _reshape(a, [-1]),
+    np.squeeze: _named("array", "squeeze"),
+    np.expand_dims: _named("array", "expand_dims"),
+    np.broadcast_to: _named("array", "broadcast_to"),
+    np.concatenate: _sequence(_named("array", "concat")),
+    np.stack: _sequence(_named("array", "stack")),
+    np.zeros_like: _named("array", "zeros_like"),
+    np.ones_like: _named("array", "ones_like"),
+    np.einsum: _einsum,
+    np.tensordot: _named("linalg", "tensordot"),
+    np.trace: _named("linalg", "trace"),
+}
+# Functions that only look at values: their results carry no gradient in NumPy's sense either.
+_LOOKING = frozenset(
+    {
+        np.allclose,
+        np.array2string,
+        np.array_equal,
+        np.array_equiv,
+        np.array_repr,
+        np.array_str,
+        np.isclose,
+        np.may_share_memory,
+        np.ndim,
+        np.result_type,
+        np.can_cast,
+        np.save,
+        np.savetxt,
+        np.savez,
+        np.savez_compressed,
+        np.searchsorted,
+        np.shape,
+        np.shares_memory,
+        np.size,
+    }
+)

@@ -1,0 +1,245 @@
+"""Python's operators for tensors and variables: the only place where an upper floor fills slots of a lower one.
+
+The hot ones have a short way: nothing listens, both operands are eager tensors of one dtype (or one is a Python number that
+the dtype takes), so one Python operator on the data is the whole work. Everything else goes through the op.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.levels import busy
+from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.ops import numpy_protocols
+from graphad.ops.array.slice import getitem
+from graphad.ops.math.arithmetic import ADD, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
+from graphad.ops.math.compare import (
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    NOT_EQUAL,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    compare_or,
+    invert,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+)
+from graphad.ops.math.power import pow
+
+_BOOL = np.dtype(bool)
+
+
+def _value(x: Any) -> Any:
+    """A variable's value where nothing listens, without the op that reads it."""
+    return EagerTensor(x.data) if isinstance(x, Handle) and busy() is None else x
+
+
+def _long(op: Any, reflected: str, x: Any, y: Any) -> Any:
+    """`x op y` through the op. A foreign object with an operator of its own gets its turn."""
+    try:
+        x, y = lift_pair(op.name, _value(x), _value(y))
+    except ArgumentTypeError:
+        if hasattr(type(y), reflected) and not isinstance(y, str | bytes):
+            return NotImplemented
+        raise
+    return bind(op, x, y)
+
+
+def _hot(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An arithmetic operator and its reflected one, with the short way for `self` an eager tensor."""
+    forward_name, reflected_name = f"__{name}__", f"__r{name}__"
+
+    def forward(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind is EagerTensor and type(self) is EagerTensor and busy() is None:
+            a, b = self.data, other.data
+            dtype = a.dtype
+            if dtype is b.dtype and dtype is not _BOOL:
+                try:
+                    return EagerTensor(symbol(a, b))
+                except ValueError:  # shapes that do not broadcast: the long way says so
+                    pass
+        elif (kind is float or kind is int) and type(self) is EagerTensor and busy() is None:
+            a = self.data
+            if a.dtype.kind in ("f" if kind is float else "fi"):
+                try:
+                    return EagerTensor(symbol(a, other))
+                except OverflowError:  # a number that the dtype does not hold: the long way says so
+                    pass
+        return _long(op, reflected_name, self, other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if (kind is float or kind is int) and type(self) is EagerTensor and busy() is None:
+            a = self.data
+            if a.dtype.kind in ("f" if kind is float else "fi"):
+                try:
+                    return EagerTensor(symbol(other, a))
+                except OverflowError:
+                    pass
+        return _long(op, forward_name, other, self)
+
+    forward.__name__, reflected.__name__ = forward_name, reflected_name
+    return forward, reflected
+
+
+def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator and its reflected one that call a public function."""
+
+    def forward(self: Any, other: Any) -> Any:
+        return function(_value(self), _value(other))
+
+    def reflected(self: Any, other: Any) -> Any:
+        return function(_value(other), _value(self))
+
+    forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
+    return forward, reflected
+
+
+def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
+    reflected_name = {"lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}[name]
+
+    def compare(self: Any, other: Any) -> Any:
+        if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
+            a, b = self.data, other.data
+            dtype = a.dtype
+            if dtype is b.dtype and dtype.kind in "fiu":
+                try:
+                    return EagerTensor(symbol(a, b))
+                except ValueError:  # shapes that do not broadcast: the long way says so
+                    pass
+        return _long(op, reflected_name, self, other)
+
+    compare.__name__ = f"__{name}__"
+    return compare
+
+
+def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: str) -> Callable[..., Any]:
+    """`==` or `!=`: elementwise; None, and shapes that do not broadcast, are simply different."""
+
+    def compare(self: Any, other: Any) -> Any:
+        if other is None:
+            return mismatch
+        if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
+            a, b = self.data, other.data
+            if a.dtype is b.dtype and a.shape == b.shape:
+                return EagerTensor(symbol(a, b))
+        try:
+            x, y = lift_pair(op.name, _value(self), _value(other))
+        except ArgumentTypeError:
+            return NotImplemented
+        return compare_or(op, x, y, mismatch)
+
+    compare.__name__ = f"__{name}__"
+    return compare
+
+
+def _by_kind(logical: Callable[..., Any], bitwise: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def choose(x: Any, y: Any) -> Any:
+        x, y = lift_pair(logical.__name__, x, y)
+        return (logical if x.dtype.is_bool else bitwise)(x, y)
+
+    return choose
+
+
+def _neg(self: Any) -> Any:
+    return negative(_value(self))
+
+
+def _pos(self: Any) -> Any:
+    return lift(_value(self))
+
+
+def _abs(self: Any) -> Any:
+    return abs(_value(self))
+
+
+def _invert(self: Any) -> Any:
+    x = lift(_value(self))
+    return logical_not(x) if x.dtype.is_bool else invert(x)
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    return getitem(_value(self), key)
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    # The family of matrices uses operators itself, so it is looked up when it is first needed.
+    from graphad.ops.linalg import matmul
+
+    return matmul(x, y)
+
+
+def _operators() -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "__neg__": _neg,
+        "__pos__": _pos,
+        "__abs__": _abs,
+        "__invert__": _invert,
+        "__getitem__": _getitem,
+        "__eq__": _equality(EQUAL, operator.eq, False, "eq"),
+        "__ne__": _equality(NOT_EQUAL, operator.ne, True, "ne"),
+        "__array_ufunc__": numpy_protocols.array_ufunc,
+        "__array_function__": numpy_protocols.array_function,
+    }
+    for op, symbol, name in ((ADD, operator.add, "add"), (SUB, operator.sub, "sub"), (MUL, operator.mul, "mul")):
+        table[f"__{name}__"], table[f"__r{name}__"] = _hot(op, symbol, name)
+    for op, name in ((FLOORDIV, "floordiv"), (MOD, "mod")):
+        table[f"__{name}__"], table[f"__r{name}__"] = _through(op, name)
+    functions: list[tuple[Callable[[Any, Any], Any], str]] = [
+        (divide, "truediv"),
+        (pow, "pow"),
+        (_matmul, "matmul"),
+        (_by_kind(logical_and, bitwise_and), "and"),
+        (_by_kind(logical_or, bitwise_or), "or"),
+        (_by_kind(logical_xor, bitwise_xor), "xor"),
+    ]
+    for function, name in functions:
+        table[f"__{name}__"], table[f"__r{name}__"] = _plain(function, name)
+    for op, symbol, name in (
+        (LESS, operator.lt, "lt"),
+        (LESS_EQUAL, operator.le, "le"),
+        (GREATER, operator.gt, "gt"),
+        (GREATER_EQUAL, operator.ge, "ge"),
+    ):
+        table[f"__{name}__"] = _compared(op, symbol, name)
+    return table
+
+
+def _through(op: Any, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator and its reflected one that always go through the op."""
+
+    def forward(self: Any, other: Any) -> Any:
+        return _long(op, f"__r{name}__", self, other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        return _long(op, f"__{name}__", other, self)
+
+    forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
+    return forward, reflected
+
+
+_OPERATORS = _operators()
+
+
+def install(cls: type) -> None:
+    """Give a class all operators that it does not define itself."""
+    for name, function in _OPERATORS.items():
+        if name not in cls.__dict__:
+            setattr(cls, name, function)
+
+
+install(Tensor)
