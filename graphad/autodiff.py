@@ -1,0 +1,5 @@
+"""Forward-mode differentiation."""
+
+from graphad.gradient.forward import ForwardAccumulator
+
+__all__ = ["ForwardAccumulator"]

@@ -1,0 +1,40 @@
+"""The exceptions that graphad raises; each is also one of Python's own."""
+
+from graphad.core.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    FailedPreconditionError,
+    GraphadError,
+    InternalError,
+    InvalidArgumentError,
+    MissingGradientError,
+    MissingRuleError,
+    NonlinearGradientError,
+    OutOfScopeError,
+    SymbolicConversionError,
+    SymbolicValueError,
+    UnavailableError,
+)
+from graphad.core.registry import DuplicateGradientError
+
+OperatorNotAllowedInGraphError = SymbolicValueError
+InaccessibleTensorError = OutOfScopeError
+
+__all__ = [
+    "ArgumentTypeError",
+    "DTypeError",
+    "DuplicateGradientError",
+    "FailedPreconditionError",
+    "GraphadError",
+    "InaccessibleTensorError",
+    "InternalError",
+    "InvalidArgumentError",
+    "MissingGradientError",
+    "MissingRuleError",
+    "NonlinearGradientError",
+    "OperatorNotAllowedInGraphError",
+    "OutOfScopeError",
+    "SymbolicConversionError",
+    "SymbolicValueError",
+    "UnavailableError",
+]
