@@ -1,7 +1,8 @@
 """Object code on disk: one file per key, checksummed, written whole or not at all, bounded in size.
 
-A file is magic, sha256 of the payload, payload. Whatever is wrong with one (truncated, altered, not this user's) makes it a miss and it
-goes away; a directory that cannot be written leaves the cache in memory. Nothing here raises, and no lock is needed between processes.
+A file is magic, sha256 of the payload, payload. Whatever is wrong with one (truncated, altered, not this user's)
+makes it a miss and it goes away; a directory that cannot be written leaves the cache in memory. Nothing here
+raises, and no lock is needed between processes.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pathlib import Path
 
 MAGIC = b"graphad-object-1\n"
 SUFFIX = ".gobj"
-LIMIT = 256 << 20                                 # bytes on disk before the oldest files go
-SWEEP = 64                                        # writes between two looks at the size
+LIMIT = 256 << 20  # bytes on disk before the oldest files go
+SWEEP = 64  # writes between two looks at the size
 _HEADER = len(MAGIC) + 32
 
 
@@ -54,7 +55,7 @@ class KernelCache:
     def __init__(self, path: str | os.PathLike[str] | None, limit: int = LIMIT) -> None:
         self.path = None if path is None else Path(path)
         self.limit = limit
-        self._memory: dict[str, bytes] = {}       # what could not be written
+        self._memory: dict[str, bytes] = {}  # what could not be written
         self._lock = threading.Lock()
         self._writes = 0
         self._ready: bool | None = None
@@ -73,7 +74,7 @@ class KernelCache:
         except OSError:
             return None
         payload = data[_HEADER:]
-        if data[:len(MAGIC)] == MAGIC and hashlib.sha256(payload).digest() == data[len(MAGIC):_HEADER]:
+        if data[: len(MAGIC)] == MAGIC and hashlib.sha256(payload).digest() == data[len(MAGIC) : _HEADER]:
             return payload
         self.discard(key)
         return None
@@ -108,7 +109,14 @@ class KernelCache:
                 if item.name.endswith(SUFFIX):
                     with contextlib.suppress(OSError):
                         status = item.stat()
-                        found.append(Entry(item.name.removesuffix(SUFFIX), Path(item.path), status.st_size, status.st_mtime))
+                        found.append(
+                            Entry(
+                                item.name.removesuffix(SUFFIX),
+                                Path(item.path),
+                                status.st_size,
+                                status.st_mtime,
+                            )
+                        )
         return sorted(found, key=lambda entry: (entry.modified, entry.key))
 
     def clear(self) -> int:

@@ -1,7 +1,8 @@
 """What each function of the source text is in LLVM's terms, for any backend that Numba compiles for.
 
-A value of code f16 or bf16 is a float inside a kernel and is rounded after every function; b1 is an i1, a byte in memory.
-Nothing here can trap or be undefined; whether a processor lacks an instruction shows as an undefined symbol of the object.
+A value of code f16 or bf16 is a float inside a kernel and is rounded after every function; b1 is an i1, a byte in
+memory. Nothing here can trap or be undefined; whether a processor lacks an instruction shows as an undefined
+symbol of the object.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from graphad.kernels import scalars
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 # functions that never need rounding: their result is one of their operands, or a small integer, or already rounded
-EXACT = frozenset(("neg", "abs", "maximum", "minimum", "sign", "select", "copy", "floor", "ceil", "round", "trunc"))
+EXACT = frozenset(
+    ("neg", "abs", "maximum", "minimum", "sign", "select", "copy", "floor", "ceil", "round", "trunc")
+)
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-REORDER = ("reassoc", "contract")                 # the additions of a vectorised sum
+REORDER = ("reassoc", "contract")  # the additions of a vectorised sum
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ def lower(name: str) -> Lowered | None:
     if head == "any":
         head, _, code = rest.partition("_")
         instruction = {"add": "fadd", "mul": "fmul"}[head]
-        return Lowered(code, (code, code), lambda builder, x, y: getattr(builder, instruction)(x, y, flags=REORDER))
+        return Lowered(
+            code, (code, code), lambda builder, x, y: getattr(builder, instruction)(x, y, flags=REORDER)
+        )
     if head not in scalars.TABLE:
         return None
     row = scalars.TABLE[head]
@@ -84,7 +89,7 @@ def lower(name: str) -> Lowered | None:
     return Lowered(rest, (rest,) * row.arity, rounded)
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------------
+# -- pieces --
 
 
 def constant(code: str, value: Any) -> ir.Constant:
@@ -207,7 +212,9 @@ def _float_to_integer(builder: Any, target: str, x: Any) -> Any:
     signed, kind = _guarded(builder, x, width), llvm_type(target)
     if target != "u64":
         return builder.trunc(signed, kind) if width > kind.width else signed
-    high = builder.and_(builder.fcmp_ordered(">=", x, x.type(2.0**63)), builder.fcmp_ordered("<", x, x.type(2.0**64)))
+    high = builder.and_(
+        builder.fcmp_ordered(">=", x, x.type(2.0**63)), builder.fcmp_ordered("<", x, x.type(2.0**64))
+    )
     unsigned = builder.fptoui(builder.select(high, x, x.type(0.0)), kind)
     return builder.select(high, unsigned, signed)
 
@@ -218,10 +225,12 @@ def _guarded(builder: Any, x: Any, width: int) -> Any:
     low = x.type(-limit) if str(x.type) == "float" or width == 64 else x.type(-limit - 1)
     above = builder.fcmp_ordered(">=" if str(x.type) == "float" or width == 64 else ">", x, low)
     fits = builder.and_(above, builder.fcmp_ordered("<", x, x.type(limit)))
-    return builder.select(fits, builder.fptosi(builder.select(fits, x, x.type(0.0)), kind), kind(-(2 ** (width - 1))))
+    return builder.select(
+        fits, builder.fptosi(builder.select(fits, x, x.type(0.0)), kind), kind(-(2 ** (width - 1)))
+    )
 
 
-# -- tables: float, integer and bool functions, called as f(builder, code, *values) ------------------------------------------------
+# -- tables: float, integer and bool functions, called as f(builder, code, *values) --
 
 
 def _is_signed(code: str) -> bool:
@@ -281,7 +290,11 @@ def _absolute(builder: Any, code: str, x: Any) -> Any:
 
 def _integer_sign(builder: Any, code: str, x: Any) -> Any:
     positive = builder.zext(builder.icmp_unsigned("!=", x, x.type(0)), x.type)
-    return builder.select(builder.icmp_signed("<", x, x.type(0)), x.type(-1), positive) if _is_signed(code) else positive
+    return (
+        builder.select(builder.icmp_signed("<", x, x.type(0)), x.type(-1), positive)
+        if _is_signed(code)
+        else positive
+    )
 
 
 def _pick(fn: str) -> Callable[..., Any]:

@@ -6,10 +6,51 @@ Kept apart from `lowering`, which prints them, so that a planner can ask without
 from __future__ import annotations
 
 ALWAYS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "select", "cast", "copy"))
-FLOAT = frozenset(("add", "sub", "mul", "div", "neg", "abs", "sign", "square", "reciprocal", "sqrt", "rsqrt", "floor", "ceil", "round",
-                   "trunc", "maximum", "minimum", "isnan", "isinf", "isfinite"))
-INTEGER = frozenset(("add", "sub", "mul", "floordiv", "mod", "neg", "abs", "sign", "square", "maximum", "minimum", "and", "or", "xor",
-                     "not", "shl", "shr"))
+FLOAT = frozenset(
+    (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "neg",
+        "abs",
+        "sign",
+        "square",
+        "reciprocal",
+        "sqrt",
+        "rsqrt",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "maximum",
+        "minimum",
+        "isnan",
+        "isinf",
+        "isfinite",
+    )
+)
+INTEGER = frozenset(
+    (
+        "add",
+        "sub",
+        "mul",
+        "floordiv",
+        "mod",
+        "neg",
+        "abs",
+        "sign",
+        "square",
+        "maximum",
+        "minimum",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "shl",
+        "shr",
+    )
+)
 BOOL = frozenset(("add", "mul", "abs", "maximum", "minimum", "and", "or", "xor", "not"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphad.core.dtypes import ALL, DType
 
-SCHEMA = 1                                        # part of every key; raise it when keys or files change their meaning
+SCHEMA = 1  # part of every key; raise it when keys or files change their meaning
 CODES: dict[str, str] = {dtype.name: dtype.kind[0] + str(8 * dtype.itemsize) for dtype in ALL}
 CODES |= {"bfloat16": "bf16", "bool": "b1"}
 NAMES: dict[str, str] = {code: name for name, code in CODES.items()}
@@ -67,8 +67,15 @@ class Source:
 
     def key(self, parts: Mapping[str, Any]) -> str:
         """The name of this source's object code, given what else it depends on."""
-        return named_key({**parts, "schema": SCHEMA, "origin": self.origin, "library": self.library,
-                          "source": hashlib.sha256(self.text.encode()).hexdigest()})
+        return named_key(
+            {
+                **parts,
+                "schema": SCHEMA,
+                "origin": self.origin,
+                "library": self.library,
+                "source": hashlib.sha256(self.text.encode()).hexdigest(),
+            }
+        )
 
 
 def named_key(parts: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """From shapes to a kernel: drop dimensions of size 1, order them, merge neighbours, class every operand by its strides.
 
-Sizes are numbers or `Dim`s (one symbol per size class), so the same function serves a plan made once per size class and a call
-with its concrete sizes. The result is a `Kernel`, which holds no size, and the sizes and strides that fill its argument block.
+Sizes are numbers or `Dim`s (one symbol per size class), so the same function serves a plan made once per size
+class and a call with its concrete sizes. The result is a `Kernel`, which holds no size, and the sizes and strides
+that fill its argument block.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from graphad.kernels.forms import (
     workspace_bytes,
 )
 
-_ZERO = 1_000_003                                 # stands for size 0 while classing, so that empty batches need no kernel of their own
+_ZERO = 1_000_003  # stands for size 0 while classing, so that empty batches need no kernel of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,15 @@ def row_strides(shape: Sequence[Size]) -> tuple[Size, ...]:
     return tuple(reversed(strides))
 
 
-def collapse(form: Map, shape: Sequence[Size], operands: Sequence[Operand | Sequence[Size]], reduced: Sequence[int] = (),
-             combines: Sequence[str | None] | None = None, outputs: Sequence[Operand | None] | None = None,
-             inplace: Sequence[tuple[int, int]] = ()) -> Loop:
+def collapse(
+    form: Map,
+    shape: Sequence[Size],
+    operands: Sequence[Operand | Sequence[Size]],
+    reduced: Sequence[int] = (),
+    combines: Sequence[str | None] | None = None,
+    outputs: Sequence[Operand | None] | None = None,
+    inplace: Sequence[tuple[int, int]] = (),
+) -> Loop:
     """The kernel of a map over `shape`, some of whose outputs are reduced.
 
     Args:
@@ -125,34 +132,52 @@ def collapse(form: Map, shape: Sequence[Size], operands: Sequence[Operand | Sequ
     combines = [None] * len(form.outputs) if combines is None else list(combines)
     gone = set(reduced) if any(combines) else set[int]()
     if len(operands) != len(form.inputs) or len(combines) != len(form.outputs):
-        raise InternalError(f"collapse: {len(operands)} operands, {len(combines)} outputs for a map of "
-                            f"{len(form.inputs)} and {len(form.outputs)}")
-    walks = [_walk(operand if isinstance(operand, Operand) else Operand(tuple(operand)), shape) for operand in operands]
+        raise InternalError(
+            f"collapse: {len(operands)} operands, {len(combines)} outputs for a map of "
+            f"{len(form.inputs)} and {len(form.outputs)}"
+        )
+    walks = [
+        _walk(operand if isinstance(operand, Operand) else Operand(tuple(operand)), shape)
+        for operand in operands
+    ]
     for k, combine in enumerate(combines):
         axes = [d for d in range(rank) if combine is None or d not in gone]
         given = outputs[k] if outputs is not None else None
         own = tuple(shape[d] for d in axes)
-        steps = row_strides(own) if given is None or given.strides is None else given.strides
+        own_steps = row_strides(own) if given is None or given.strides is None else given.strides
         walk: list[Size] = [0] * rank
-        for d, step in zip(axes, steps, strict=True):
+        for d, step in zip(axes, own_steps, strict=True):
             walk[d] = step
         walks.append(walk)
 
-    groups = [_Group(shape[d], d in gone, [walk[d] for walk in walks]) for d in range(rank) if not same_size(shape[d], 1)]
-    if not any(group.gone for group in groups):   # one element per result: nothing to combine
+    groups = [
+        _Group(shape[d], d in gone, [walk[d] for walk in walks])
+        for d in range(rank)
+        if not same_size(shape[d], 1)
+    ]
+    if not any(group.gone for group in groups):  # one element per result: nothing to combine
         combines = [None] * len(combines)
     groups = _merge(_order(_merge(groups), len(operands), all(combines)))
     extents = [group.extent for group in groups]
     steps = [[group.steps[k] for group in groups] for k in range(len(walks))]
-    if not groups:                                # one element: the same kernel as for a vector
+    if not groups:  # one element: the same kernel as for a vector
         extents, steps = [1], [[1] for _ in walks]
     dtypes = [*form.inputs, *(form.dtype_of(ref) for ref in form.outputs)]
     accesses = [_access(dtype, step) for dtype, step in zip(dtypes, steps, strict=True)]
     count = len(form.inputs)
-    stores = tuple(Store(ref, access, combine)
-                   for ref, access, combine in zip(form.outputs, accesses[count:], combines, strict=True))
-    shared = tuple(sorted((i, o) for i, o in inplace if accesses[i] == accesses[count + o] and combines[o] is None
-                          and all(map(same_size, steps[i], steps[count + o]))))
+    stores = tuple(
+        Store(ref, access, combine)
+        for ref, access, combine in zip(form.outputs, accesses[count:], combines, strict=True)
+    )
+    shared = tuple(
+        sorted(
+            (i, o)
+            for i, o in inplace
+            if accesses[i] == accesses[count + o]
+            and combines[o] is None
+            and all(map(same_size, steps[i], steps[count + o]))
+        )
+    )
     kernel = Kernel(len(extents), tuple(accesses[:count]), form.scalars, form.body, stores, shared).check()
     strides = {place: steps[place[0]][place[1]] for place in block_layout(kernel).strides}
     return Loop(kernel, tuple(extents), strides)
@@ -163,10 +188,16 @@ def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:
     steps = row_strides(operand.shape) if operand.strides is None else operand.strides
     skip = len(shape) - len(operand.shape)
     if skip < 0 or len(steps) != len(operand.shape):
-        raise InternalError(f"collapse: an operand of shape {operand.shape} and strides {steps} in a loop of shape {tuple(shape)}")
-    usual = row_strides(operand.shape)            # an axis without elements may come with any stride, 0 too: that is no broadcast
-    return [0] * skip + [0 if same_size(size, 1) else usual[d] if same_size(size, 0) else steps[d]
-                         for d, size in enumerate(operand.shape)]
+        raise InternalError(
+            f"collapse: an operand of shape {operand.shape} and strides {steps} in a loop of shape {tuple(shape)}"
+        )
+    usual = row_strides(
+        operand.shape
+    )  # an axis without elements may come with any stride, 0 too: that is no broadcast
+    return [0] * skip + [
+        0 if same_size(size, 1) else usual[d] if same_size(size, 0) else steps[d]
+        for d, size in enumerate(operand.shape)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +214,17 @@ def _order(groups: list[_Group], inputs: int, is_free: bool) -> list[_Group]:
     if not any(group.gone for group in groups):
         return groups
     inner = len(groups) - 1
-    if is_free:                                   # only reduced results are stored: the inputs alone decide
-        inner = max(range(len(groups)), key=lambda g: (sum(same_size(step, 1) for step in groups[g].steps[:inputs]), g))
+    if is_free:  # only reduced results are stored: the inputs alone decide
+        inner = max(
+            range(len(groups)),
+            key=lambda g: (sum(same_size(step, 1) for step in groups[g].steps[:inputs]), g),
+        )
     rest = [group for g, group in enumerate(groups) if g != inner]
-    return [*(group for group in rest if not group.gone), *(group for group in rest if group.gone), groups[inner]]
+    return [
+        *(group for group in rest if not group.gone),
+        *(group for group in rest if group.gone),
+        groups[inner],
+    ]
 
 
 def _merge(groups: Sequence[_Group]) -> list[_Group]:
@@ -194,8 +232,14 @@ def _merge(groups: Sequence[_Group]) -> list[_Group]:
     merged: list[_Group] = []
     for group in groups:
         extent = _ZERO if same_size(group.extent, 0) else group.extent
-        if merged and merged[-1].gone == group.gone and all(
-                same_size(outer, inner * extent) for outer, inner in zip(merged[-1].steps, group.steps, strict=True)):
+        if (
+            merged
+            and merged[-1].gone == group.gone
+            and all(
+                same_size(outer, inner * extent)
+                for outer, inner in zip(merged[-1].steps, group.steps, strict=True)
+            )
+        ):
             merged[-1] = _Group(merged[-1].extent * group.extent, group.gone, group.steps)
         else:
             merged.append(group)

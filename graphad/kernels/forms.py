@@ -1,7 +1,8 @@
 """Forms: device-neutral descriptions of loops, from an op's lowering to the kernel that is compiled.
 
-A `Map` says what happens to one element, `Reduce` adds axes that vanish. A `Kernel` is what remains when loop dimensions are
-collapsed and every operand is classed by its strides: it holds no size, no address and no literal, so equal structures share code.
+A `Map` says what happens to one element, `Reduce` adds axes that vanish. A `Kernel` is what remains when loop
+dimensions are collapsed and every operand is classed by its strides: it holds no size, no address and no literal,
+so equal structures share code.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels import scalars as table
 
-SCHEMA = 1                                        # part of every digest; raise it when the meaning of a form changes
+SCHEMA = 1  # part of every digest; raise it when the meaning of a form changes
 
-Ref = tuple[str, int]                             # ("in", k) | ("tmp", k) | ("scalar", k)
+Ref = tuple[str, int]  # ("in", k) | ("tmp", k) | ("scalar", k)
 IN, TMP, SCALAR = "in", "tmp", "scalar"
 BROADCAST, CONTIGUOUS, STRIDED = "0", "1", "s"
 COMBINES = ("add", "mul", "max", "min", "and", "or")
@@ -65,7 +66,8 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The same elements under another shape or strides: kind "reshape", "transpose", "broadcast", "slice", ... and its argument."""
+    """The same elements under another shape or strides: kind "reshape", "transpose", "broadcast", "slice", ... and
+    its argument."""
 
     kind: str
     argument: Any = None
@@ -91,7 +93,8 @@ Form = Map | Reduce | View | Contract | Library
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How an operand is walked: per loop dimension "0" (stays), "1" (next element, innermost only) or "s" (stride at run time)."""
+    """How an operand is walked: per loop dimension "0" (stays), "1" (next element, innermost only) or "s" (stride
+    at run time)."""
 
     dtype: DType
     strides: tuple[str, ...]
@@ -111,7 +114,8 @@ class Kernel:
     """A loop nest over `rank` dimensions.
 
     Dimensions come in the order kept, reduced, kept: the last kept one is there only if it is the innermost.
-    All reducing stores reduce the same dimensions. `inplace` pairs (input, output) share one buffer and the same strides.
+    All reducing stores reduce the same dimensions. `inplace` pairs (input, output) share one buffer and the same
+    strides.
     """
 
     rank: int
@@ -153,8 +157,10 @@ class Kernel:
         lines += [f"in {access.dtype.name} {','.join(access.strides)}" for access in self.inputs]
         lines += [f"scalar {dtype.name}" for dtype in self.scalars]
         lines += [f"{s.dtype.name} {s.fn} {' '.join(map(_ref_text, s.args))}" for s in self.body]
-        lines += [f"out {_ref_text(s.ref)} {s.access.dtype.name} {','.join(s.access.strides)} {s.combine or '='}"
-                  for s in self.outputs]
+        lines += [
+            f"out {_ref_text(s.ref)} {s.access.dtype.name} {','.join(s.access.strides)} {s.combine or '='}"
+            for s in self.outputs
+        ]
         lines += [f"inplace {i} {o}" for i, o in self.inplace]
         return "\n".join(lines) + "\n"
 
@@ -167,26 +173,40 @@ class Kernel:
         """The kernel itself. Raises: InternalError: it is not well formed."""
         _check_body(self)
         if self.rank < 1:
-            raise InternalError(f"kernel: rank {self.rank}; a kernel has at least one loop dimension\n{self.text()}")
+            raise InternalError(
+                f"kernel: rank {self.rank}; a kernel has at least one loop dimension\n{self.text()}"
+            )
         for access in (*self.inputs, *(store.access for store in self.outputs)):
             inner = access.strides[-1] if len(access.strides) == self.rank else ""
             if inner not in ("0", "1", "s") or any(s not in ("0", "s") for s in access.strides[:-1]):
-                raise InternalError(f"kernel: strides {access.strides} for {self.rank} loop dimensions\n{self.text()}")
+                raise InternalError(
+                    f"kernel: strides {access.strides} for {self.rank} loop dimensions\n{self.text()}"
+                )
         reducing = [store for store in self.outputs if store.combine is not None]
         dims = {tuple(s == BROADCAST for s in store.access.strides) for store in reducing}
         if len(dims) > 1 or (reducing and not self.reduced):
-            raise InternalError(f"kernel: the reducing outputs do not reduce the same dimensions\n{self.text()}")
+            raise InternalError(
+                f"kernel: the reducing outputs do not reduce the same dimensions\n{self.text()}"
+            )
         if self.reduced and self.reduced != tuple(range(self.reduced[0], self.reduced[-1] + 1)):
-            raise InternalError(f"kernel: the reduced dimensions {self.reduced} are not adjacent\n{self.text()}")
+            raise InternalError(
+                f"kernel: the reduced dimensions {self.reduced} are not adjacent\n{self.text()}"
+            )
         if self.reduced and self.reduced[-1] < self.rank - 2:
-            raise InternalError(f"kernel: several kept dimensions inside the reduced ones {self.reduced}\n{self.text()}")
+            raise InternalError(
+                f"kernel: several kept dimensions inside the reduced ones {self.reduced}\n{self.text()}"
+            )
         for store in self.outputs:
             if store.combine is None and BROADCAST in store.access.strides:
                 raise InternalError(f"kernel: a plain store meets one element many times\n{self.text()}")
             if store.combine is not None and store.combine not in COMBINES:
-                raise InternalError(f"kernel: {store.combine!r} is not a combine function; there are {', '.join(COMBINES)}")
+                raise InternalError(
+                    f"kernel: {store.combine!r} is not a combine function; there are {', '.join(COMBINES)}"
+                )
             if self.dtype_of(store.ref) is not store.access.dtype:
-                raise InternalError(f"kernel: {_ref_text(store.ref)} is stored as {store.access.dtype.name}\n{self.text()}")
+                raise InternalError(
+                    f"kernel: {_ref_text(store.ref)} is stored as {store.access.dtype.name}\n{self.text()}"
+                )
         for i, o in self.inplace:
             if self.inputs[i] != self.outputs[o].access or self.outputs[o].combine is not None:
                 raise InternalError(f"kernel: input {i} and output {o} cannot share a buffer\n{self.text()}")
@@ -195,12 +215,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which word of the argument block holds what. All strides are in elements; `split` is the dimension lo and hi range over."""
+    """Which word of the argument block holds what. All strides are in elements; `split` is the dimension lo and hi
+    range over."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     extents: tuple[int, ...]
-    strides: dict[tuple[int, int], int]           # (operand, dim): inputs first, then outputs; only run-time strides have a word
+    strides: dict[
+        tuple[int, int], int
+    ]  # (operand, dim): inputs first, then outputs; only run-time strides have a word
     scalars: tuple[int, ...]
     lo: int
     hi: int
@@ -221,13 +244,15 @@ def block_layout(kernel: Kernel) -> Layout:
 
     inputs, outputs, extents = take(len(kernel.inputs)), take(len(kernel.outputs)), take(kernel.rank)
     accesses = [*kernel.inputs, *(store.access for store in kernel.outputs)]
-    strided = [(k, d) for k, access in enumerate(accesses) for d, s in enumerate(access.strides) if s == STRIDED]
+    strided = [
+        (k, d) for k, access in enumerate(accesses) for d, s in enumerate(access.strides) if s == STRIDED
+    ]
     strides = dict(zip(strided, take(len(strided)), strict=True))
     scalars = take(len(kernel.scalars))
     return Layout(inputs, outputs, extents, strides, scalars, 0, 1, 2, kernel.split, position)
 
 
-CHUNK = 65536                                     # elements of a full reduction that make one partial result
+CHUNK = 65536  # elements of a full reduction that make one partial result
 
 
 def chunk_rows(kernel: Kernel, extents: Sequence[int]) -> int:
@@ -306,5 +331,7 @@ def _check_body(holder: Map | Kernel) -> None:
         dtypes = tuple(_dtype_of(holder, ref) for ref in statement.args)
         expected = table.result_dtype(statement.fn, dtypes, statement.dtype)
         if expected is not statement.dtype:
-            raise InternalError(f"kernel: {statement.fn} of {', '.join(d.name for d in dtypes)} is {expected.name}, "
-                                f"not {statement.dtype.name}")
+            raise InternalError(
+                f"kernel: {statement.fn} of {', '.join(d.name for d in dtypes)} is {expected.name}, "
+                f"not {statement.dtype.name}"
+            )

@@ -1,7 +1,7 @@
 """Two forms become one: a producer's body is written into its consumer's, each value once.
 
-`Composer` collects the maps of a whole region. What it returns is canonical: equal statements merged, unused ones dropped,
-inputs and scalars in order of first use, so that regions of equal structure give equal maps.
+`Composer` collects the maps of a whole region. What it returns is canonical: equal statements merged, unused ones
+dropped, inputs and scalars in order of first use, so that regions of equal structure give equal maps.
 """
 
 from __future__ import annotations
@@ -48,12 +48,16 @@ class Composer:
     def apply(self, form: Map, args: Sequence[Ref], scalars: Sequence[Ref] = ()) -> tuple[Ref, ...]:
         """The outputs of a map whose inputs are the values `args`."""
         if len(args) != len(form.inputs) or len(scalars) != len(form.scalars):
-            raise InternalError(f"fuse: a map of {len(form.inputs)} inputs and {len(form.scalars)} scalars was given "
-                                f"{len(args)} and {len(scalars)}")
+            raise InternalError(
+                f"fuse: a map of {len(form.inputs)} inputs and {len(form.scalars)} scalars was given "
+                f"{len(args)} and {len(scalars)}"
+            )
         values: dict[Ref, Ref] = {(IN, k): ref for k, ref in enumerate(args)}
         values |= {(SCALAR, k): ref for k, ref in enumerate(scalars)}
         for k, statement in enumerate(form.body):
-            values[TMP, k] = self.statement(statement.fn, [values[ref] for ref in statement.args], statement.dtype)
+            values[TMP, k] = self.statement(
+                statement.fn, [values[ref] for ref in statement.args], statement.dtype
+            )
         return tuple(values[ref] for ref in form.outputs)
 
     def finish(self, outputs: Sequence[Ref]) -> Composed:
@@ -75,14 +79,25 @@ class Composer:
         kept = []
         for k, statement in enumerate(body):
             if (TMP, k) in needed:
-                kept.append(Statement(statement.fn, tuple(name(ref) for ref in statement.args), statement.dtype))
+                kept.append(
+                    Statement(statement.fn, tuple(name(ref) for ref in statement.args), statement.dtype)
+                )
                 name((TMP, k))
         roots = tuple(name(ref) for ref in outputs)
-        inputs = sorted((names[ref], key, dtype) for key, (ref, dtype) in self._ordered(self._inputs) if ref in names)
-        scalars = sorted((names[ref], key, dtype) for key, (ref, dtype) in self._ordered(self._scalars) if ref in names)
-        form = Map(tuple(entry[2] for entry in inputs), tuple(entry[2] for entry in scalars), tuple(kept), roots)
-        return Composed(form, tuple(self._key(self._inputs, entry[1]) for entry in inputs),
-                        tuple(self._key(self._scalars, entry[1]) for entry in scalars))
+        inputs = sorted(
+            (names[ref], key, dtype) for key, (ref, dtype) in self._ordered(self._inputs) if ref in names
+        )
+        scalars = sorted(
+            (names[ref], key, dtype) for key, (ref, dtype) in self._ordered(self._scalars) if ref in names
+        )
+        form = Map(
+            tuple(entry[2] for entry in inputs), tuple(entry[2] for entry in scalars), tuple(kept), roots
+        )
+        return Composed(
+            form,
+            tuple(self._key(self._inputs, entry[1]) for entry in inputs),
+            tuple(self._key(self._scalars, entry[1]) for entry in scalars),
+        )
 
     @staticmethod
     def _ordered(entries: dict[Hashable, tuple[Ref, DType]]) -> list[tuple[int, tuple[Ref, DType]]]:
@@ -93,7 +108,9 @@ class Composer:
         return list(entries)[position]
 
 
-def compose(maps: Sequence[tuple[Map, Sequence[Hashable], Sequence[Hashable]]], outputs: Sequence[Hashable]) -> Composed:
+def compose(
+    maps: Sequence[tuple[Map, Sequence[Hashable], Sequence[Hashable]]], outputs: Sequence[Hashable]
+) -> Composed:
     """One map from several: each entry is a map, the names of its inputs, and the names it gives to its outputs.
 
     A name defined by an earlier entry is that value, any other an input of the whole. All scalars stay separate.
@@ -101,8 +118,10 @@ def compose(maps: Sequence[tuple[Map, Sequence[Hashable], Sequence[Hashable]]], 
     composer = Composer()
     values: dict[Hashable, Ref] = {}
     for number, (form, names, results) in enumerate(maps):
-        args = [values[name] if name in values else composer.input(name, dtype)
-                for name, dtype in zip(names, form.inputs, strict=True)]
+        args = [
+            values[name] if name in values else composer.input(name, dtype)
+            for name, dtype in zip(names, form.inputs, strict=True)
+        ]
         scalars = [composer.scalar((number, k), dtype) for k, dtype in enumerate(form.scalars)]
         values |= dict(zip(results, composer.apply(form, args, scalars), strict=True))
     return composer.finish([values[name] for name in outputs])
@@ -114,15 +133,27 @@ def fuse_maps(consumer: Map, position: int, producer: Map, output: int = 0) -> C
     Returns: The map; its inputs are named ("consumer", k) and ("producer", k), its scalars likewise.
     """
     composer = Composer()
-    inner = composer.apply(producer, [composer.input(("producer", k), dtype) for k, dtype in enumerate(producer.inputs)],
-                           [composer.scalar(("producer", k), dtype) for k, dtype in enumerate(producer.scalars)])
-    args = [inner[output] if k == position else composer.input(("consumer", k), dtype)
-            for k, dtype in enumerate(consumer.inputs)]
-    return composer.finish(composer.apply(
-        consumer, args, [composer.scalar(("consumer", k), dtype) for k, dtype in enumerate(consumer.scalars)]))
+    inner = composer.apply(
+        producer,
+        [composer.input(("producer", k), dtype) for k, dtype in enumerate(producer.inputs)],
+        [composer.scalar(("producer", k), dtype) for k, dtype in enumerate(producer.scalars)],
+    )
+    args = [
+        inner[output] if k == position else composer.input(("consumer", k), dtype)
+        for k, dtype in enumerate(consumer.inputs)
+    ]
+    return composer.finish(
+        composer.apply(
+            consumer,
+            args,
+            [composer.scalar(("consumer", k), dtype) for k, dtype in enumerate(consumer.scalars)],
+        )
+    )
 
 
-def fuse_into_reduce(reduce: Reduce, position: int, producer: Map, output: int = 0) -> tuple[Reduce, Composed]:
+def fuse_into_reduce(
+    reduce: Reduce, position: int, producer: Map, output: int = 0
+) -> tuple[Reduce, Composed]:
     """The reduction of what the producer computes, and how the inputs of its new source are named (see `fuse_maps`).
 
     The producer must have the full shape that the reduction runs over, or broadcast to it.
@@ -133,6 +164,10 @@ def fuse_into_reduce(reduce: Reduce, position: int, producer: Map, output: int =
 
 def merge_maps(forms: Sequence[Map], names: Sequence[Sequence[Hashable]]) -> Composed:
     """Independent maps over one shape as a single map of several outputs; equal names are one input."""
-    return compose([(form, inputs, [(number, k) for k in range(len(form.outputs))])
-                    for number, (form, inputs) in enumerate(zip(forms, names, strict=True))],
-                   [(number, k) for number, form in enumerate(forms) for k in range(len(form.outputs))])
+    return compose(
+        [
+            (form, inputs, [(number, k) for k in range(len(form.outputs))])
+            for number, (form, inputs) in enumerate(zip(forms, names, strict=True))
+        ],
+        [(number, k) for number, form in enumerate(forms) for k in range(len(form.outputs))],
+    )

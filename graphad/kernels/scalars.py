@@ -1,7 +1,8 @@
-"""The scalar functions that kernel bodies are made of: arity, result dtype and the NumPy function that says what they mean.
+"""The scalar functions that kernel bodies are made of: arity, result dtype and the NumPy function that says what
+they mean.
 
-A row's reference takes arrays of equal dtype (a `select` condition is bool) and keeps it; float16 and bfloat16 round after every function.
-Backends print these functions; one they cannot print keeps the step on the host.
+A row's reference takes arrays of equal dtype (a `select` condition is bool) and keeps it; float16 and bfloat16
+round after every function. Backends print these functions; one they cannot print keeps the step on the host.
 """
 
 from __future__ import annotations
@@ -104,10 +105,43 @@ def _rows() -> list[Scalar]:
     add(NUMBER, 1, neg=np.negative, square=np.square)
     add(REAL, 1, abs=np.abs)
     add(frozenset((FLOAT, INTEGER)), 1, sign=np.sign)
-    add(FLOATS, 1, reciprocal=lambda x: np.divide(np.ones((), np.asarray(x).dtype), x), sqrt=np.sqrt, exp=np.exp, log=np.log)
-    add(FLOATS, 1, sin=np.sin, cos=np.cos, tan=np.tan, sinh=np.sinh, cosh=np.cosh, tanh=np.tanh, expm1=np.expm1, log1p=np.log1p)
-    add(FLOATS, 1, asin=np.arcsin, acos=np.arccos, atan=np.arctan, asinh=np.arcsinh, acosh=np.arccosh, atanh=np.arctanh)
-    add(frozenset((FLOAT,)), 1, rsqrt=_formula(lambda x: 1 / np.sqrt(x)), sigmoid=_formula(_sigmoid), softplus=_formula(_softplus))
+    add(
+        FLOATS,
+        1,
+        reciprocal=lambda x: np.divide(np.ones((), np.asarray(x).dtype), x),
+        sqrt=np.sqrt,
+        exp=np.exp,
+        log=np.log,
+    )
+    add(
+        FLOATS,
+        1,
+        sin=np.sin,
+        cos=np.cos,
+        tan=np.tan,
+        sinh=np.sinh,
+        cosh=np.cosh,
+        tanh=np.tanh,
+        expm1=np.expm1,
+        log1p=np.log1p,
+    )
+    add(
+        FLOATS,
+        1,
+        asin=np.arcsin,
+        acos=np.arccos,
+        atan=np.arctan,
+        asinh=np.arcsinh,
+        acosh=np.arccosh,
+        atanh=np.arctanh,
+    )
+    add(
+        frozenset((FLOAT,)),
+        1,
+        rsqrt=_formula(lambda x: 1 / np.sqrt(x)),
+        sigmoid=_formula(_sigmoid),
+        softplus=_formula(_softplus),
+    )
     add(frozenset((FLOAT,)), 1, exp2=np.exp2, log2=np.log2, log10=np.log10, cbrt=np.cbrt)
     add(frozenset((FLOAT,)), 1, erf=_formula(_by_element(math.erf)), erfc=_formula(_by_element(math.erfc)))
     add(frozenset((FLOAT,)), 2, atan2=np.arctan2, hypot=np.hypot)

@@ -41,7 +41,12 @@ def test_the_kernel_does_not_depend_on_the_batch_size() -> None:
 
 def test_sizes_of_one_are_dropped_and_numbers_use_the_kernel_of_vectors() -> None:
     vector = add((7,), (7,), (7,)).kernel
-    assert add((), (), ()).kernel == add((1, 1), (1, 1), ()).kernel == add((1, 7, 1), (1, 7, 1), (7, 1)).kernel == vector
+    assert (
+        add((), (), ()).kernel
+        == add((1, 1), (1, 1), ()).kernel
+        == add((1, 7, 1), (1, 7, 1), (7, 1)).kernel
+        == vector
+    )
 
 
 def test_broadcast_operands_are_classed_by_dimension() -> None:
@@ -114,7 +119,9 @@ def test_malformed_kernels_are_refused() -> None:
 
 
 @st.composite
-def loops(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[np.ndarray, tuple[int, ...]]], tuple[int, ...]]:
+def loops(
+    draw: st.DrawFn,
+) -> tuple[tuple[int, ...], list[tuple[np.ndarray, tuple[int, ...]]], tuple[int, ...]]:
     """A shape, two operands (view, axes permuted or sliced) and reduced axes."""
     shape = tuple(draw(st.lists(st.integers(0, 4), max_size=4)))
     operands = []
@@ -151,7 +158,9 @@ def test_any_loop_computes_what_numpy_does(case: tuple) -> None:
         found = np.full([size for d, size in enumerate(shape) if d not in axes], -1, np.float32)
         run_oracle(loop, buffers, [found])
         start = 0 if combine == "add" else -np.inf
-        assert np.allclose(found, function.reduce(full, axis=axes, initial=start) if axes else full, rtol=1e-6)
+        assert np.allclose(
+            found, function.reduce(full, axis=axes, initial=start) if axes else full, rtol=1e-6
+        )
 
 
 class _Shifted:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ def test_producer_moves_into_a_reduction() -> None:
 
 def test_long_chains_need_no_recursion() -> None:
     names = [f"v{k}" for k in range(3000)]
-    chain = compose([(TANH, [a], [b]) for a, b in zip(names, names[1:])], [names[-1]])
+    chain = compose([(TANH, [a], [b]) for a, b in itertools.pairwise(names)], [names[-1]])
     assert len(chain.map.body) == 2999
 
 

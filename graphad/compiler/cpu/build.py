@@ -46,7 +46,7 @@ def find(kernel: Kernel | Source) -> int | None:
     if data is None:
         return None
     address = registry.load(key, data)
-    if address is None:                           # whole, but not for this process: a miss
+    if address is None:  # whole, but not for this process: a miss
         store.discard(key)
     return address
 
@@ -61,7 +61,8 @@ def build(kernel: Kernel | Source) -> int:
 
 
 def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None], None]) -> bool:
-    """Have a kernel compiled in the background; `callback(address, why not)` runs in another thread, or here if it is there already.
+    """Have a kernel compiled in the background; `callback(address, why not)` runs in another thread, or here if it
+    is there already.
 
     Returns: False when nothing compiles in the background; then the callback does not run.
     """

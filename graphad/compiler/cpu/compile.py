@@ -1,7 +1,7 @@
 """Source text to object code: Numba compiles and optimises, then everything but the kernel is cut away.
 
-The object defines `graphad_kernel`, an i32 f(ptr, ptr, i64 block), and needs no symbol at all, so any process may load it without Numba.
-Runs in the compile worker, or here when there is none.
+The object defines `graphad_kernel`, an i32 f(ptr, ptr, i64 block), and needs no symbol at all, so any process may
+load it without Numba. Runs in the compile worker, or here when there is none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def compile_source(text: str, function: str = "kernel") -> bytes:
             return objects.check_kernel(_machine().emit_object(_trimmed(_optimised(text, function))), SYMBOL)
         except GraphadError as error:
             raise CompileError(f"compile: {error}") from error
-        except Exception as error:                # whatever Numba or LLVM raise about generated source
+        except Exception as error:  # whatever Numba or LLVM raise about generated source
             raise CompileError(f"compile: {type(error).__name__}: {str(error).strip()[:2000]}") from error
 
 
@@ -50,9 +50,12 @@ def prepare() -> None:
 
 
 def warm_up() -> None:
-    """Compile a trifle: Numba's registries fill at the first compilation, a tenth of a second before the first request comes."""
-    compile_source("def kernel(blk):\n    n = word(blk, 0)\n    o = word(blk, 1)\n    for i in range(0, n):\n"
-                   "        st_f32_o0(o, i, add_f32(ld_f32_o0(o, i), ld_f32_o0(o, i)))\n")
+    """Compile a trifle: Numba's registries fill at the first compilation, a tenth of a second before the first
+    request comes."""
+    compile_source(
+        "def kernel(blk):\n    n = word(blk, 0)\n    o = word(blk, 1)\n    for i in range(0, n):\n"
+        "        st_f32_o0(o, i, add_f32(ld_f32_o0(o, i), ld_f32_o0(o, i)))\n"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -72,8 +75,14 @@ def _optimised(text: str, function: str) -> tuple[str, str]:
     plain: Callable[..., Any] = scope[function]
     scope |= intrinsics.namespace(plain.__code__.co_names)
     signature = types.void(types.int64)
-    made = njit(signature, error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-                fastmath={"contract"})(plain)
+    made = njit(
+        signature,
+        error_model="numpy",
+        nogil=True,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        fastmath={"contract"},
+    )(plain)
     return made.inspect_llvm(signature.args), made.overloads[signature.args].fndesc.mangled_name
 
 

@@ -8,8 +8,9 @@
             v0 = tanh_f32(x0)
             st_f32_o0(o0, i0, v0)
 
-Operands with a run-time stride in the innermost dimension are packed in blocks of 256 elements, so that the arithmetic stays vectorised.
-Sums run in blocks of 4096 elements, added up in float64: the result depends on the sizes alone.
+Operands with a run-time stride in the innermost dimension are packed in blocks of 256 elements, so that the
+arithmetic stays vectorised. Sums run in blocks of 4096 elements, added up in float64: the result depends on the
+sizes alone.
 """
 
 from __future__ import annotations
@@ -21,15 +22,56 @@ from functools import lru_cache
 from graphad.compiler.cpu import functions
 from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
-from graphad.kernels.forms import BROADCAST, CHUNK, CONTIGUOUS, IN, SCALAR, STRIDED, TMP, Access, Kernel, Ref, block_layout
+from graphad.kernels.forms import (
+    BROADCAST,
+    CHUNK,
+    CONTIGUOUS,
+    IN,
+    SCALAR,
+    STRIDED,
+    TMP,
+    Access,
+    Kernel,
+    Ref,
+    block_layout,
+)
 
-PACK = 256                                        # elements of a strided operand that are packed at a time
-BLOCK = 4096                                      # elements that are summed in the operand's own precision
-COLUMNS = 512                                     # columns that a reduction of rows accumulates at a time
-ROWS = 32                                         # rows that it accumulates before it adds to the float64 sums
-SHORT = {"add", "mul"}                            # what a float32 accumulator does only for one block
-HEAVY = frozenset(("exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin",
-                   "acos", "atan", "asinh", "acosh", "atanh", "atan2", "sigmoid", "softplus", "erf", "erfc", "pow", "cbrt", "hypot"))
+PACK = 256  # elements of a strided operand that are packed at a time
+BLOCK = 4096  # elements that are summed in the operand's own precision
+COLUMNS = 512  # columns that a reduction of rows accumulates at a time
+ROWS = 32  # rows that it accumulates before it adds to the float64 sums
+SHORT = {"add", "mul"}  # what a float32 accumulator does only for one block
+HEAVY = frozenset(
+    (
+        "exp",
+        "expm1",
+        "exp2",
+        "log",
+        "log1p",
+        "log2",
+        "log10",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asin",
+        "acos",
+        "atan",
+        "asinh",
+        "acosh",
+        "atanh",
+        "atan2",
+        "sigmoid",
+        "softplus",
+        "erf",
+        "erfc",
+        "pow",
+        "cbrt",
+        "hypot",
+    )
+)
 
 
 @lru_cache(maxsize=4096)
@@ -47,9 +89,15 @@ class _Printer:
         self.shared = dict(kernel.inplace)
         self.accesses: list[Access] = [*kernel.inputs, *(store.access for store in kernel.outputs)]
         self.count = len(kernel.inputs)
-        self.offsets: list[list[str]] = [[] for _ in self.accesses]        # terms of each operand's index, outer loops first
-        self.packed = [k for k, access in enumerate(self.accesses)
-                       if access.strides[-1] == STRIDED and not (k >= self.count and kernel.outputs[k - self.count].combine)]
+        self.offsets: list[list[str]] = [
+            [] for _ in self.accesses
+        ]  # terms of each operand's index, outer loops first
+        self.packed = [
+            k
+            for k, access in enumerate(self.accesses)
+            if access.strides[-1] == STRIDED
+            and not (k >= self.count and kernel.outputs[k - self.count].combine)
+        ]
         self.used = {ref for s in kernel.body for ref in s.args} | {store.ref for store in kernel.outputs}
         self.reducing = [j for j, store in enumerate(kernel.outputs) if store.combine is not None]
 
@@ -66,7 +114,7 @@ class _Printer:
                 self._outer_reduction()
         return self.out
 
-    # -- words of the block ------------------------------------------------------------------------------------------------
+    # -- words of the block --
 
     def _header(self) -> None:
         add, layout = self.out.add, self.layout
@@ -91,7 +139,7 @@ class _Printer:
             if not self._is_shared_output(k):
                 add(f"k{k} = stack_{code_of(self.accesses[k].dtype)}({PACK})")
 
-    # -- loops -------------------------------------------------------------------------------------------------------------
+    # -- loops --
 
     @contextmanager
     def _loop(self, d: int, low: str, high: str, step: str = "") -> Iterator[None]:
@@ -133,7 +181,7 @@ class _Printer:
         owner = self.count + self.shared[k] if self._shares_index(k) else k
         return " + ".join([*self.offsets[owner], *last]) or "0"
 
-    # -- one element -------------------------------------------------------------------------------------------------------
+    # -- one element --
 
     def _load_invariant(self) -> None:
         """Operands that stay in the innermost loop are read before it."""
@@ -209,14 +257,17 @@ class _Printer:
             yield "b", "e"
             self._unpack("b", "e")
 
-    # -- kinds of kernel ---------------------------------------------------------------------------------------------------
+    # -- kinds of kernel --
 
     def _map(self) -> None:
         low, high = self._inner_range()
         with self._loops(range(self.inner)):
             self._load_invariant()
             if self.packed:
-                with self._inner_block(low, high, PACK) as (b, e), self.out.block(f"for i in range({b}, {e})"):
+                with (
+                    self._inner_block(low, high, PACK) as (b, e),
+                    self.out.block(f"for i in range({b}, {e})"),
+                ):
                     self._element("i", b)
             else:
                 with self.out.block(f"for i in range({low}, {high})"):
@@ -252,9 +303,13 @@ class _Printer:
                     self._element("i", b)
                     for j in self.reducing:
                         value = _name(self.kernel.outputs[j].ref)
-                        self.out.add(f"r{j} = {self._combine(j, f'r{j}', value, self._block_code(j), reorder=True)}")
+                        self.out.add(
+                            f"r{j} = {self._combine(j, f'r{j}', value, self._block_code(j), reorder=True)}"
+                        )
                 for j in self.reducing:
-                    self.out.add(f"t{j} = {self._combine(j, f't{j}', self._widened(f'r{j}', j), self._total_code(j))}")
+                    self.out.add(
+                        f"t{j} = {self._combine(j, f't{j}', self._widened(f'r{j}', j), self._total_code(j))}"
+                    )
 
     def _widened(self, value: str, j: int) -> str:
         source, target = self._block_code(j), self._total_code(j)
@@ -262,7 +317,9 @@ class _Printer:
 
     def _store_total(self, j: int, value: str, index: str) -> None:
         code, total = code_of(self.kernel.outputs[j].access.dtype), self._total_code(j)
-        self.out.add(f"st_{code}_o{j}(o{j}, {index}, {value if code == total else f'cast_{total}_{code}({value})'})")
+        self.out.add(
+            f"st_{code}_o{j}(o{j}, {index}, {value if code == total else f'cast_{total}_{code}({value})'})"
+        )
 
     def _inner_reduction(self) -> None:
         reduced = self.kernel.reduced
@@ -274,12 +331,15 @@ class _Printer:
                 self._store_total(j, f"t{j}", places[j])
 
     def _full_reduction(self) -> None:
-        """Fixed chunks of the outermost dimension give partial results in the workspace; the last run combines them in order."""
+        """Fixed chunks of the outermost dimension give partial results in the workspace; the last run combines
+        them in order."""
         add, rank = self.out.add, self.kernel.rank
         if rank == 1:
             add(f"rows = {CHUNK}")
         else:
-            add(f"rows = maximum_i64(1, floordiv_i64({CHUNK}, maximum_i64({' * '.join(f'n{d}' for d in range(1, rank))}, 1)))")
+            add(
+                f"rows = maximum_i64(1, floordiv_i64({CHUNK}, maximum_i64({' * '.join(f'n{d}' for d in range(1, rank))}, 1)))"
+            )
         add("parts = floordiv_i64(n0 + rows - 1, rows)")
         with self.out.block("for g in range(lo, hi, rows)"):
             add("f = minimum_i64(g + rows, hi)")
@@ -297,7 +357,9 @@ class _Printer:
                 for position, j in enumerate(self.reducing):
                     code = self._total_code(j)
                     kept = f"ld_{_partial_code(code)}_w(w, g + {position} * parts)"
-                    value = kept if _partial_code(code) == code else f"cast_{_partial_code(code)}_{code}({kept})"
+                    value = (
+                        kept if _partial_code(code) == code else f"cast_{_partial_code(code)}_{code}({kept})"
+                    )
                     add(f"t{j} = {self._combine(j, f't{j}', value, code)}")
             for j in self.reducing:
                 self._store_total(j, f"t{j}", "0")
@@ -345,7 +407,9 @@ class _Printer:
                     for j in self.reducing:
                         out.add(f"t{j} = ld_{self._total_code(j)}_q{j}(q{j}, i - b)")
                         access = kernel.outputs[j].access
-                        step = "i" if access.strides[-1] == CONTIGUOUS else f"i * s{self.count + j}_{self.inner}"
+                        step = (
+                            "i" if access.strides[-1] == CONTIGUOUS else f"i * s{self.count + j}_{self.inner}"
+                        )
                         self._store_total(j, f"t{j}", self._index(self.count + j, step))
 
     def _clear(self, prefix: str, outputs: Sequence[int], code_for: Callable[[int], str]) -> None:

@@ -1,13 +1,13 @@
 """Which scalar functions have native code on the CPU, and where that code comes from.
 
-Plain instructions are in `compiler.lowering`; the rest are the vector functions of `vectormath`. A function that has neither keeps its
-step on the host: `supports` says which one and why.
+Plain instructions are in `compiler.lowering`; the rest are the vector functions of `vectormath`. A function that
+has neither keeps its step on the host: `supports` says which one and why.
 """
 
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from graphad.compiler import plain
@@ -41,7 +41,7 @@ def has_function(fn: str, code: str) -> bool:
     return code[0] in "fb" and code != "b1" and _dtype_name(code) in _vector_functions().get(fn, ())
 
 
-@lru_cache(maxsize=None)
+@cache
 def module(fn: str, code: str) -> tuple[str, int, str]:
     """(symbol, arity, IR text) of a vector function; float16 and bfloat16 values use the one for float32."""
     code = "f64" if code == "f64" else "f32"

@@ -1,13 +1,14 @@
-"""The functions of the source text as Numba intrinsics: each prints its instructions where it is called, with fixed types.
+"""The functions of the source text as Numba intrinsics: each prints its instructions where it is called, with
+fixed types.
 
-Every buffer has an alias scope of its own (all pure inputs share one), so that loops vectorise without run-time overlap checks.
-This module imports Numba; it is imported where something is compiled, never by `import graphad`.
+Every buffer has an alias scope of its own (all pure inputs share one), so that loops vectorise without run-time
+overlap checks. This module imports Numba; it is imported where something is compiled, never by `import graphad`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -20,29 +21,46 @@ from graphad.compiler import lowering
 from graphad.compiler.cpu import functions
 from graphad.compiler.source import NAMES
 
-INPUTS = ""                                       # the scope of everything that is only read
-KINDS = {"b1": types.boolean, "f16": types.float32, "bf16": types.float32, "ptr": types.int64, "index": types.int64, "": types.void}
+INPUTS = ""  # the scope of everything that is only read
+KINDS = {
+    "b1": types.boolean,
+    "f16": types.float32,
+    "bf16": types.float32,
+    "ptr": types.int64,
+    "index": types.int64,
+    "": types.void,
+}
 KINDS |= {code: getattr(types, NAMES[code]) for code in NAMES if code not in KINDS and code[0] in "iuf"}
-NO_BUILTINS = '"no-builtins"'                     # a copy loop must not become a call of memcpy
+NO_BUILTINS = '"no-builtins"'  # a copy loop must not become a call of memcpy
 WIDE = '"prefer-vector-width"="512"'
-NO_PROBE = '"no-stack-arg-probe"'                 # Windows: a frame above 4 kB must not call __chkstk
+NO_PROBE = '"no-stack-arg-probe"'  # Windows: a frame above 4 kB must not call __chkstk
 
 
 def namespace(names: Iterable[str]) -> dict[str, Any]:
     """An intrinsic for every name that a source text uses."""
     wanted = [name for name in names if name != "range"]
-    scopes = tuple(sorted({name.split("_")[2] if name.count("_") == 2 else INPUTS for name in wanted if name[:3] in ("ld_", "st_")}))
+    scopes = tuple(
+        sorted(
+            {
+                name.split("_")[2] if name.count("_") == 2 else INPUTS
+                for name in wanted
+                if name[:3] in ("ld_", "st_")
+            }
+        )
+    )
     return {name: _make(name, scopes if name[:3] in ("ld_", "st_") else ()) for name in wanted}
 
 
-@lru_cache(maxsize=None)                          # registering an intrinsic with Numba costs a millisecond
+@cache  # registering an intrinsic with Numba costs a millisecond
 def _make(name: str, scopes: tuple[str, ...]) -> Any:
     head, _, rest = name.partition("_")
     if head in ("ld", "st"):
         code, _, scope = rest.partition("_")
         return _load(code, scope, scopes) if head == "ld" else _store(code, scope, scopes)
     if head == "word":
-        return _define("index", ("ptr", "index"), lambda b, blk, k: b.load(lowering.element(b, "i64", blk, k), align=8))
+        return _define(
+            "index", ("ptr", "index"), lambda b, blk, k: b.load(lowering.element(b, "i64", blk, k), align=8)
+        )
     if head == "scalar":
         return _define(rest, ("ptr", "index"), lambda b, blk, k: _scalar(b, rest, blk, k))
     if head == "wide":
@@ -79,12 +97,14 @@ def _define(result: str, args: tuple[str, ...], build: Callable[..., Any]) -> An
 
 
 def _wide(builder: Any) -> None:
-    set.add(builder.function.attributes, WIDE)    # llvmlite's own check knows no attributes with values
+    set.add(builder.function.attributes, WIDE)  # llvmlite's own check knows no attributes with values
 
 
 def _scalar(builder: Any, code: str, block: Any, word: Any) -> Any:
-    place = builder.inttoptr(builder.ptrtoint(lowering.element(builder, "i64", block, word), ir.IntType(64)),
-                             lowering.memory_type(code).as_pointer())
+    place = builder.inttoptr(
+        builder.ptrtoint(lowering.element(builder, "i64", block, word), ir.IntType(64)),
+        lowering.memory_type(code).as_pointer(),
+    )
     return lowering.from_memory(builder, code, builder.load(place, align=8, typ=lowering.memory_type(code)))
 
 
@@ -116,7 +136,9 @@ def _store(code: str, scope: str, scopes: tuple[str, ...]) -> Any:
     def build(builder: Any, pointer: Any, index: Any, value: Any) -> Any:
         set.add(builder.function.attributes, NO_BUILTINS)
         place = lowering.element(builder, code, pointer, index)
-        return _alias(builder, builder.store(lowering.to_memory(builder, code, value), place, align=size), scope, scopes)
+        return _alias(
+            builder, builder.store(lowering.to_memory(builder, code, value), place, align=size), scope, scopes
+        )
 
     return _define("", ("ptr", "index", code), build)
 
@@ -153,7 +175,9 @@ def _function(name: str, code: str) -> Any:
 
     def build(builder: Any, *xs: Any) -> Any:
         kind = lowering.llvm_type(inner)
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * arity), symbol)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind] * arity), symbol
+        )
         return lowering.round_to(builder, code, builder.call(function, xs))
 
     kind = KINDS[code]

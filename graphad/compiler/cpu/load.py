@@ -1,6 +1,7 @@
 """Object code to addresses, by llvmlite's linker, without Numba; and the registry of what is loaded.
 
-Loaded kernels stay until the process ends: a plan or a sleeping thread may hold their address. A failed link is a cache miss.
+Loaded kernels stay until the process ends: a plan or a sleeping thread may hold their address. A failed link is a
+cache miss.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Registry:
 
         if self._linker is None:
             machine = target.machine(target.host())
-            try:                                  # JITLink costs 8 kB a kernel, the default linker 50
+            try:  # JITLink costs 8 kB a kernel, the default linker 50
                 self._linker = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
             except RuntimeError:
                 self._linker = llvm.create_lljit_compiler(machine, suppress_errors=True)
@@ -61,7 +62,7 @@ class Registry:
             self._keep.append(tracker)
             return int(tracker[SYMBOL])
         except RuntimeError:
-            self._keep.append(None)               # a name may not be used twice
+            self._keep.append(None)  # a name may not be used twice
             return None
 
 
@@ -69,7 +70,7 @@ registry = Registry()
 
 
 def _after_fork() -> None:
-    registry._lock = threading.Lock()             # another thread may have held it
+    registry._lock = threading.Lock()  # another thread may have held it
 
 
 if hasattr(os, "register_at_fork"):

@@ -46,12 +46,14 @@ def check_kernel(data: bytes, symbol: str) -> bytes:
     if missing:
         raise ObjectError(f"object code: needs {', '.join(sorted(missing))}; a kernel may need nothing")
     if symbols.defined != {symbol}:
-        raise ObjectError(f"object code: defines {', '.join(sorted(symbols.defined)) or 'nothing'} instead of {symbol}")
+        raise ObjectError(
+            f"object code: defines {', '.join(sorted(symbols.defined)) or 'nothing'} instead of {symbol}"
+        )
     return data
 
 
 def _name(data: bytes, start: int) -> str:
-    return data[start:data.index(b"\0", start)].decode()
+    return data[start : data.index(b"\0", start)].decode()
 
 
 def _elf(data: bytes) -> Symbols:
@@ -62,12 +64,12 @@ def _elf(data: bytes) -> Symbols:
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + k * size) for k in range(count)]
     defined, undefined = set(), set()
     for _, kind, _, _, start, length, link, _, _, entry in sections:
-        if kind != 2:                             # SHT_SYMTAB
+        if kind != 2:  # SHT_SYMTAB
             continue
         names = sections[link][4]
         for place in range(start + entry, start + length, entry):
             name, info, _, section = struct.unpack_from("<IBBH", data, place)
-            if info >> 4 != 0:                    # global or weak
+            if info >> 4 != 0:  # global or weak
                 (undefined if section == 0 else defined).add(_name(data, names + name))
     return Symbols(frozenset(defined), frozenset(undefined))
 
@@ -77,10 +79,10 @@ def _macho(data: bytes) -> Symbols:
     defined, undefined, place = set(), set(), 32
     for _ in range(commands):
         kind, size = struct.unpack_from("<II", data, place)
-        if kind == 2:                             # LC_SYMTAB
+        if kind == 2:  # LC_SYMTAB
             start, count, names, _ = struct.unpack_from("<IIII", data, place + 8)
             for entry in range(start, start + 16 * count, 16):
-                name, bits, section, _, _ = struct.unpack_from("<IBBHQ", data, entry)
+                name, bits, _, _, _ = struct.unpack_from("<IBBHQ", data, entry)
                 if bits & 1 and not bits & 0xE0:  # external, no debugging entry
                     text = _name(data, names + name).removeprefix("_")
                     (undefined if bits & 0x0E == 0 else defined).add(text)
@@ -94,10 +96,14 @@ def _coff(data: bytes) -> Symbols:
     defined, undefined, k = set(), set(), 0
     while k < count:
         place = start + 18 * k
-        raw = data[place:place + 8]
+        raw = data[place : place + 8]
         value, section, _, storage, extra = struct.unpack_from("<IhHBB", data, place + 8)
-        name = _name(data, names + struct.unpack("<I", raw[4:])[0]) if raw[:4] == b"\0\0\0\0" else raw.rstrip(b"\0").decode()
-        if storage == 2 and name != "_fltused":   # external; the marker that floats are used is no function
+        name = (
+            _name(data, names + struct.unpack("<I", raw[4:])[0])
+            if raw[:4] == b"\0\0\0\0"
+            else raw.rstrip(b"\0").decode()
+        )
+        if storage == 2 and name != "_fltused":  # external; the marker that floats are used is no function
             (undefined if section == 0 and value == 0 else defined).add(name)
         k += 1 + extra
     return Symbols(frozenset(defined), frozenset(undefined))

@@ -1,6 +1,7 @@
 """The same source text, run by Python over NumPy arrays: what a compiled kernel is compared with.
 
-A pointer word is an array of the buffer's elements, a scalar word a NumPy scalar; every function of the text is the scalar table's.
+A pointer word is an array of the buffer's elements, a scalar word a NumPy scalar; every function of the text is
+the scalar table's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Compilation on behalf of a process: the client of the compile worker, and compilation here where there is no worker.
 
-`CompileService.request` returns at once and calls back from a reader thread; `compile_now` waits. The worker starts with the first
-request, is replaced after 500 kernels (Numba never frees what it compiled) and given up, with one line in the log, after three deaths.
+`CompileService.request` returns at once and calls back from a reader thread; `compile_now` waits. The worker
+starts with the first request, is replaced after 500 kernels (Numba never frees what it compiled) and given up,
+with one line in the log, after three deaths.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from typing import Any
 
 from graphad.compiler.cpu.worker import HELLO
 
-Callback = Callable[[str, bytes | None, str | None], None]        # key, object code or None, why there is none
-LIFETIME = 500                                    # kernels that one worker compiles
-HANDSHAKE = 20.0                                  # seconds until a worker must have said hello, or there is none
+Callback = Callable[[str, bytes | None, str | None], None]  # key, object code or None, why there is none
+LIFETIME = 500  # kernels that one worker compiles
+HANDSHAKE = 20.0  # seconds until a worker must have said hello, or there is none
 DEATHS = 3
 _log = logging.getLogger("graphad")
 _services: weakref.WeakSet[CompileService] = weakref.WeakSet()
 
 
 class CompileService:
-    """Compiles source text in a worker process. One per process is enough; all methods may be called from any thread."""
+    """Compiles source text in a worker process. One per process is enough; all methods may be called from any
+    thread."""
 
     def __init__(self) -> None:
         self._reset()
@@ -116,21 +118,29 @@ class CompileService:
             _end(process)
         _tell(waiting)
 
-    # -- with the lock held ------------------------------------------------------------------------------------------------
+    # -- with the lock held --
 
     def _start(self) -> bool:
         # the parent-death signal means the thread that starts the worker: of use only if that lives as long as the process
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
         command = [sys.executable, "-m", "graphad.compiler.cpu.worker", str(parent)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
-        try:                                      # unbuffered: a fork must find no lock held and no half message
-            process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, env=environment)
+        try:  # unbuffered: a fork must find no lock held and no half message
+            process = subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
         except OSError as error:
             self._give_up(f"cannot be started ({error})")
             return False
         self._process, self._sent = process, 0
-        threading.Thread(target=self._listen, args=(process,), name="graphad-compile-reader", daemon=True).start()
+        threading.Thread(
+            target=self._listen, args=(process,), name="graphad-compile-reader", daemon=True
+        ).start()
         return True
 
     def _send(self, message: dict[str, str]) -> None:
@@ -139,14 +149,18 @@ class CompileService:
             return
         self._sent += 1
         data = memoryview((json.dumps(message) + "\n").encode())
-        with contextlib.suppress(OSError, ValueError):        # a dead worker: the reader thread sees its end and acts
+        with contextlib.suppress(
+            OSError, ValueError
+        ):  # a dead worker: the reader thread sees its end and acts
             while data:
-                data = data[process.stdin.write(data) or 0:]
+                data = data[process.stdin.write(data) or 0 :]
 
     def _give_up(self, reason: str) -> None:
         if self._deaths < DEATHS:
-            _log.warning("graphad: the compile worker %s; kernels are compiled in the process when waited for, else not at all.",
-                         reason)
+            _log.warning(
+                "graphad: the compile worker %s; kernels are compiled in the process when waited for, else not at all.",
+                reason,
+            )
         self._deaths = DEATHS
 
     def _take_all(self) -> list[tuple[str, Callback]]:
@@ -154,7 +168,7 @@ class CompileService:
         self._waiting.clear()
         return taken
 
-    # -- the reader thread -------------------------------------------------------------------------------------------------
+    # -- the reader thread --
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         """Read answers until the worker ends; decide what that end means."""
@@ -168,7 +182,10 @@ class CompileService:
         timer.daemon = True
         timer.start()
         assert process.stdout is not None
-        with contextlib.suppress(OSError, ValueError), open(process.stdout.fileno(), "rb", closefd=False) as lines:
+        with (
+            contextlib.suppress(OSError, ValueError),
+            open(process.stdout.fileno(), "rb", closefd=False) as lines,
+        ):
             for line in lines:
                 try:
                     answer = json.loads(line)
@@ -187,7 +204,7 @@ class CompileService:
             _, callbacks = self._waiting.pop(answer.get("key", ""), ({}, []))
             self._deaths = 0
             if self._sent >= LIFETIME and not self._waiting and self._process is process:
-                self._process = None              # the next request starts a fresh one
+                self._process = None  # the next request starts a fresh one
                 if process.stdin is not None:
                     with contextlib.suppress(OSError):
                         process.stdin.close()
@@ -197,7 +214,7 @@ class CompileService:
 
     def _ended(self, process: subprocess.Popen[bytes], is_mute: bool) -> None:
         with self._lock:
-            if self._process is not process:      # closed, or replaced on purpose
+            if self._process is not process:  # closed, or replaced on purpose
                 return
             self._process = None
             self._deaths += 1
@@ -217,7 +234,7 @@ class CompileService:
         """In a forked child: the worker belongs to the parent, its pipes must not be touched."""
         process = self._process
         if process is not None:
-            process.returncode = 0                # nobody waits for it here
+            process.returncode = 0  # nobody waits for it here
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     with contextlib.suppress(OSError, ValueError):

@@ -1,6 +1,7 @@
 """The processor that code is made for: its name and every feature, as LLVM sees them.
 
-Both go into the key of each cached object: code for another processor is a miss, never a crash. Numba is not needed to ask.
+Both go into the key of each cached object: code for another processor is a miss, never a crash. Numba is not
+needed to ask.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ class Target:
     @property
     def parts(self) -> dict[str, str]:
         """The named parts that a cache key takes."""
-        return {"triple": self.triple, "cpu": self.cpu, "features": hashlib.sha256(self.features.encode()).hexdigest()}
+        return {
+            "triple": self.triple,
+            "cpu": self.cpu,
+            "features": hashlib.sha256(self.features.encode()).hexdigest(),
+        }
 
 
 @lru_cache(maxsize=1)
@@ -41,4 +46,5 @@ def machine(target: Target) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default")
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    )

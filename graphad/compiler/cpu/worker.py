@@ -1,9 +1,11 @@
-"""The compile worker: a process of its own that turns source text into object code, one JSON line in, one JSON line out.
+"""The compile worker: a process of its own that turns source text into object code, one JSON line in, one JSON
+line out.
 
     {"key": ..., "source": ..., "function": ...}  ->  {"key": ..., "object": base64} or {"key": ..., "error": text}
 
-It imports Numba so that its caller need not, hides SciPy from it (Numba's first compile would import it for a fifth of a second), and
-goes away with its caller: at the end of its input, or by the parent-death signal where there is one.
+It imports Numba so that its caller need not, hides SciPy from it (Numba's first compile would import it for a
+fifth of a second), and goes away with its caller: at the end of its input, or by the parent-death signal where
+there is one.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def main() -> None:
     _die_with(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)
-    sys.modules["scipy"] = None                   # type: ignore[assignment]
+    sys.modules["scipy"] = None  # type: ignore[assignment]
     _say(answers, {"hello": HELLO})
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
@@ -56,7 +58,7 @@ def _say(answers: IO[str], message: dict[str, Any]) -> None:
     try:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
-    except (OSError, ValueError):                 # nobody listens any more
+    except (OSError, ValueError):  # nobody listens any more
         os._exit(0)
 
 
@@ -75,8 +77,8 @@ def _die_with(parent: int) -> None:
     with contextlib.suppress(OSError, AttributeError):
         import ctypes
 
-        ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)    # PR_SET_PDEATHSIG, SIGKILL
-        if parent and os.getppid() != parent:     # it died before that
+        ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
+        if parent and os.getppid() != parent:  # it died before that
             os._exit(0)
 
 

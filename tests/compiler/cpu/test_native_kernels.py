@@ -11,7 +11,19 @@ from graphad.compiler import lowering, plain
 from graphad.compiler.cpu.functions import supports
 from graphad.compiler.source import code_of
 from graphad.core.dtypes import (
-    ALL, DType, bfloat16, bool_, complex64, float16, float32, float64, int8, int32, int64, uint8, uint64,
+    ALL,
+    DType,
+    bfloat16,
+    bool_,
+    complex64,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    uint8,
+    uint64,
 )
 from graphad.kernels import forms, scalars
 from graphad.kernels.collapse import Loop, Operand, collapse
@@ -29,8 +41,11 @@ def outputs_of(loop: Loop, shape: tuple[int, ...]) -> list[np.ndarray]:
 def plain_functions(dtype: DType) -> list[str]:
     code = code_of(dtype)
     return [
-        name for name, row in scalars.TABLE.items()
-        if name not in ("cast", "select") and scalars.kind_of(dtype) in row.kinds and plain.has_plain(name, code)
+        name
+        for name, row in scalars.TABLE.items()
+        if name not in ("cast", "select")
+        and scalars.kind_of(dtype) in row.kinds
+        and plain.has_plain(name, code)
     ]
 
 
@@ -49,8 +64,12 @@ def test_every_plain_function_agrees_with_numpy(dtype: DType) -> None:
     for name, key, array in zip([*names, "select"], keys, found):
         result = scalars.result_dtype(name, [bool_, dtype, dtype] if name == "select" else [dtype] * len(key))
         expected = scalars.apply(name, [arrays[k] for k in key], result)
-        assert same(array, expected), (name, [(a[array != expected][:4]) for a in map(arrays.get, key)], array[array != expected][:4],
-                                       expected[array != expected][:4])
+        assert same(array, expected), (
+            name,
+            [(a[array != expected][:4]) for a in map(arrays.get, key)],
+            array[array != expected][:4],
+            expected[array != expected][:4],
+        )
 
 
 @pytest.mark.parametrize("source", REAL, ids=str)
@@ -63,7 +82,9 @@ def test_every_cast_agrees_with_numpy(source: DType) -> None:
     run_native(loop, [x], found)
     for target, array in zip(targets, found):
         inside = np.ones(517, bool)
-        if source.is_floating and target.is_integer:            # outside of the target's range NumPy's answer is the machine's
+        if (
+            source.is_floating and target.is_integer
+        ):  # outside of the target's range NumPy's answer is the machine's
             wide = x.astype(np.float64)
             inside = (wide > float(target.min)) & (wide < float(target.max)) & np.isfinite(wide)
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -74,7 +95,9 @@ def test_every_cast_agrees_with_numpy(source: DType) -> None:
 
 def test_double_to_half_rounds_once() -> None:
     # 1 + 2^-11 + 2^-30: rounding to float first would lose the last bit and then round down to even
-    x = np.array([1 + 2.0**-11 + 2.0**-30, -(1 + 2.0**-11 + 2.0**-30), 1 + 2.0**-11, 65519.999, 65520.0, 1e-8, np.nan])
+    x = np.array(
+        [1 + 2.0**-11 + 2.0**-30, -(1 + 2.0**-11 + 2.0**-30), 1 + 2.0**-11, 65519.999, 65520.0, 1e-8, np.nan]
+    )
     loop = collapse(forms.cast_map(float64, float16), x.shape, [x.shape])
     found = np.zeros(x.shape, np.float16)
     run_native(loop, [x], [found])
@@ -99,8 +122,12 @@ ARITHMETIC = compose(
 ).map
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (), (5,), (3, 0), (0, 3), (4, 1), (1, 4), (33, 67), (2, 3, 5), (600, 3), (2, 600)])
-@pytest.mark.parametrize("kind", ["whole", "row", "column", "number", "transposed", "every second", "backwards"])
+@pytest.mark.parametrize(
+    "shape", [(0,), (1,), (), (5,), (3, 0), (0, 3), (4, 1), (1, 4), (33, 67), (2, 3, 5), (600, 3), (2, 600)]
+)
+@pytest.mark.parametrize(
+    "kind", ["whole", "row", "column", "number", "transposed", "every second", "backwards"]
+)
 def test_operands_of_every_stride_class(shape: tuple[int, ...], kind: str) -> None:
     rng = np.random.default_rng(0)
     a, c = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
@@ -115,6 +142,7 @@ def test_operands_of_every_stride_class(shape: tuple[int, ...], kind: str) -> No
 
 def operand_of(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """(flat storage, view that broadcasts to shape)."""
+
     def fresh(*sizes: int) -> np.ndarray:
         return rng.standard_normal(sizes).astype(np.float32)
 
@@ -148,9 +176,15 @@ def test_strided_and_shared_outputs() -> None:
     loop = collapse(add, x.shape, [x.shape, x.shape], outputs=[Operand(x.shape, (1, 40))])
     run_native(loop, [x, y], [base])
     assert np.array_equal(base.T, x + y)
-    for strides in (None, (1, 40)):                             # in place, contiguous and through the packed block
-        shared = (x.copy() if strides is None else np.ascontiguousarray(x.T))
-        loop = collapse(add, x.shape, [Operand(x.shape, strides), x.shape], outputs=[Operand(x.shape, strides)], inplace=[(0, 0)])
+    for strides in (None, (1, 40)):  # in place, contiguous and through the packed block
+        shared = x.copy() if strides is None else np.ascontiguousarray(x.T)
+        loop = collapse(
+            add,
+            x.shape,
+            [Operand(x.shape, strides), x.shape],
+            outputs=[Operand(x.shape, strides)],
+            inplace=[(0, 0)],
+        )
         assert loop.kernel.inplace == ((0, 0),)
         run_native(loop, [shared, y], [shared])
         assert np.array_equal(shared if strides is None else shared.T, x + y)
@@ -158,8 +192,15 @@ def test_strided_and_shared_outputs() -> None:
 
 @pytest.mark.parametrize("dtype", [bool_, float16, bfloat16, float32, float64, int8, int64, uint64], ids=str)
 def test_scalars_are_words_of_the_block(dtype: DType) -> None:
-    form = Map((dtype,), (dtype, dtype), (Statement("maximum", ((IN, 0), (SCALAR, 1)), dtype), Statement("add", ((TMP, 0), (SCALAR, 0)), dtype)),
-               ((TMP, 1),))
+    form = Map(
+        (dtype,),
+        (dtype, dtype),
+        (
+            Statement("maximum", ((IN, 0), (SCALAR, 1)), dtype),
+            Statement("add", ((TMP, 0), (SCALAR, 0)), dtype),
+        ),
+        ((TMP, 1),),
+    )
     x = values(dtype, 100)
     loop = collapse(form, (100,), [(100,)])
     found, expected = np.zeros((2, 100), dtype.numpy)
@@ -209,15 +250,22 @@ def test_reductions_of_every_dtype(dtype: DType, axes: tuple[int, ...]) -> None:
         tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-6, "float64": 1e-12}.get(dtype.name, 0)
         for combine, array in zip(combines, found):
             expected = expected_reduction(combine, x, axes)
-            assert np.allclose(array.astype(float), expected.astype(float), rtol=tolerance, atol=0), (combine, x.shape)
+            assert np.allclose(array.astype(float), expected.astype(float), rtol=tolerance, atol=0), (
+                combine,
+                x.shape,
+            )
 
 
-@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1), (0, 1, 2), (1, 3), (0, 3), (0, 1, 2, 3)])
+@pytest.mark.parametrize(
+    "axes", [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1), (0, 1, 2), (1, 3), (0, 3), (0, 1, 2, 3)]
+)
 def test_reductions_over_any_axes(axes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(3)
     x = rng.standard_normal((5, 6, 7, 40)).astype(np.float32)
     for view, strides in ((x, None), (x.transpose(3, 1, 0, 2), (1, 280, 1680, 40))):
-        loop = collapse(forms.call("square", [float32]), view.shape, [Operand(view.shape, strides)], axes, ["add"])
+        loop = collapse(
+            forms.call("square", [float32]), view.shape, [Operand(view.shape, strides)], axes, ["add"]
+        )
         found = np.zeros([size for d, size in enumerate(view.shape) if d not in axes], np.float32)
         run_native(loop, [x], [found])
         assert np.allclose(found, (view.astype(float) ** 2).sum(axes), rtol=1e-6)
@@ -250,7 +298,7 @@ def test_full_reduction_has_the_same_bits_however_it_is_shared_out(shape: tuple[
     form = forms.call("mul", [float32, float32])
     loop = collapse(form, shape, [shape, shape[-1:] if len(shape) > 1 else shape], range(len(shape)), ["add"])
     given = [x, y if len(shape) > 1 else x]
-    whole, pieces = np.zeros(()  , np.float32), np.zeros((), np.float32)
+    whole, pieces = np.zeros((), np.float32), np.zeros((), np.float32)
     run_native(loop, given, [whole])
     chunk, extent = loop.chunk(), loop.extents[0]
     ranges = [(lo, min(lo + 2 * chunk, extent)) for lo in range(0, extent, 2 * chunk)]
@@ -276,7 +324,10 @@ def test_a_kernel_may_store_and_reduce() -> None:
     form = Map((float32,), (), (Statement("square", ((IN, 0),), float32),), ((TMP, 0), (TMP, 0)))
     for axes in ((0,), (1,), (0, 1)):
         loop = collapse(form, x.shape, [x.shape], axes, [None, "add"])
-        found = [np.zeros_like(x), np.zeros([size for d, size in enumerate(x.shape) if d not in axes], np.float32)]
+        found = [
+            np.zeros_like(x),
+            np.zeros([size for d, size in enumerate(x.shape) if d not in axes], np.float32),
+        ]
         run_native(loop, [x], found)
         assert np.array_equal(found[0], x * x) and np.allclose(found[1], (x * x).sum(axes), rtol=1e-5)
 
