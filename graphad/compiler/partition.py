@@ -1,0 +1,599 @@
+"""A graph of forms cut into units: loops that become one kernel each, matrix products, copies, and steps on the host.
+
+Elementwise nodes over one iteration shape join the loop of their producers, a reduction joins it as a further result; nothing
+that reads a reduction's result can be inside the same loop. Reshapes, transposes, broadcasts and slices move no element: they
+are other strides over the same storage, copied only where strides cannot say it. Units are then put in an order that respects
+every dependency and the order of effects, native units as long as there are any.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphad.compiler.cpu.functions import has_function
+from graphad.compiler.source import code_of
+from graphad.core.dims import UndecidedSize, product
+from graphad.core.op import WRITES
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph, Node
+from graphad.kernels import forms
+from graphad.kernels.collapse import Loop, Operand, collapse, row_strides, same_size
+from graphad.kernels.fuse import Composer
+from graphad.ops.elementwise import Elementwise
+
+STATEMENT_LIMIT = 60
+GEMM_DTYPES = ("float32", "float64")
+LOOP, GEMM, COPY, HOST, ASSIGN = "loop", "gemm", "copy", "host", "assign"
+NATIVE = (LOOP, GEMM, COPY)
+_UNKNOWN = -1  # a handle that a host step may have given another array
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a value lives: the storage of value `root`, walked from `offset` with `strides`, all in elements."""
+
+    root: int
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offset: Any = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is C order from the start."""
+        return same_size(self.offset, 0) and all(map(same_walk, self.shape, self.strides, row_strides(self.shape)))
+
+
+def same_walk(size: Any, a: Any, b: Any) -> bool:
+    """Whether two strides walk an axis of this size alike; the stride of an axis of size 1 means nothing."""
+    return same_size(size, 1) or same_size(a, b)
+
+
+@dataclass(slots=True)
+class Unit:
+    """What runs as one step.
+
+    Attributes:
+      kind: loop, gemm, copy, host, or assign (giving a variable its new value).
+      nodes: Its nodes in order; none for a copy.
+      reads: The values it reads from storage, as sites.
+      writes: The values that get storage from it.
+      loop: Of a loop: the kernel with its numbers.
+      scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node.
+    """
+
+    kind: str
+    index: int
+    nodes: list[Node] = field(default_factory=list)
+    reads: list[Site] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)
+    loop: Loop | None = None
+    scalars: list[Any] = field(default_factory=list)
+    form: Any = None
+    # while loops are collected
+    shape: Any = None
+    reduced: tuple[int, ...] | None = None
+    statements: int = 0
+    bits: int = 0
+    above: int = 0
+    is_read: bool = False
+    results: dict[int, str] = field(default_factory=dict)
+    after: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Partition:
+    """The units of a graph in the order in which they run, and where every value lives."""
+
+    graph: Graph
+    units: list[Unit]
+    sites: dict[int, Site]
+    specs: list[TensorSpec]
+    outputs: list[int]  # the graph's outputs, copies in place of views that are not C order
+    reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
+
+    @property
+    def loops(self) -> list[Loop]:
+        return [unit.loop for unit in self.units if unit.loop is not None]
+
+
+class _Partitioner:
+    """Collects the units of one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.specs: list[TensorSpec] = list(graph.specs)
+        self.sites: dict[int, Site] = {}
+        self.units: list[Unit] = []
+        self.parent: list[int] = []
+        self.maker: dict[int, int] = {}
+        self.forms: dict[int, Any] = {}
+        self.inside: dict[int, int] = {}  # value -> unit in whose loop it is computed
+        self.sizes: dict[int, Any] = {}  # scalar values that are sizes
+        self.constants = dict(enumerate(graph.constants, len(graph.inputs)))
+        self.effect: int | None = None
+        self.links: dict[int, list[int]] = {}
+        self.reads: dict[int, int] = {}
+        self.assigned: dict[int, int] = {}  # handle input -> value it was last given
+        self.lowered: dict[Any, Any] = {}
+        self.simple_handles = not any(node.op.structured and node.op.effects for node in graph.nodes)
+
+    def run(self) -> Partition:
+        for value in range(self.graph.first_node_value):
+            spec = self.specs[value]
+            if is_definite(spec.dims):
+                self._own(value)
+        for node in self.graph.nodes:
+            self._node(node)
+        self.outputs = [self._plain(value) for value in self.graph.outputs]
+        self._mark_stores()
+        for unit in self.units:
+            if unit.kind == LOOP and self._find(unit.index) == unit.index:
+                self._compose(unit)
+        return Partition(self.graph, self._ordered(), self.sites, self.specs, self.outputs, self.reads)
+
+    # units and their dependencies
+
+    def _find(self, index: int) -> int:
+        while self.parent[index] != index:
+            self.parent[index] = self.parent[self.parent[index]]
+            index = self.parent[index]
+        return index
+
+    def _unit(self, kind: str, values: Sequence[int]) -> Unit:
+        unit = Unit(kind, len(self.units))
+        unit.bits = 1 << unit.index
+        self.units.append(unit)
+        self.parent.append(unit.index)
+        self._depend(unit, values)
+        return unit
+
+    def _depend(self, unit: Unit, values: Sequence[int]) -> None:
+        for value in values:
+            site = self.sites.get(value)
+            made = self.maker.get(value if site is None else site.root)
+            if made is None:
+                continue
+            source = self.units[self._find(made)]
+            if source is not unit:
+                source.is_read = True
+                unit.above |= source.above | source.bits
+
+    def _own(self, value: int) -> None:
+        """Give a value storage of its own."""
+        dims = self.specs[value].dims
+        assert dims is not None
+        self.sites[value] = Site(value, dims, row_strides(dims))
+
+    def _number(self, value: int) -> Any | None:
+        """The scalar a value is, where that is a word of the block rather than memory."""
+        site = self.sites.get(value)
+        root = value if site is None else site.root
+        if root in self.sizes:
+            return self.sizes[root]
+        data = self.constants.get(root)
+        if data is None or self.specs[root].dtype.itemsize > 8:
+            return None
+        return data if not getattr(data, "shape", ()) else data.reshape(-1)[0] if data.size == 1 else None
+
+    # one node
+
+    def _node(self, node: Node) -> None:
+        op = node.op
+        if op.effects:
+            self._effect(node)
+            return
+        if op.name == "sizes" and op.scalar and op.dtype.itemsize <= 8:  # type: ignore[attr-defined]
+            value = node.start
+            self.sizes[value] = node
+            self._own(value)
+            self._host(node)
+            return
+        form = self._lower(node)
+        if isinstance(form, forms.View) and self._view(node, form):
+            return
+        if isinstance(form, forms.Map | forms.Reduce) and self._join(node, form):
+            return
+        if isinstance(form, forms.Contract) and self._contract(node, form):
+            return
+        self._host(node)
+
+    def _lower(self, node: Node) -> Any:
+        op = node.op
+        if op.structured or op.multiple or not node.inputs:
+            return None
+        specs = [self.specs[value] for value in node.inputs]
+        if any(value not in self.sites for value in node.inputs) or not is_definite(node.specs[0].dims):
+            return None
+        if isinstance(op, Elementwise):
+            key = (op, *[spec.dtype for spec in specs])
+            if key not in self.lowered:
+                self.lowered[key] = self._supported(op.lower(*specs))
+            return self.lowered[key]
+        try:
+            return self._supported(op.lower(*specs))
+        except UndecidedSize:
+            return None
+
+    def _supported(self, form: Any) -> Any:
+        maps = [form] if isinstance(form, forms.Map) else [form.source] if isinstance(form, forms.Reduce) else []
+        for m in maps:
+            dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
+            if m.scalars or any(dtype.is_complex for dtype in dtypes):
+                return None
+            for statement in m.body:
+                operand = m.dtype_of(statement.args[1 if statement.fn == "select" else 0])
+                if not has_function(statement.fn, code_of(operand)):
+                    return None
+        return form
+
+    def _effect(self, node: Node) -> None:
+        name = node.op.name
+        if name == "read" and self.simple_handles and node.inputs[0] < len(self.graph.inputs):
+            handle, value = node.inputs[0], node.start
+            given = self.assigned.get(handle)
+            if given is not None and given in self.sites and given != _UNKNOWN:
+                self.sites[value] = self.sites[given]
+                return
+            if given is None and is_definite(node.specs[0].dims):
+                self.sites[value] = self.sites[handle]
+                self.reads[value] = handle
+                return
+        if name == "assign" and self.simple_handles and node.inputs[0] < len(self.graph.inputs):
+            value = self._plain(node.inputs[1])
+            self.assigned[node.inputs[0]] = value
+            unit = self._unit(ASSIGN, (value,))
+            unit.nodes.append(node)
+            unit.reads = [self._site(value)]
+            if value in self.sites:
+                self.sites[node.start] = self.sites[value]
+            else:
+                self.maker[node.start] = unit.index
+            self._chain(unit)
+            return
+        for value in node.inputs:
+            if value < len(self.graph.inputs) and self.specs[value].is_handle and op_writes(node):
+                self.assigned[value] = _UNKNOWN
+        self._chain(self._host(node))
+
+    def _chain(self, unit: Unit) -> None:
+        if self.effect is not None:
+            self.links.setdefault(unit.index, []).append(self.effect)
+            before = self.units[self._find(self.effect)]
+            unit.above |= before.above | before.bits
+            before.is_read = True
+        self.effect = unit.index
+
+    def _host(self, node: Node) -> Unit:
+        unit = self._unit(HOST, node.inputs)
+        unit.nodes.append(node)
+        unit.reads = [self._site(value) for value in node.inputs]
+        for value in node.outputs:
+            self.maker[value] = unit.index
+            unit.writes.append(value)
+            if is_definite(self.specs[value].dims):
+                self._own(value)
+        return unit
+
+    def _site(self, value: int) -> Site:
+        site = self.sites.get(value)
+        return Site(value, (), ()) if site is None else site  # a value of unknown shape is only handed on whole
+
+    # views
+
+    def _view(self, node: Node, form: forms.View) -> bool:
+        value = node.inputs[0]
+        found = view_of(self.sites[value], form, self.specs[node.start].dims or ())
+        if found is None:
+            copied = self._plain(value)
+            found = view_of(self.sites[copied], form, self.specs[node.start].dims or ())
+            if found is None:
+                return False
+        self.sites[node.start] = found
+        return True
+
+    def _plain(self, value: int) -> int:
+        """The value itself, or a copy of it in C order where it is a view that is not."""
+        site = self.sites.get(value)
+        if site is None or (site.is_plain and same_size(product(site.shape), product(self.specs[site.root].dims or ()))):
+            return value
+        copy = len(self.specs)
+        self.specs.append(TensorSpec.of(site.shape, self.specs[value].dtype))
+        unit = self._unit(COPY, (value,))
+        unit.reads, unit.writes = [site], [copy]
+        self.maker[copy] = unit.index
+        self._own(copy)
+        return copy
+
+    # matrix products
+
+    def _contract(self, node: Node, form: forms.Contract) -> bool:
+        if node.specs[0].dtype.name not in GEMM_DTYPES:
+            return False
+        operands = []
+        for value, turned in zip(node.inputs, (form.transpose_a, form.transpose_b), strict=True):
+            if len(self.sites[value].shape) < 2:
+                return False
+            if not _has_unit_axis(self.sites[value]):
+                value = self._plain(value)
+            operands.append(_turned(self.sites[value]) if turned else self.sites[value])
+        unit = self._unit(GEMM, [site.root for site in operands])
+        unit.nodes, unit.reads, unit.writes = [node], operands, [node.start]
+        self.maker[node.start] = unit.index
+        self._own(node.start)
+        return True
+
+    # loops
+
+    def _join(self, node: Node, form: Any) -> bool:
+        is_reduce = isinstance(form, forms.Reduce)
+        body = form.source if is_reduce else form
+        if is_reduce:
+            shape = self.sites[node.inputs[0]].shape
+            if len(node.inputs) != 1:
+                return False
+            reduced = tuple(sorted(axis % len(shape) for axis in form.axes)) if shape else ()
+            if not reduced:
+                is_reduce, reduced = False, None  # type: ignore[assignment]
+        else:
+            shape, reduced = node.specs[0].dims, None  # type: ignore[assignment]
+        unit = self._target(node, shape, reduced, len(body.body))
+        if unit is None:
+            unit = self._unit(LOOP, ())
+            unit.shape = shape
+        self._depend(unit, [value for value in node.inputs if self._number(value) is None])
+        unit.nodes.append(node)
+        unit.statements += len(body.body)
+        if reduced is not None:
+            unit.reduced = reduced
+        value = node.start
+        self.forms[value] = form
+        self.maker[value] = unit.index
+        self._own(value)
+        if is_reduce:
+            unit.results[value] = form.combine
+        else:
+            self.inside[value] = unit.index
+        return True
+
+    def _target(self, node: Node, shape: Any, reduced: tuple[int, ...] | None, statements: int) -> Unit | None:
+        """The loop that a node may join, with all others that it can be merged with."""
+        direct: dict[int, None] = {}
+        blocked: set[int] = set()
+        others: dict[int, None] = {}
+        for value in node.inputs:
+            if self._number(value) is not None:
+                continue
+            site = self.sites[value]
+            made = self.maker.get(site.root)
+            if made is None:
+                continue
+            index = self._find(made)
+            inner = self.inside.get(value)
+            if inner is not None and self._find(inner) == index and same_shape(self.units[index].shape, shape):
+                direct[index] = None
+            else:
+                blocked.add(index)
+                others[index] = None
+        chosen: Unit | None = None
+        for index in sorted(direct, reverse=True):
+            unit = self.units[index]
+            if index in blocked or not self._fits(unit, reduced, statements):
+                continue
+            if chosen is None:
+                if self._may_depend(unit, [*others, *[i for i in direct if i != index]]):
+                    chosen = unit
+            elif self._mergeable(chosen, unit, statements):
+                chosen = self._merge(chosen, unit)
+        if chosen is None:
+            return None
+        # Merging may have brought in what a further input must not depend on.
+        rest = [i for i in (*others, *direct) if self._find(i) != chosen.index]
+        return chosen if self._may_depend(chosen, rest) else None
+
+    def _fits(self, unit: Unit, reduced: tuple[int, ...] | None, statements: int) -> bool:
+        if unit.statements + statements > STATEMENT_LIMIT:
+            return False
+        return reduced is None or unit.reduced is None or unit.reduced == reduced
+
+    def _may_depend(self, unit: Unit, others: Sequence[int]) -> bool:
+        """Whether the unit may come to depend on these without a cycle, now or by what already depends on it."""
+        for index in others:
+            other = self.units[self._find(index)]
+            if other is unit:
+                continue
+            if other.above & unit.bits:
+                return False
+            if unit.is_read and (other.bits | other.above) & ~unit.above:
+                return False
+        return True
+
+    def _mergeable(self, a: Unit, b: Unit, statements: int) -> bool:
+        if a.above & b.bits or b.above & a.bits or not self._fits(a, b.reduced, b.statements + statements):
+            return False
+        return not ((a.is_read and b.above & ~a.above) or (b.is_read and a.above & ~b.above))
+
+    def _merge(self, a: Unit, b: Unit) -> Unit:
+        keep, gone = (a, b) if a.index < b.index else (b, a)
+        self.parent[gone.index] = keep.index
+        keep.nodes = list(heapq.merge(keep.nodes, gone.nodes, key=lambda node: node.start))
+        keep.above |= gone.above
+        keep.bits |= gone.bits
+        keep.is_read |= gone.is_read
+        keep.statements += gone.statements
+        keep.reduced = keep.reduced or gone.reduced
+        keep.results |= gone.results
+        return keep
+
+    def _mark_stores(self) -> None:
+        """Find the values that loops must store: those read outside of their loop."""
+        self.stored: set[int] = set()
+        for value in self.outputs:
+            self.stored.add(self._site(value).root)
+        for unit in self.units:
+            if unit.kind != LOOP:
+                self.stored.update(site.root for site in unit.reads)
+            elif self._find(unit.index) == unit.index:
+                for node in unit.nodes:
+                    for value in node.inputs:
+                        inner = self.inside.get(value)
+                        is_outside = inner is None or self._find(inner) != unit.index
+                        if is_outside and self._number(value) is None:
+                            self.stored.add(self.sites[value].root)
+
+    def _compose(self, unit: Unit) -> None:
+        composer = Composer()
+        values: dict[int, Any] = {}
+        scalars: dict[int, Any] = {}
+        for node in unit.nodes:
+            args = []
+            for value in node.inputs:
+                inner = self.inside.get(value)
+                number = None
+                if inner is not None and self._find(inner) == unit.index and value in values:
+                    args.append(values[value])
+                    continue
+                number = self._number(value)
+                dtype = self.specs[value].dtype
+                if number is not None:
+                    scalars[value] = number
+                    args.append(composer.scalar(value, dtype))
+                else:
+                    args.append(composer.input(value, dtype))
+            form = self.forms[node.start]
+            (values[node.start],) = composer.apply(form.source if isinstance(form, forms.Reduce) else form, args)
+        unit.writes = [node.start for node in unit.nodes if node.start in self.stored]
+        composed = composer.finish([values[value] for value in unit.writes])
+        unit.reads = [self.sites[value] for value in composed.inputs]  # type: ignore[index]
+        unit.scalars = [scalars[value] for value in composed.scalars]  # type: ignore[index]
+        operands = [Operand(site.shape, site.strides) for site in unit.reads]
+        combines = [unit.results.get(value) for value in unit.writes]
+        unit.loop = collapse(composed.map, unit.shape, operands, unit.reduced or (), combines)
+
+    # the order of the units
+
+    def _ordered(self) -> list[Unit]:
+        live = [unit for unit in self.units if self._find(unit.index) == unit.index]
+        live = [unit for unit in live if unit.kind != LOOP or unit.writes]
+        # Sizes that only fill scalar words are never asked for as data.
+        live = [unit for unit in live if unit.kind != HOST or unit.nodes[0].op.name != "sizes" or self.stored & {*unit.writes}]
+        waits: dict[int, set[int]] = {}
+        feeds: dict[int, list[int]] = {}
+        for unit in live:
+            needs = {self._find(i) for i in self.links.get(unit.index, ())}
+            for site in unit.reads:
+                made = self.maker.get(site.root)
+                if made is not None:
+                    needs.add(self._find(made))
+            needs.discard(unit.index)
+            waits[unit.index] = needs
+            for index in needs:
+                feeds.setdefault(index, []).append(unit.index)
+        ready: tuple[list[Any], list[Any]] = ([], [])  # native, host: both by the first node's place
+
+        def offer(unit: Unit) -> None:
+            place = unit.nodes[-1].start if unit.nodes else unit.index
+            heapq.heappush(ready[0 if unit.kind in NATIVE else 1], (place, unit.index))
+
+        for unit in live:
+            if not waits[unit.index]:
+                offer(unit)
+        out: list[Unit] = []
+        while ready[0] or ready[1]:
+            _, index = heapq.heappop(ready[0] or ready[1])
+            out.append(self.units[index])
+            for other in feeds.get(index, ()):
+                waits[other].discard(index)
+                if not waits[other]:
+                    offer(self.units[other])
+        return out
+
+
+def op_writes(node: Node) -> bool:
+    """Whether a node may give a handle among its inputs another array."""
+    return bool(node.op.effects & WRITES)
+
+
+def same_shape(a: Any, b: Any) -> bool:
+    """Whether two shapes are equal for certain."""
+    return len(a) == len(b) and all(map(same_size, a, b))
+
+
+def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
+    """The site of a view of a value, None where strides cannot express it."""
+    if form.kind == "reshape":
+        if site.is_plain or _is_contiguous(site):
+            return Site(site.root, dims, row_strides(dims), site.offset)
+        strides = _regrouped(site, dims)
+        return None if strides is None else Site(site.root, dims, strides, site.offset)
+    if form.kind == "transpose":
+        rank = len(site.shape)
+        perm = [axis % rank for axis in form.argument] if form.argument is not None else list(range(rank))[::-1]
+        return Site(site.root, dims, tuple(site.strides[axis] for axis in perm), site.offset)
+    if form.kind == "broadcast":
+        skip = len(dims) - len(site.shape)
+        kept = [
+            0 if same_size(mine, 1) and not same_size(want, 1) else step
+            for mine, want, step in zip(site.shape, dims[skip:], site.strides, strict=True)
+        ]
+        return Site(site.root, dims, (*[0] * skip, *kept), site.offset)
+    if form.kind == "slice":
+        starts, steps, _ = form.argument
+        offset = site.offset
+        for start, stride in zip(starts, site.strides, strict=True):
+            offset = offset + start * stride
+        return Site(site.root, dims, tuple(a * b for a, b in zip(site.strides, steps, strict=True)), offset)
+    return None
+
+
+def _is_contiguous(site: Site) -> bool:
+    return all(map(same_walk, site.shape, site.strides, row_strides(site.shape)))
+
+
+def _regrouped(site: Site, dims: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Strides of a reshape that only puts in or takes out axes of size 1."""
+    old = [(size, step) for size, step in zip(site.shape, site.strides, strict=True) if not same_size(size, 1)]
+    new = [size for size in dims if not same_size(size, 1)]
+    if len(old) != len(new) or not all(same_size(a, b) for (a, _), b in zip(old, new, strict=True)):
+        return None
+    steps = iter(old)
+    return tuple(0 if same_size(size, 1) else next(steps)[1] for size in dims)
+
+
+def _has_unit_axis(site: Site) -> bool:
+    """Whether one of the last two axes is walked element by element, and the other by no less than its length."""
+    (m, n), (a, b) = site.shape[-2:], site.strides[-2:]
+    if any(same_size(step, 0) and not same_size(size, 1) for size, step in ((m, a), (n, b))):
+        return False
+    if (isinstance(a, int) and a < 0) or (isinstance(b, int) and b < 0):
+        return False
+    return same_size(b, 1) or same_size(a, 1) or same_size(m, 1) or same_size(n, 1)
+
+
+def _turned(site: Site) -> Site:
+    shape, strides = site.shape, site.strides
+    return Site(site.root, (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2]), site.offset)
+
+
+def partition(graph: Graph) -> Partition:
+    """The units of a specialised, optimised graph."""
+    return _Partitioner(graph).run()
+
+
+def describe(result: Partition) -> str:
+    """The units as text: what each computes and which values it reads and writes."""
+    lines = []
+    for k, unit in enumerate(result.units):
+        names: dict[str, int] = {}
+        for node in unit.nodes:
+            names[node.op.name] = names.get(node.op.name, 0) + 1
+        inner = ", ".join(name if count == 1 else f"{count} {name}" for name, count in names.items())
+        reads = ", ".join(f"%{site.root}{'' if site.is_plain else ' (view)'}" for site in unit.reads)
+        writes = ", ".join(f"%{value}" for value in unit.writes)
+        shape = f" over {unit.shape}" if unit.shape is not None else ""
+        reduced = f", axes {unit.reduced} reduced" if unit.reduced else ""
+        lines.append(f"{k:3}  {unit.kind}{shape}{reduced}: {inner or 'copy'}; reads {reads or '-'}; writes {writes or '-'}")
+    return "\n".join(lines)

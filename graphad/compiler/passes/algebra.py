@@ -1,0 +1,195 @@
+"""Algebra: exact to the last bit by default, and a `relaxed` group that is on when `options.relaxed` is.
+
+before:  %2 = neg(%1);  %3 = add(%0, %2);  %4 = mul(%3, 1.0);  return %4
+after:   %2 = sub(%0, %1);  return %2
+
+Exact: multiplication and division by one, minus minus, x - 0, reciprocals of powers of two. `x + 0.0` stays: it turns -0.0
+into 0.0.
+Relaxed: what stabilises or saves work but may change the last bits: log(1 + x), exp(x) - 1, log(softmax(x)), log(sigmoid(x)),
+1 - sigmoid(x), log1p(exp(x)), log(exp(x)), sqrt(x * x), x / sqrt(y).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.passes.canonical import same_dims
+from graphad.compiler.passes.rewrite import RuleTable, Sweep, combined, sweep
+from graphad.graph.ir import Graph, Node
+
+EXACT, RELAXED = RuleTable(), RuleTable()
+exact, relaxed = EXACT.rewrite, RELAXED.rewrite
+
+
+def _kept(s: Sweep, node: Node, value: int) -> int | None:
+    """`value` in place of the node's result, if it has that shape already."""
+    return value if same_dims(s.spec(value).dims, node.specs[0].dims) else None
+
+
+@exact("mul")
+def product_with_number(s: Sweep, node: Node) -> Any:
+    """x * 1 is x, x * -1 is -x."""
+    x, y = node.inputs
+    number = s.number(y)
+    if number is None:
+        x, y, number = y, x, s.number(x)
+    if number is None or _kept(s, node, x) is None or s.spec(x).dtype.is_complex:
+        return None
+    if number == 1:
+        return x
+    if number == -1 and (neg := s.op("neg")) is not None and not s.spec(x).dtype.is_unsigned:
+        return s.bind(neg, x)
+    return None
+
+
+@exact("mul")
+def product_of_negatives(s: Sweep, node: Node) -> Any:
+    a, b = (s.made_by(value, "neg") for value in node.inputs)
+    return None if a is None or b is None else s.bind(node.op, a.inputs[0], b.inputs[0])
+
+
+@exact("div")
+def quotient_with_number(s: Sweep, node: Node) -> Any:
+    """x / 1 is x; dividing by a power of two is multiplying by its reciprocal."""
+    x, y = node.inputs
+    number, dtype = s.number(y), s.spec(x).dtype
+    if number is None or not dtype.is_floating:
+        return None
+    if number == 1:
+        return _kept(s, node, x)
+    value = float(number)
+    if not math.isfinite(value) or not value or abs(math.frexp(value)[0]) != 0.5 or abs(math.log2(abs(value))) > 14:
+        return None
+    data, mul = s.array(y), s.op("mul")
+    if data is None or mul is None:
+        return None
+    return s.bind(mul, x, s.constant(np.full(np.shape(data), 1 / value, dtype.numpy)))
+
+
+@exact("add")
+def sum_with_number(s: Sweep, node: Node) -> Any:
+    """x + 0 for integers, x + -0.0, and x + (-y)."""
+    x, y = node.inputs
+    number = s.number(y)
+    dtype = s.spec(x).dtype
+    if number is not None and number == 0 and (dtype.is_integer or (dtype.is_floating and np.signbit(number))):
+        return _kept(s, node, x)
+    sub = s.op("sub")
+    if sub is None:
+        return None
+    for a, b in ((x, y), (y, x)):
+        inner = s.made_by(b, "neg")
+        if inner is not None:
+            return s.bind(sub, a, inner.inputs[0])
+    return None
+
+
+@exact("sub")
+def difference_with_number(s: Sweep, node: Node) -> Any:
+    """x - 0, and x - (-y)."""
+    x, y = node.inputs
+    number = s.number(y)
+    if number is not None and number == 0 and not s.spec(x).dtype.is_complex and not np.signbit(number):
+        return _kept(s, node, x)
+    inner, add = s.made_by(y, "neg"), s.op("add")
+    return None if inner is None or add is None else s.bind(add, x, inner.inputs[0])
+
+
+@exact("abs")
+def abs_of_sign_change(s: Sweep, node: Node) -> Any:
+    """|-x| and ||x||."""
+    inner = s.made_by(node.inputs[0], "neg", "abs")
+    if inner is None:
+        return None
+    if inner.op.name == "abs":
+        return inner.start
+    return s.bind(node.op, inner.inputs[0])
+
+
+@exact("maximum", "minimum", "logical_and", "logical_or")
+def of_itself(s: Sweep, node: Node) -> Any:
+    x, y = node.inputs
+    return x if x == y else None
+
+
+@exact("logical_not")
+def not_not(s: Sweep, node: Node) -> Any:
+    inner = s.made_by(node.inputs[0], "logical_not")
+    return None if inner is None else inner.inputs[0]
+
+
+@exact("where", "select")
+def both_branches_alike(s: Sweep, node: Node) -> Any:
+    _, x, y = node.inputs
+    return _kept(s, node, x) if x == y else None
+
+
+def _is_one(s: Sweep, value: int) -> bool:
+    number = s.number(value)
+    return number is not None and number == 1
+
+
+@relaxed("log")
+def log_of_something(s: Sweep, node: Node) -> Any:
+    """log(1 + x), log(exp(x)), log(softmax(x)), log(sigmoid(x))."""
+    inner = s.producer(node.inputs[0])
+    if inner is None:
+        return None
+    name = inner.op.name
+    if name == "add":
+        for a, b in (inner.inputs, inner.inputs[::-1]):
+            if _is_one(s, b) and _kept(s, node, a) is not None and (op := s.op("log1p")) is not None:
+                return s.bind(op, a)
+    if name == "exp":
+        return inner.inputs[0]
+    if name == "softmax":
+        log_softmax = s.op("log_softmax", *[getattr(inner.op, field) for field in inner.op.attributes])
+        return None if log_softmax is None else s.bind(log_softmax, inner.inputs[0])
+    if name == "sigmoid" and (softplus := s.op("softplus")) is not None and (neg := s.op("neg")) is not None:
+        return s.bind(neg, s.bind(softplus, s.bind(neg, inner.inputs[0])))
+    return None
+
+
+@relaxed("sub")
+def minus_one(s: Sweep, node: Node) -> Any:
+    """exp(x) - 1 and 1 - sigmoid(x)."""
+    x, y = node.inputs
+    inner = s.made_by(x, "exp")
+    if inner is not None and _is_one(s, y) and _kept(s, node, x) is not None and (op := s.op("expm1")) is not None:
+        return s.bind(op, inner.inputs[0])
+    inner = s.made_by(y, "sigmoid")
+    if inner is not None and _is_one(s, x) and _kept(s, node, y) is not None and (neg := s.op("neg")) is not None:
+        return s.bind(inner.op, s.bind(neg, inner.inputs[0]))
+    return None
+
+
+@relaxed("log1p")
+def log1p_of_exp(s: Sweep, node: Node) -> Any:
+    inner, softplus = s.made_by(node.inputs[0], "exp"), s.op("softplus")
+    return None if inner is None or softplus is None else s.bind(softplus, inner.inputs[0])
+
+
+@relaxed("sqrt")
+def root_of_square(s: Sweep, node: Node) -> Any:
+    inner, absolute = s.made_by(node.inputs[0], "mul"), s.op("abs")
+    if inner is None or absolute is None or inner.inputs[0] != inner.inputs[1] or not node.specs[0].dtype.is_floating:
+        return None
+    return s.bind(absolute, inner.inputs[0])
+
+
+@relaxed("div")
+def by_root(s: Sweep, node: Node) -> Any:
+    """x / sqrt(y) is x * rsqrt(y)."""
+    x, y = node.inputs
+    inner, rsqrt, mul = s.made_by(y, "sqrt"), s.op("rsqrt"), s.op("mul")
+    if inner is None or rsqrt is None or mul is None or not node.specs[0].dtype.is_floating:
+        return None
+    return s.bind(mul, x, s.bind(rsqrt, inner.inputs[0]))
+
+
+def run(graph: Graph, options: Any = None) -> Graph:
+    groups = [EXACT, RELAXED] if getattr(options, "relaxed", False) else [EXACT]
+    return sweep(graph, combined(groups))

@@ -1,0 +1,202 @@
+"""One way of saying each thing, so that later passes meet fewer cases.
+
+before:  %1 = expand_dims(%0, axes=(0,));  %2 = reshape(%1, shape=(2, 3));  %3 = square(%2);  return %3
+after:   %1 = reshape(%0, shape=(2, 3));  %2 = mul(%1, %1);  return %2
+
+Axes of size 1 come and go by `reshape`; squares and small integer powers are products (at most 2 ulp from `pow` for the powers
+3 and 4, exact for 1 and 2); constants stand on the right of commutative ops; casts of sizes are sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
+from graphad.core.dims import Dim, product
+from graphad.graph.ir import Graph, Node
+from graphad.kernels.collapse import same_size
+from graphad.ops.array.shape import SizeVector
+
+TABLE = RuleTable()
+rewrite = TABLE.rewrite
+SMALL_POWER = 4
+
+
+def same_dims(a: Any, b: Any) -> bool:
+    """Whether two shapes are equal for certain, without asking what a symbol stands for."""
+    return a is b or (a is not None and b is not None and len(a) == len(b) and all(map(same_size, a, b)))
+
+
+@rewrite("expand_dims", "squeeze")
+def axes_by_reshape(s: Sweep, node: Node) -> Any:
+    """Axes of size 1 put in or taken out: a reshape."""
+    dims = node.specs[0].dims
+    if dims is None or None in _sizes(dims) or not _definite(s, node.inputs[0]):
+        return None
+    return _reshaped(s, node.inputs[0], dims)
+
+
+@rewrite("reshape")
+def reshape_once(s: Sweep, node: Node) -> Any:
+    """A reshape of a reshape, and one that changes nothing."""
+    x = node.inputs[0]
+    inner = s.made_by(x, "reshape")
+    if inner is not None:
+        return _reshaped(s, inner.inputs[0], node.specs[0].dims)
+    return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
+
+
+@rewrite("broadcast_to")
+def broadcast_once(s: Sweep, node: Node) -> Any:
+    """A broadcast of a broadcast, and one that changes nothing."""
+    x = node.inputs[0]
+    inner = s.made_by(x, "broadcast_to")
+    if inner is not None:
+        return s.bind(node.op, inner.inputs[0])
+    return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
+
+
+@rewrite("transpose")
+def transpose_once(s: Sweep, node: Node) -> Any:
+    """A transpose of a transpose, and one that changes nothing."""
+    x, dims = node.inputs[0], node.specs[0].dims
+    if dims is None:
+        return None
+    perm = _permutation(node, len(dims))
+    if perm == tuple(range(len(dims))):
+        return x
+    inner = s.made_by(x, "transpose")
+    if inner is None:
+        return None
+    first = _permutation(inner, len(dims))
+    kind: Any = type(node.op)
+    return s.bind(kind(tuple(first[axis] for axis in perm)), inner.inputs[0])
+
+
+def _permutation(node: Node, rank: int) -> tuple[int, ...]:
+    perm = node.op.perm  # type: ignore[attr-defined]
+    return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
+
+
+@rewrite("sum_to")
+def sum_over_nothing(s: Sweep, node: Node) -> Any:
+    """A sum over axes of size 1 only is a reshape."""
+    x, want = node.inputs[0], node.specs[0].dims
+    have = s.spec(x).dims
+    if have is None or want is None or len(have) < len(want):
+        return None
+    extra = len(have) - len(want)
+    if all(same_size(size, 1) for size in have[:extra]) and all(map(same_size, have[extra:], want)):
+        return _reshaped(s, x, want)
+    return None
+
+
+REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean", "reduce_all", "reduce_any")
+
+
+@rewrite(*REDUCTIONS)
+def reduce_over_nothing(s: Sweep, node: Node) -> Any:
+    """A reduction over axes of size 1 only is a reshape."""
+    x, spec = node.inputs[0], node.specs[0]
+    have = s.spec(x)
+    if have.dims is None or spec.dims is None or have.dtype is not spec.dtype:
+        return None
+    axes = range(len(have.dims)) if node.op.axes is None else node.op.axes  # type: ignore[attr-defined]
+    if any(not same_size(have.dims[axis], 1) for axis in axes):
+        return None
+    return _reshaped(s, x, spec.dims)
+
+
+@rewrite("reduce_mean")
+def mean_by_sum(s: Sweep, node: Node) -> Any:
+    """A mean of float32 or float64 is the sum divided by the count."""
+    x, op = node.inputs[0], node.op
+    spec, total, div = s.spec(x), s.op("reduce_sum", op.axes, op.keepdims), s.op("div")  # type: ignore[attr-defined]
+    if spec.dims is None or total is None or div is None or spec.dtype.name not in ("float32", "float64"):
+        return None
+    axes = range(len(spec.dims)) if op.axes is None else op.axes  # type: ignore[attr-defined]
+    count = product([spec.dims[axis] for axis in axes])
+    return s.bind(div, s.bind(total, x), s.bind(SizeVector((count,), spec.dtype, True)))
+
+
+@rewrite("square")
+def square_by_product(s: Sweep, node: Node) -> Any:
+    mul = s.op("mul")
+    return None if mul is None else s.bind(mul, node.inputs[0], node.inputs[0])
+
+
+@rewrite("pow")
+def small_power(s: Sweep, node: Node) -> Any:
+    """x to the power of 1, 2, 3 or 4."""
+    x, y = node.inputs
+    power, mul = s.number(y), s.op("mul")
+    if power is None or mul is None or power != power or power not in (1, 2, 3, 4):
+        return None
+    if not same_dims(s.spec(x).dims, node.specs[0].dims):
+        return None
+    if power == 1:
+        return x
+    square = s.bind(mul, x, x)
+    return square if power == 2 else s.bind(mul, square, x if power == 3 else square)
+
+
+@rewrite("cast")
+def cast_of_sizes(s: Sweep, node: Node) -> Any:
+    """A cast to the dtype there is already; sizes as data of another dtype."""
+    x, spec = node.inputs[0], node.specs[0]
+    if s.spec(x).dtype is spec.dtype:
+        return x
+    sizes = s.made_by(x, "sizes")
+    if sizes is not None and not spec.dtype.is_bool:
+        kind: Any = type(sizes.op)
+        return s.bind(kind(sizes.op.dims, spec.dtype, sizes.op.scalar))  # type: ignore[attr-defined]
+    return None
+
+
+@rewrite("sizes")
+def sizes_of_numbers(s: Sweep, node: Node) -> Any:
+    """Sizes that hold no symbol are a constant."""
+    if any(isinstance(size, Dim) for size in node.op.dims):  # type: ignore[attr-defined]
+        return None
+    return s.constant(node.op.eval())
+
+
+@rewrite("add", "mul")
+def constant_right(s: Sweep, node: Node) -> Any:
+    """The number of a commutative op is its second operand."""
+    x, y = node.inputs
+    if s.array(x) is None or s.array(y) is not None:
+        return None
+    return s.bind(node.op, y, x)
+
+
+@rewrite("neg")
+def neg_of_neg(s: Sweep, node: Node) -> Any:
+    inner = s.made_by(node.inputs[0], "neg")
+    return None if inner is None else inner.inputs[0]
+
+
+@rewrite("identity", "stop_gradient", "prevent_gradient")
+def nothing_at_all(s: Sweep, node: Node) -> Any:
+    """Ops that only mean something to derivatives."""
+    return None if node.op.effects else node.inputs[0]
+
+
+def _reshaped(s: Sweep, x: int, dims: Any) -> Any:
+    op = s.op("reshape", tuple(dims))
+    if same_dims(s.spec(x).dims, dims):
+        return x
+    return None if op is None else s.bind(op, x)
+
+
+def _definite(s: Sweep, value: int) -> bool:
+    dims = s.spec(value).dims
+    return dims is not None and None not in _sizes(dims)
+
+
+def _sizes(dims: Any) -> list[Any]:
+    return [0 if isinstance(size, Dim) else size for size in dims]
+
+
+def run(graph: Graph, options: Any = None) -> Graph:
+    return sweep(graph, TABLE.rules)

@@ -1,0 +1,67 @@
+"""Drop what nobody reads: nodes, constants, and the unused outputs of ops that hold graphs.
+
+before:  %2 = exp(%0);  %3, %4 = loop(%0, ...);  return %3
+after:   %2 = loop(%0, ...);  return %2
+
+Nodes that write or print stay. An op that holds graphs takes part by a method `pruned(used)`, which is told which outputs
+are read and answers (op, positions of the inputs it still takes, positions of the outputs it still has), or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.op import IO, WRITES
+from graphad.graph.ir import Graph, Node
+
+
+def run(graph: Graph, options: Any = None) -> Graph:
+    wanted = [False] * graph.size
+    for value in graph.outputs:
+        wanted[value] = True
+    kept: list[tuple[Node, Any]] = []
+    changed = False
+    for node in reversed(graph.nodes):
+        used = [wanted[value] for value in node.outputs]
+        if not any(used) and not node.op.effects & (WRITES | IO):
+            changed = True
+            continue
+        pruned = _pruned(node, used)
+        positions: Sequence[int] = range(len(node.inputs)) if pruned is None else pruned[1]
+        changed = changed or pruned is not None
+        for k in positions:
+            wanted[node.inputs[k]] = True
+        kept.append((node, pruned))
+    unread = any(not wanted[value] for value in range(len(graph.inputs), graph.first_node_value))
+    return _rebuilt(graph, kept[::-1], wanted) if changed or unread else graph
+
+
+def _pruned(node: Node, used: Sequence[bool]) -> Any:
+    if not node.op.structured or all(used):
+        return None
+    rule = getattr(node.op, "pruned", None)
+    return None if rule is None else rule(used)
+
+
+def _rebuilt(graph: Graph, kept: Sequence[tuple[Node, Any]], wanted: Sequence[bool]) -> Graph:
+    number = {i: i for i in range(len(graph.inputs))}
+    constants: list[Any] = []
+    for k, array in enumerate(graph.constants, len(graph.inputs)):
+        if wanted[k]:
+            number[k] = len(graph.inputs) + len(constants)
+            constants.append(array)
+    following = len(graph.inputs) + len(constants)
+    nodes = []
+    for node, pruned in kept:
+        op, inputs, outputs = (node.op, node.inputs, node.outputs) if pruned is None else (
+            pruned[0],
+            [node.inputs[k] for k in pruned[1]],
+            [node.start + k for k in pruned[2]],
+        )
+        specs = tuple([node.specs[value - node.start] for value in outputs])
+        nodes.append(Node(op, tuple([number[i] for i in inputs]), following, specs, node.line))
+        for value in outputs:
+            number[value] = following
+            following += 1
+    return Graph(graph.inputs, constants, nodes, [number[i] for i in graph.outputs], graph.name)

@@ -1,0 +1,57 @@
+"""Compute now what depends on constants alone.
+
+before:  %1 = constant 2.0;  %2 = exp(%1);  %3 = mul(%0, %2);  return %3
+after:   %1 = constant 7.389056;  %2 = mul(%0, %1);  return %2
+
+Bounded: neither the constants read nor the result may be large, and sizes that are still symbols stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
+from graphad.core.errors import GraphadError
+from graphad.core.op import evaluated
+from graphad.graph.ir import Graph, Node
+from graphad.trace.specialise import symbols_of
+
+TABLE = RuleTable()
+LIMIT = 4096  # elements of a folded result
+
+
+def fold_constants(s: Sweep, node: Node) -> Any:
+    """A node whose inputs are all constants becomes one itself."""
+    op = node.op
+    if not node.inputs or op.effects or op.structured or op.name == "broadcast_to" or s.array(node.inputs[0]) is None:
+        return None
+    values = [s.array(value) for value in node.inputs]
+    if any(value is None for value in values) or symbols_of(op):
+        return None
+    total = 0
+    for spec in node.specs:
+        if spec.dims is None:
+            return None
+        count = 1
+        for size in spec.dims:
+            if type(size) is not int:
+                return None
+            count *= size
+        total += count
+    if total > LIMIT:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            outputs = evaluated(op, values)
+    except GraphadError:
+        return None  # it is to fail when it runs, if it runs
+    return tuple([s.constant(y) for y in outputs])
+
+
+ON_CONSTANTS = (fold_constants,)
+
+
+def run(graph: Graph, options: Any = None) -> Graph:
+    return sweep(graph, TABLE.rules, ON_CONSTANTS)

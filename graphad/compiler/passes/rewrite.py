@@ -1,0 +1,209 @@
+"""The machinery of local rewrites: one forward sweep that applies rules to a fixpoint and numbers values as it goes.
+
+before:  %2 = neg(%0);  %3 = neg(%2);  %4 = mul(%3, %1);  %5 = mul(%0, %1);  return %4, %5
+after:   %2 = mul(%0, %1);  return %2, %2
+
+A rule sees a node whose inputs are already rewritten and returns the values that replace its outputs, or None. Nodes that a rule
+adds are offered to the rules again. Nodes with effects are never merged, and no node moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import bind as door
+from graphad.core.errors import InternalError
+from graphad.core.op import Op
+from graphad.core.registry import find
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.ir import Graph, Node
+from graphad.graph.text import print_spec
+
+Rule = Callable[["Sweep", Node], Any]
+Rules = Mapping[str, Sequence[Rule]]
+DEPTH_LIMIT = 64
+SHARED_CONSTANT = 64  # elements up to which equal constants are found and merged
+
+
+class RuleTable:
+    """The rules of one pass by the name of the op that they start from."""
+
+    def __init__(self) -> None:
+        self.rules: dict[str, list[Rule]] = {}
+
+    def rewrite(self, *names: str) -> Callable[[Rule], Rule]:
+        """Decorator: try the rule on nodes of these ops, after the rules that are there already."""
+
+        def add(rule: Rule) -> Rule:
+            for name in names:
+                self.rules.setdefault(name, []).append(rule)
+            return rule
+
+        return add
+
+
+def combined(tables: Iterable[RuleTable]) -> dict[str, list[Rule]]:
+    """The rules of several passes as those of one sweep."""
+    out: dict[str, list[Rule]] = {}
+    for table in tables:
+        for name, rules in table.rules.items():
+            out.setdefault(name, []).extend(rules)
+    return out
+
+
+def sweep(graph: Graph, rules: Rules, on_constants: Sequence[Rule] = ()) -> Graph:
+    """The graph after one sweep; `on_constants` are tried first on every node whose first input is a constant."""
+    return Sweep(graph, rules, on_constants).run()
+
+
+class Sweep:
+    """One sweep in progress; values are serial numbers of the new graph, those of the old one until something changes."""
+
+    def __init__(self, graph: Graph, rules: Rules, on_constants: Sequence[Rule] = ()) -> None:
+        self.graph = graph
+        self.specs: list[TensorSpec] = list(graph.specs[: graph.first_node_value])
+        self.line: str | None = None
+        self._rules = rules
+        self._constant_rules = tuple(on_constants)
+        self._nodes: list[Node] = []
+        self._makers: dict[int, Node] = {}
+        self._numbers: dict[Any, int] = {}
+        self._constants: dict[int, Any] = dict(enumerate(graph.constants, len(graph.inputs)))
+        self._shared: dict[Any, int] = {}
+        self._changed = False
+        self._depth = 0
+
+    # what rules ask
+
+    def producer(self, value: int) -> Node | None:
+        """The node that makes a value, None for inputs and constants."""
+        return self._makers.get(value)
+
+    def made_by(self, value: int, *names: str) -> Node | None:
+        """The node that makes a value if it is one of these ops."""
+        node = self._makers.get(value)
+        return node if node is not None and node.op.name in names else None
+
+    def array(self, value: int) -> Any | None:
+        """The data of a constant, else None."""
+        return self._constants.get(value)
+
+    def number(self, value: int) -> Any | None:
+        """The one number that all elements of a value are, None where that is not known."""
+        data = self._constants.get(value)
+        if data is not None:
+            return data[()] if not np.ndim(data) else data.flat[0] if data.size == 1 else None
+        node = self._makers.get(value)
+        if node is not None and node.op.name in ("broadcast_to", "reshape") and node.inputs:
+            return self.number(node.inputs[0])
+        return None
+
+    def spec(self, value: int) -> TensorSpec:
+        return self.specs[value]
+
+    def op(self, name: str, *attributes: Any) -> Op | None:
+        """The op called `name`, None where this build has none."""
+        kind = find(name)
+        return None if kind is None else kind(*attributes)
+
+    def bind(self, op: Op, *inputs: int) -> Any:
+        """The value of an op on values of the new graph; a tuple where it has several outputs."""
+        inferred = op.infer(*[self.specs[i] for i in inputs])
+        outputs = self._place(op, inputs, inferred if op.multiple else (inferred,), self.line)
+        return outputs if op.multiple else outputs[0]
+
+    def constant(self, data: Any, like: TensorSpec | None = None) -> int:
+        """A constant, in the dtype of `like` if given; equal small ones are one value."""
+        array = np.asarray(data) if like is None else np.asarray(data, like.dtype.numpy)
+        array = array if array.ndim else array[()]
+        key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= SHARED_CONSTANT else None
+        known = None if key is None else self._known_constants().get(key)
+        if known is not None:
+            return known
+        value = len(self.specs)
+        self.specs.append(TensorSpec(array.shape, array.dtype))
+        self._constants[value] = array
+        self._changed = True
+        if key is not None:
+            self._shared[key] = value
+        return value
+
+    def _known_constants(self) -> dict[Any, int]:
+        if not self._shared:
+            for value, array in self._constants.items():
+                if array.size <= SHARED_CONSTANT:
+                    self._shared.setdefault((array.dtype.str, array.shape, array.tobytes()), value)
+        return self._shared
+
+    # the sweep
+
+    def run(self) -> Graph:
+        """The graph after the sweep, the same object if nothing was found."""
+        graph = self.graph
+        new = list(range(graph.first_node_value))
+        for node in graph.nodes:
+            self.line = node.line
+            new.extend(self._place(node.op, tuple([new[i] for i in node.inputs]), node.specs, node.line))
+        if not self._changed:
+            return graph
+        return self._finish([new[i] for i in graph.outputs])
+
+    def _place(self, op: Op, inputs: tuple[int, ...], specs: Sequence[TensorSpec], line: str | None) -> Sequence[int]:
+        rules: Sequence[Rule] = self._rules.get(op.name, ())
+        if self._constant_rules and inputs and inputs[0] in self._constants:
+            rules = (*self._constant_rules, *rules)
+        if rules:
+            found = self._rewritten(Node(op, inputs, -1, tuple(specs), line), rules)
+            if found is not None:
+                return found
+        if not op.effects:
+            key = (op, inputs)
+            known = self._numbers.get(key)
+            if known is not None:
+                self._changed = True
+                return range(known, known + len(specs))
+            self._numbers[key] = len(self.specs)
+        start = len(self.specs)
+        node = Node(op, inputs, start, tuple(specs), line)
+        self.specs.extend(specs)
+        self._nodes.append(node)
+        for k in range(len(specs)):
+            self._makers[start + k] = node
+        return range(start, start + len(specs))
+
+    def _rewritten(self, node: Node, rules: Sequence[Rule]) -> Sequence[int] | None:
+        if self._depth > DEPTH_LIMIT:
+            return None
+        self._depth += 1
+        try:
+            for rule in rules:
+                found = rule(self, node)
+                if found is not None:
+                    self._changed = True
+                    outputs = (found,) if isinstance(found, int) else tuple(found)
+                    if door.VERIFY:
+                        self._check(rule, node, outputs)
+                    return outputs
+        finally:
+            self._depth -= 1
+        return None
+
+    def _check(self, rule: Rule, node: Node, outputs: Sequence[int]) -> None:
+        for mine, theirs in zip(node.specs, outputs, strict=True):
+            spec = self.specs[theirs]
+            if spec.dtype is not mine.dtype or spec.dims != mine.dims:
+                raise InternalError(
+                    f"rewrite {rule.__name__}: {node.op!r} gives {print_spec(mine)}, it was replaced by {print_spec(spec)}."
+                )
+
+    def _finish(self, outputs: Sequence[int]) -> Graph:
+        builder = GraphBuilder()
+        builder.specs = self.specs
+        builder.inputs = list(range(len(self.graph.inputs)))
+        builder.constants = list(self._constants.items())
+        builder.nodes = self._nodes
+        return builder.finish(outputs, self.graph.name)[0]

@@ -1,0 +1,73 @@
+"""The order of the passes, and why each stands where it stands.
+
+simplify  canonical forms, constant folding and exact algebra in one sweep: each makes work for the others, and one sweep over
+          the graph with all rules reaches the fixpoint that separate passes would need several rounds for; it numbers values as
+          it goes, so equal ones are merged here as well.
+relaxed   only when asked for: rewrites that may change the last bits see the simplified graph.
+dead      last: the sweeps leave behind what they replaced, and traced gradients leave outputs that nobody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from graphad.compiler.passes import algebra, canonical, dead, fold
+from graphad.compiler.passes.rewrite import combined, sweep
+from graphad.core import bind as door
+from graphad.core.dims import apart_from
+from graphad.graph.ir import Graph
+from graphad.graph.verify import verify
+
+
+@dataclass(frozen=True)
+class Options:
+    """What passes may do. `relaxed`: rewrites that may change the last bits of a result."""
+
+    relaxed: bool = False
+
+
+DEFAULT = Options()
+Pass = Callable[[Graph, Options], Graph]
+
+_EXACT = combined([canonical.TABLE, fold.TABLE, algebra.EXACT])
+_ALL = combined([canonical.TABLE, fold.TABLE, algebra.EXACT, algebra.RELAXED])
+
+
+def simplify(graph: Graph, options: Options = DEFAULT) -> Graph:
+    """Canonical forms, constants and algebra in one sweep."""
+    return sweep(graph, _EXACT, fold.ON_CONSTANTS)
+
+
+def relax(graph: Graph, options: Options = DEFAULT) -> Graph:
+    """The relaxed group, if `options` ask for it."""
+    return sweep(graph, _ALL, fold.ON_CONSTANTS) if options.relaxed else graph
+
+
+PASSES: tuple[tuple[str, Pass], ...] = (("simplify", simplify), ("relaxed", relax), ("dead", dead.run))
+
+
+def optimise(
+    graph: Graph,
+    options: Options = DEFAULT,
+    literals: frozenset[int] = frozenset(),
+    seen: Callable[[str, Graph], Any] | None = None,
+) -> Graph:
+    """The graph after all passes.
+
+    Args:
+      graph: A specialised graph.
+      options: What passes may do.
+      literals: Numbers from which every size symbol is known to differ.
+      seen: Called with the name of each pass and its result.
+    """
+    with apart_from(literals):
+        for name, apply in PASSES:
+            after = apply(graph, options)
+            if door.VERIFY and after is not graph:
+                verify(after, f"pass {name}")
+            if seen is not None:
+                seen(name, after)
+            graph = after
+    return graph

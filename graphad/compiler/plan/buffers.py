@@ -1,0 +1,122 @@
+"""Storage: one arena per instance, shared by values that do not live at the same time, and a pool for large results.
+
+A value lives from the step that writes it to the last step that reads it, both included, so no step ever reads and writes the
+same bytes unless its kernel was made for that.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ALIGNMENT = 64
+POOLED = 1 << 18  # bytes from which a result is taken from the pool: fresh pages cost more than the work
+POOL_BYTES = 1 << 30
+KEPT_PER_KIND = 4
+
+
+class Life(NamedTuple):
+    """Bytes that are needed from step `first` to step `last`."""
+
+    size: int
+    first: int
+    last: int
+
+
+def place(lives: Sequence[Life]) -> tuple[list[int], int]:
+    """An offset for each, no two that live at once overlapping, and how many bytes that takes; best fit first."""
+    order = sorted(range(len(lives)), key=lambda k: (lives[k].first, -lives[k].size))
+    offsets = [0] * len(lives)
+    free: list[tuple[int, int]] = []  # (offset, size), by offset
+    busy: list[tuple[int, int, int]] = []  # (last, offset, size)
+    total = 0
+    for k in order:
+        life = lives[k]
+        ended = [entry for entry in busy if entry[0] < life.first]
+        if ended:
+            busy = [entry for entry in busy if entry[0] >= life.first]
+            free = _joined([*free, *[(offset, size) for _, offset, size in ended]])
+        size = max(-(-life.size // ALIGNMENT), 1) * ALIGNMENT
+        fits = [hole for hole in free if hole[1] >= size]
+        if fits:
+            hole = min(fits, key=lambda hole: hole[1])
+            free.remove(hole)
+            offset = hole[0]
+            if hole[1] > size:
+                free = _joined([*free, (offset + size, hole[1] - size)])
+        elif free and sum(free[-1]) == total:
+            offset = free.pop()[0]  # the last hole reaches the end: grow it
+            total = offset + size
+        else:
+            offset, total = total, total + size
+        offsets[k] = offset
+        busy.append((life.last, offset, size))
+    return offsets, total
+
+
+def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    for offset, size in sorted(holes):
+        if out and sum(out[-1]) == offset:
+            out[-1] = (out[-1][0], out[-1][1] + size)
+        else:
+            out.append((offset, size))
+    return out
+
+
+class ResultPool:
+    """Large arrays that were handed out before and that nobody refers to any more.
+
+    An array is free when the pool holds the only reference: views, buffers and exports all keep one. Where reference counts
+    cannot be trusted (no GIL), every array is fresh.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Any, ...], list[np.ndarray]] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._is_exact = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """An array with unspecified content that nobody else refers to."""
+        if not self._is_exact:
+            return np.empty(shape, dtype)
+        key = (shape, dtype)
+        with self._lock:
+            row = self._kept.get(key)
+            if row is None:
+                row = self._kept[key] = []
+            for k in range(len(row)):
+                if sys.getrefcount(row[k]) == 2:  # the list's, and the argument's
+                    return row[k]
+            made = np.empty(shape, dtype)
+            if len(row) < KEPT_PER_KIND:
+                if self._bytes + made.nbytes > POOL_BYTES:
+                    self._forget_idle()
+                if self._bytes + made.nbytes <= POOL_BYTES:
+                    row.append(made)
+                    self._bytes += made.nbytes
+            return made
+
+    def _forget_idle(self) -> None:
+        for key in list(self._kept):
+            row = self._kept[key]
+            busy = [row[k] for k in range(len(row)) if sys.getrefcount(row[k]) > 2]
+            self._bytes -= sum(array.nbytes for array in row) - sum(array.nbytes for array in busy)
+            if busy:
+                self._kept[key] = busy
+            else:
+                del self._kept[key]
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
+
+results = ResultPool()

@@ -1,0 +1,237 @@
+"""`Executable`: a graph ready to be called with NumPy values of any sizes that it allows.
+
+The shapes of a call choose its size class; the class has one specialised, optimised graph and one set of kernels; the concrete
+sizes have an evaluation plan and, once the kernels are there, a native one. The hot call tries the native plan that ran last,
+whose guard checks the arguments, and asks no question itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.pipeline import DEFAULT, Options, optimise
+from graphad.compiler.plan.tiers import (
+    ALWAYS,
+    FAILED,
+    HOT_CALLS,
+    LARGE_ELEMENTS,
+    NEVER,
+    READY,
+    Compilation,
+    HostPlan,
+    policy,
+)
+from graphad.core.dims import evaluate
+from graphad.core.tensor import Handle
+from graphad.graph.ir import Graph
+from graphad.trace.specialise import (
+    SizeKey,
+    Specialised,
+    literal_sizes,
+    size_class,
+    specialise,
+    specialise_call,
+)
+
+BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
+
+
+class SizeClass:
+    """One size class of a graph."""
+
+    def __init__(self, specialised: Specialised, options: Options) -> None:
+        self.key = specialised.key
+        self.specialised = specialised.graph
+        self.graph = optimise(specialised.graph, options, specialised.literals)
+        self.compilation = Compilation(self.graph, specialised.literals)
+        self.calls = 0
+
+
+class Sizes:
+    """A size class with numbers: what runs a call of exactly these shapes."""
+
+    def __init__(self, size_class: SizeClass, numbers: dict[str, int]) -> None:
+        self.size_class = size_class
+        self.numbers = numbers
+        self.host = HostPlan(size_class.graph, numbers)
+        self.native: Any = None
+        self.bound: Any = None
+        self.elements = _elements(size_class.graph, numbers)
+        self._lock = threading.Lock()
+
+    def make_native(self) -> Any:
+        """The native call, None where it cannot be made."""
+        with self._lock:
+            if self.native is None and self.size_class.compilation.state == READY:
+                self.bound = self.size_class.compilation.bind(self.numbers)
+                self.native = None if self.bound is None else self.bound.call
+        return self.native
+
+
+class Executable:
+    """Runs one graph. Any number of threads may call `run` at once."""
+
+    def __init__(self, graph: Graph, options: Options = DEFAULT) -> None:
+        self.graph = graph
+        self.options = options
+        self.classes: dict[SizeKey, SizeClass] = {}
+        self._pins: dict[SizeKey, frozenset[str]] = {}
+        self._sizes: dict[Any, Sizes] = {}
+        self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
+        self._last: Any = None  # the native call that ran last
+        self._lock = threading.RLock()
+        self._policy = policy()
+
+    def run(self, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
+        """The outputs for NumPy values (and handles).
+
+        Args:
+          values: One value per input of the graph.
+          jit_compile: True waits for compiled code, False evaluates with NumPy, None leaves it to the tiers.
+        """
+        last = self._last
+        if last is not None and jit_compile is not False:
+            outputs = last(values)
+            if outputs is not None:
+                return outputs  # type: ignore[no-any-return]
+        return self._run(values, jit_compile)
+
+    def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
+        sizes = self.sizes_of(values)
+        cls = sizes.size_class
+        if jit_compile is None and self._policy == ALWAYS:
+            jit_compile = True
+        if jit_compile is False or (self._policy == NEVER and jit_compile is None):
+            return sizes.host.run(values)
+        native = sizes.native
+        if native is None:
+            compilation = cls.compilation
+            if compilation.state == READY:
+                native = sizes.make_native()
+            elif jit_compile and compilation.state != FAILED:
+                native = sizes.make_native() if compilation.wait() else None
+            elif compilation.state is None:
+                cls.calls += 1
+                if cls.calls >= HOT_CALLS or sizes.elements >= LARGE_ELEMENTS:
+                    compilation.ask()
+        if native is not None:
+            outputs = native(values)
+            if outputs is None:
+                self._register(values)
+                outputs = native(self._fitted(values))
+            else:
+                self._last = native
+            if outputs is not None:
+                return outputs  # type: ignore[no-any-return]
+        return sizes.host.run(values)
+
+    def sizes_of(self, values: Sequence[Any]) -> Sizes:
+        """What runs a call with these values."""
+        if self._handles:
+            shapes = tuple([v.data.shape if isinstance(v, Handle) else v.shape for v in values])
+        else:
+            shapes = tuple([v.shape for v in values])
+        found = self._sizes.get(shapes)
+        return found if found is not None else self._bind(shapes)
+
+    def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Sizes:
+        with self._lock:
+            found = self._sizes.get(shapes)
+            if found is not None:
+                return found
+            key, _, numbers = size_class(self.graph, shapes)
+            pins = self._pins.get(key)
+            if pins:
+                pinned, _, numbers = size_class(self.graph, shapes, pins)
+            else:
+                pinned = key
+            cls = None if pins is None else self.classes.get(pinned)
+            if cls is None:
+                specialised = specialise_call(self.graph, shapes)
+                self._pins[key] = pins = specialised.pins | (pins or frozenset())
+                if pins != specialised.pins:
+                    specialised = _specialise_with(self.graph, shapes, pins)
+                _, _, numbers = size_class(self.graph, shapes, pins)
+                cls = self.classes[specialised.key] = SizeClass(specialised, self.options)
+            found = Sizes(cls, numbers)
+            if len(self._sizes) >= BOUND_LIMIT:
+                self._sizes.pop(next(iter(self._sizes)))
+            self._sizes[shapes] = found
+            return found
+
+    def _register(self, values: Sequence[Any]) -> None:
+        """Have the native entry look inside handles of these classes."""
+        from graphad.compiler.cpu.runtime import entry
+
+        for i in self._handles:
+            entry.register_holder(type(values[i]), "data")
+
+    def _fitted(self, values: Sequence[Any]) -> list[Any]:
+        """Values that native code can read: C order, aligned, plain arrays."""
+        out = []
+        for value in values:
+            if isinstance(value, np.ndarray) and value.ndim:
+                plain = type(value) is np.ndarray and value.flags.c_contiguous and value.flags.aligned
+                value = value if plain else np.array(value, order="C")
+            out.append(value)
+        return out
+
+
+def _specialise_with(graph: Graph, shapes: Sequence[Sequence[int]], pins: frozenset[str]) -> Specialised:
+    key, specs, _ = size_class(graph, shapes, pins)
+    return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph))
+
+
+def _elements(graph: Graph, numbers: dict[str, int]) -> int:
+    """How many elements one call computes."""
+    total = 0
+    for node in graph.nodes:
+        for spec in node.specs:
+            count = 1
+            for size in spec.dims or ():
+                count *= 1 if size is None else evaluate(size, numbers)
+            total += count
+    return total
+
+
+_executables: dict[int, tuple[Any, Executable]] = {}
+_make_lock = threading.RLock()
+
+
+class _Forget:
+    """Drops the executable of a graph that is gone."""
+
+    def __init__(self, key: int) -> None:
+        self._key = key
+
+    def __call__(self, reference: Any) -> None:
+        found = _executables.get(self._key)
+        if found is not None and found[0] is reference:  # the number may belong to another graph by now
+            del _executables[self._key]
+
+
+def executable_of(graph: Graph) -> Executable:
+    """The executable of a graph, made once and kept as long as the graph."""
+    found = _executables.get(id(graph))
+    if found is not None and found[0]() is graph:
+        return found[1]
+    with _make_lock:
+        found = _executables.get(id(graph))
+        if found is not None and found[0]() is graph:
+            return found[1]
+        key = id(graph)
+        # The executable works on a twin: it must not keep alive the graph that it is found by.
+        twin = Graph(graph.inputs, graph.constants, graph.nodes, graph.outputs, graph.name)
+        made = Executable(twin)
+        _executables[key] = (weakref.ref(graph, _Forget(key)), made)
+        return made
+
+
+def run(graph: Graph, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
+    """The outputs of a graph for NumPy values, by the best tier there is."""
+    return executable_of(graph).run(values, jit_compile)

@@ -1,0 +1,502 @@
+"""A schedule with numbers: the blocks of its native segments, and one Python function that runs it all.
+
+The function is printed as text without sizes (so that each schedule is compiled once) and given its arrays' shapes, its native
+segments and the evals of its host steps as names. It answers None when the arguments are not what its guard says.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.cpu.emit import HEAVY
+from graphad.compiler.cpu.runtime import blas, blas_text, entry, movement, pool
+from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, PlanBuilder, PlanImage, Row
+from graphad.compiler.partition import ASSIGN, COPY, GEMM, LOOP, Site, Unit
+from graphad.compiler.plan import buffers
+from graphad.compiler.plan.schedule import (
+    ARENA,
+    CONSTANT,
+    FRESH,
+    INPUT,
+    PYTHON,
+    SCALAR,
+    Schedule,
+    Segment,
+    as_storage,
+    is_whole,
+)
+from graphad.core import dtypes
+from graphad.core.dims import evaluate
+from graphad.core.errors import InternalError, UnavailableError
+from graphad.graph.ir import Node
+from graphad.kernels.forms import Kernel, block_layout, scalar_word
+from graphad.trace.specialise import with_sizes
+
+Address = Callable[[Kernel], int]
+PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads
+RELEASE_NANOSECONDS = 20_000  # estimated work of a plan from which other Python threads may run meanwhile
+ROW_NANOSECONDS = 40_000
+MOST_ROWS = 32
+
+
+class Bound:
+    """A schedule bound to numbers: `call(values)` is the hot call."""
+
+    def __init__(self, schedule: Schedule, numbers: Mapping[str, int], address: Address) -> None:
+        self.schedule = schedule
+        self.numbers = dict(numbers)
+        self._address = address
+        self.partition = schedule.partition
+        self.graph = self.partition.graph
+        self._names: dict[str, Any] = {}
+        self.shapes: dict[int, tuple[int, ...]] = {}
+        self._constants: dict[int, np.ndarray] = {}
+        self._keep: list[Any] = []
+        self.arena_bytes: list[int] = []
+        self.places: dict[int, int] = {}  # root -> arena offset
+        self.images: list[PlanImage] = []
+        self.work = 0.0
+        self.regions = 0
+        self._scalars = [root for root, kind in schedule.storage.items() if kind == SCALAR]
+        self._scalar_segment = self._segments_of_scalars()
+        for segment in schedule.segments:
+            if segment.is_native:
+                self.images.append(self._image(segment))
+        self.text = self._text()
+        idle: list[Any] = []
+        self._names["pop"], self._names["push"] = idle.pop, idle.append
+        self._names["make"] = self._make
+        exec(_compiled(self.text), self._names)
+        self.call: Callable[[Sequence[Any]], list[Any] | None] = self._names["call"]
+
+    # numbers
+
+    def size(self, dim: Any) -> int:
+        return evaluate(dim, self.numbers)
+
+    def shape(self, value: int) -> tuple[int, ...]:
+        found = self.shapes.get(value)
+        if found is None:
+            dims = self.partition.specs[value].dims
+            if dims is None:
+                raise InternalError(f"plan: value {value} has no definite shape")
+            found = self.shapes[value] = tuple([self.size(dim) for dim in dims])
+        return found
+
+    def _bytes(self, value: int) -> int:
+        total = self.partition.specs[value].dtype.itemsize
+        for size in self.shape(value):
+            total *= size
+        return total
+
+    def _strided(self, site: Site) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and strides in bytes."""
+        step = self.partition.specs[site.root].dtype.itemsize
+        return tuple([self.size(n) for n in site.shape]), tuple([self.size(s) * step for s in site.strides])
+
+    def _offset(self, site: Site) -> int:
+        return self.size(site.offset) * self.partition.specs[site.root].dtype.itemsize
+
+    # native segments
+
+    def _segments_of_scalars(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        natives = [segment for segment in self.schedule.segments if segment.is_native]
+        for k, segment in enumerate(natives):
+            for unit in segment.units:
+                for value in unit.writes:
+                    if self.schedule.storage[value] == SCALAR:
+                        found[value] = k
+        return found
+
+    def arguments(self, segment: Segment) -> list[int]:
+        """The roots that a segment takes as arguments, in order."""
+        if not self.schedule.is_single:
+            return segment.reads
+        inputs = list(range(len(self.graph.inputs)))
+        return [*inputs, *[root for root in segment.reads if root >= len(inputs)]]
+
+    def _image(self, segment: Segment) -> PlanImage:
+        arguments = self.arguments(segment)
+        position = {root: k for k, root in enumerate(arguments)}
+        end = segment.first + len(segment.units)
+        roots, lives = [], []
+        for at, unit in enumerate(segment.units, segment.first):
+            for value in unit.writes:
+                if self.schedule.storage[value] in (ARENA, SCALAR):
+                    last = end if self.schedule.storage[value] == SCALAR else min(self.schedule.lives[value][1], end)
+                    roots.append(value)
+                    lives.append(buffers.Life(self._bytes(value), at, last))
+            if unit.kind == LOOP and unit.loop is not None:
+                size = unit.loop.workspace(self.numbers)
+                if size:
+                    roots.append(-1 - at)
+                    lives.append(buffers.Life(size, at, at))
+        offsets, total = buffers.place(lives)
+        self.places.update(zip(roots, offsets, strict=True))
+        self.arena_bytes.append(total)
+        builder = PlanBuilder(len(arguments))
+        work = 0.0
+        for at, unit in enumerate(segment.units, segment.first):
+            work += self._step(builder, unit, position, at)
+        self.work += work
+        guard = self._guard(len(arguments)) if self.schedule.is_single else None
+        return builder.build(total, work > RELEASE_NANOSECONDS, guard)
+
+    def _guard(self, count: int) -> np.ndarray:
+        expected: list[entry.Expected] = [
+            (spec.dtype.numpy, self.shape(value)) for value, spec in enumerate(self.graph.inputs)
+        ]
+        guard = entry.make_guard([*expected, *[(None, None)] * (count - len(expected))])
+        self._keep.append(guard)
+        return guard
+
+    def _address_of(
+        self, sites: Sequence[tuple[int, Site]], words: list[int], position: Mapping[int, int]
+    ) -> tuple[list[Argument], list[Arena]]:
+        """How the words that hold these sites' addresses are filled."""
+        arguments, arena = [], []
+        for word, site in sites:
+            kind, offset = self.schedule.storage[site.root], self._offset(site)
+            if kind == CONSTANT:
+                data = self._constant(site.root)
+                words[word] = data.ctypes.data + offset
+            elif kind in (ARENA, SCALAR):
+                arena.append(Arena(word, self.places[site.root] + offset))
+            else:
+                arguments.append(Argument(word, position[site.root], offset))
+        return arguments, arena
+
+    def _constant(self, root: int) -> np.ndarray:
+        data = self._constants.get(root)
+        if data is None:
+            data = self._constants[root] = as_storage(self.graph.constants[root - len(self.graph.inputs)])
+            self._keep.append(data)
+        return data
+
+    def _whole(self, value: int) -> Site:
+        return self.partition.sites[value]
+
+    def _step(self, builder: PlanBuilder, unit: Unit, position: Mapping[int, int], at: int) -> float:
+        """Add one unit's step; returns an estimate of its nanoseconds."""
+        if unit.kind == LOOP:
+            return self._loop_step(builder, unit, position, at)
+        target = self._whole(unit.writes[0])
+        dtype = self.partition.specs[target.root].dtype
+        strided = [self._strided(site) for site in (*unit.reads, target)]
+        if unit.kind == COPY:
+            words = movement.copy_words(dtype.itemsize, strided[0][0], strided[1][1], strided[0][1])
+            places = [(movement.SOURCE, unit.reads[0]), (movement.TARGET, target)]
+            address, work = movement.copy_kernel(dtype.itemsize), self._bytes(target.root) * 0.3 + 20
+        elif unit.kind == GEMM:
+            found = blas.matmul_words(dtype.name, strided[0], strided[1], strided[2])
+            if found is None:
+                raise UnavailableError("plan: no BLAS takes this matrix product")
+            words = found
+            places = [(blas_text.A, unit.reads[0]), (blas_text.B, unit.reads[1]), (blas_text.C, target)]
+            address = blas.kernel()
+            count = 1.0
+            for size in strided[2][0]:
+                count *= size
+            work = 300 + count * strided[0][0][-1] * 0.04
+        else:
+            raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
+        arguments, arena = self._address_of(places, words, position)
+        builder.add_step(address, words, arguments, arena)
+        return work
+
+    def _loop_step(self, builder: PlanBuilder, unit: Unit, position: Mapping[int, int], at: int) -> float:
+        loop = unit.loop
+        assert loop is not None
+        kernel, layout = loop.kernel, block_layout(loop.kernel)
+        words = loop.words(self.numbers, [self._scalar_word(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)])
+        places = [*zip(layout.inputs, unit.reads, strict=True)]
+        places += zip(layout.outputs, [self._whole(value) for value in unit.writes], strict=True)
+        arguments, arena = self._address_of(places, words, position)
+        if -1 - at in self.places:
+            arena.append(Arena(layout.workspace, self.places[-1 - at]))
+        address = self._address(kernel)
+        elements = loop.elements(self.numbers)
+        work = 15 + elements * _nanoseconds(kernel)
+        rows = self._rows(loop, elements, work)
+        if len(rows) < 2:
+            builder.add_step(address, words, arguments, arena)
+            return work
+        blocks = []
+        for low, high in rows:
+            block = list(words)
+            block[layout.lo], block[layout.hi] = low, high
+            blocks.append(Row(address, block, arguments, arena))
+        builder.add_region(pool.region_kernel(), blocks, pool.control())
+        self.regions += 1
+        if kernel.is_full_reduction:  # a run of an empty range adds the partial results up
+            block = list(words)
+            block[layout.lo] = block[layout.hi] = words[layout.extents[layout.split]]
+            builder.add_step(address, block, arguments, arena)
+        return work
+
+    def _rows(self, loop: Any, elements: int, work: float) -> list[tuple[int, int]]:
+        """Ranges of the split dimension, fixed by the sizes alone."""
+        if work < PARALLEL_NANOSECONDS or pool.thread_count() < 2:
+            return []
+        extent = loop.numbers(self.numbers)[loop.kernel.split]
+        chunk = loop.chunk(self.numbers)
+        count = int(min(MOST_ROWS, max(8, work // ROW_NANOSECONDS)))
+        step = -(-extent // count)
+        step = -(-step // chunk) * chunk
+        if loop.kernel.split == loop.kernel.rank - 1:
+            step = -(-step // 64) * 64  # no two rows write to one cache line
+        return [(low, min(low + step, extent)) for low in range(0, extent, step)]
+
+    def _scalar_word(self, scalar: Any, dtype: Any) -> int:
+        if isinstance(scalar, Node):
+            scalar = self.size(scalar.op.dims[0])  # type: ignore[attr-defined]
+        return scalar_word(scalar, dtype)
+
+    # the Python function
+
+    def _make(self) -> Any:
+        """A fresh set of instances: the run function of each native segment, then the arrays of scalar results."""
+        instances = [image.instance() for image in self.images]
+        out: list[Any] = [instance.run for instance in instances]
+        for root in self._scalars:
+            instance = instances[self._scalar_segment[root]]
+            start, dtype = self.places[root], self.partition.specs[root].dtype.numpy
+            out.append(instance.arena[start : start + dtype.itemsize].view(dtype).reshape(()))
+        return out[0] if len(out) == 1 else tuple(out)
+
+    def _text(self) -> str:
+        schedule, partition, graph = self.schedule, self.partition, self.graph
+        helpers = (own, strided, fit, failed, blame)
+        names = self._names = {helper.__name__: helper for helper in helpers}
+        names["take"] = buffers.results.take
+        lines: list[str] = []
+        inputs = [f"v{i}" for i in range(len(graph.inputs))]
+        if inputs:
+            lines.append(f"{', '.join(inputs)}{',' if len(inputs) == 1 else ''} = values")
+        if not schedule.is_single and self.images:
+            names["check"] = entry.bind_check(self._guard(len(inputs)))
+            lines.append("if not check(*values): return None")
+        self._captured: set[int] = set()
+        state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
+        last = self._last_uses()
+        number = 0
+        hosts: list[Node] = []
+        body: list[str] = []
+        for k, segment in enumerate(schedule.segments):
+            if segment.is_native:
+                body += self._call(segment, number)
+                number += 1
+            else:
+                body += self._python(segment.units[0], hosts)
+            gone = [root for root, at in last.items() if at == k]
+            if gone:
+                body.append(f"{' = '.join(f'r{root}' for root in gone)} = None")
+        results = [self._result(value, k) for k, value in enumerate(partition.outputs)]
+        for root in self._scalars:
+            body.append(f"r{root} = s{root}[()]")
+        if state:
+            body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
+        body.append(f"return [{', '.join(results)}]")
+        # What a read gives is the array of the moment when the call began; in-plan assignments have values of their own.
+        lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
+        if state:
+            lines += ["try:", f"    {', '.join(state)} = pop()", "except IndexError:", f"    {', '.join(state)} = make()"]
+        if hosts:
+            names["hosts"] = hosts
+            lines.append("at = -1")
+            caught = ["except Exception as error:", "    blame(error, hosts, at)", "    raise"]
+            body = ["try:", *[f"    {line}" for line in body], *caught]
+        return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
+
+    def _last_uses(self) -> dict[int, int]:
+        """For large roots that Python holds: the segment after which they may go."""
+        kept = {self._root(value) for value in self.partition.outputs}
+        found: dict[int, int] = {}
+        for k, segment in enumerate(self.schedule.segments):
+            for root in segment.reads:
+                if self.schedule.storage[root] in (FRESH, PYTHON) and root not in kept:
+                    found[root] = k
+        return found
+
+    def _root(self, value: int) -> int:
+        site = self.partition.sites.get(value)
+        return value if site is None else site.root
+
+    def _call(self, segment: Segment, number: int) -> list[str]:
+        out = []
+        for unit in segment.units:
+            for value in unit.writes:
+                if self.schedule.storage[value] == FRESH:
+                    shape, dtype = self.shape(value), self.partition.specs[value].dtype.numpy
+                    self._names[f"n{value}"], self._names[f"t{value}"] = shape, dtype
+                    if self._bytes(value) >= buffers.POOLED:
+                        out.append(f"r{value} = take(n{value}, t{value})")
+                    else:
+                        self._names["empty"] = np.empty
+                        out.append(f"r{value} = empty(n{value}, t{value})")
+        arguments = [self._array_name(root, True) for root in self.arguments(segment)]
+        out.append(f"status = run{number}({', '.join(arguments)})")
+        state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
+        packed = state[0] if len(state) == 1 else f"({', '.join(state)})"
+        out.append("if status:")
+        out.append(f"    push({packed})")
+        out.append("    return failed(status)")
+        return out
+
+    def _array_name(self, root: int, as_argument: bool = False) -> str:
+        kind = self.schedule.storage[root]
+        if kind == INPUT:
+            if not self.graph.inputs[root].is_handle or (as_argument and self.schedule.is_single):
+                return f"v{root}"
+            self._captured.add(root)
+            return f"d{root}"
+        if kind == CONSTANT:
+            self._names[f"c{root}"] = self.graph.constants[root - len(self.graph.inputs)]
+            return f"c{root}"
+        return f"r{root}"
+
+    def _value(self, value: int, site: Site) -> str:
+        """A value as an expression for an eval: an array, a view of one, or a NumPy scalar."""
+        root = site.root
+        if root < len(self.graph.inputs) and value == root and self.graph.inputs[root].is_handle:
+            return f"v{root}"
+        name = self._array_name(root)
+        if root not in self.partition.sites:
+            return name
+        if is_whole(self.partition, value):
+            return f"{name}[()]" if self.schedule.storage[root] == FRESH and not self.shape(root) else name
+        if site.is_plain:
+            self._names[f"n{value}"] = tuple([self.size(n) for n in site.shape])
+            return f"{name}.reshape(n{value})"
+        shape, steps = self._strided(site)
+        self._names[f"view{value}"] = (shape, steps, self._offset(site))
+        return f"strided({name}, *view{value})"
+
+    def _python(self, unit: Unit, hosts: list[Node]) -> list[str]:
+        node = unit.nodes[0]
+        if unit.kind == ASSIGN:
+            handle, value = node.inputs
+            expression = self._value(value, self.partition.sites.get(value) or Site(value, (), ()))
+            lines = [f"v{handle}.data = {expression}"]
+            if node.start not in self.partition.sites:
+                lines.append(f"r{node.start} = v{handle}.data")
+            return lines
+        k = len(hosts)
+        hosts.append(node)
+        self._names[f"f{node.start}"] = with_sizes(node.op, self.numbers).eval
+        values = [self._value(v, site) for v, site in zip(node.inputs, unit.reads, strict=True)]
+        call = f"f{node.start}({', '.join(values)})"
+        targets = [f"r{value}" for value in node.outputs]
+        lines = [f"at = {k}"]
+        if node.op.multiple:
+            lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {call}" if targets else call)
+        else:
+            lines.append(f"{targets[0]} = {call}")
+        native = {root for segment in self.schedule.segments if segment.is_native for root in segment.reads}
+        for value in node.outputs:
+            if value in native:
+                lines.append(f"r{value} = fit(r{value})")
+        return lines
+
+    def _sources(self, root: int) -> str:
+        """The arrays that the host step which makes `root` was given, as further arguments of `own`."""
+        for segment in self.schedule.segments:
+            unit = segment.units[0]
+            if not segment.is_native and root in unit.writes:
+                names = [self._array_name(site.root) for site in unit.reads]
+                return "".join(f", {name}" for name in dict.fromkeys(names))
+        return ""
+
+    def _result(self, value: int, k: int) -> str:
+        """An output as an expression, aliasing neither an input nor another output."""
+        site = self.partition.sites.get(value)
+        root = value if site is None else site.root
+        kind = self.schedule.storage[root]
+        earlier = [self._root(v) for v in self.partition.outputs[:k]]
+        if kind == SCALAR:
+            return f"r{root}"
+        name = self._value(value, site or Site(value, (), ()))
+        is_scalar = site is not None and not site.shape
+        if kind == FRESH and root not in earlier:
+            return name
+        if kind == INPUT and self.graph.inputs[root].is_handle:
+            return name  # a variable's array is never written to, and a read of it is free
+        if is_scalar and kind != FRESH:
+            return f"{name}[()]"
+        if kind == PYTHON and root not in earlier:
+            return f"own({name}{self._sources(root)})"
+        return f"{name}.copy()"
+
+
+def own(y: Any, *sources: Any) -> Any:
+    """A host step's result as an output: a NumPy scalar for shape (), a copy where it is a view or one of `sources`."""
+    if type(y) is np.ndarray:
+        if not y.ndim:
+            return y[()]
+        if y.base is not None:
+            return y.copy()
+        for source in sources:
+            if y is source:
+                return y.copy()
+    return y
+
+
+def fit(y: Any) -> Any:
+    """A host step's result as a native step reads it: C order, or a NumPy scalar."""
+    if type(y) is np.ndarray and y.ndim and not y.flags.c_contiguous:
+        return np.ascontiguousarray(y)
+    return y
+
+
+def strided(root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    """A read-only view of contiguous memory."""
+    if 0 in shape:
+        return np.empty(shape, root.dtype)
+    flat = np.asarray(root).reshape(-1)
+    view = np.lib.stride_tricks.as_strided(flat[offset // root.dtype.itemsize :], shape, strides, writeable=False)
+    return view if shape else view[()]
+
+
+_SOFT = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
+
+
+def failed(status: int) -> None:
+    """What a status that is not 0 means: None where the arguments did not fit, an error otherwise."""
+    if status in _SOFT:
+        return
+    raise InternalError(f"plan: a native step returned status {status}")
+
+
+def blame(error: Exception, hosts: Sequence[Node], at: int) -> None:
+    """Say in which traced line a host step failed."""
+    if 0 <= at < len(hosts) and hosts[at].line is not None:
+        error.add_note(f"in the traced line {hosts[at].line}")
+
+
+@functools.lru_cache(maxsize=2048)
+def _compiled(text: str) -> Any:
+    return compile(text, "<graphad plan>", "exec")
+
+
+def _nanoseconds(kernel: Kernel) -> float:
+    """An estimate per element, for choosing threads; results never depend on it."""
+    total = 0.05
+    for statement in kernel.body:
+        total += 0.9 if statement.fn in HEAVY else 0.06
+    for access in (*kernel.inputs, *[store.access for store in kernel.outputs]):
+        inner = access.strides[-1]
+        total += 0.02 * access.dtype.itemsize if inner == "1" else 0.6 if inner == "s" else 0.0
+    return total
+
+
+def bind(schedule: Schedule, numbers: Mapping[str, int], address: Address) -> Bound:
+    """The schedule with numbers; raises a GraphadError where this machine cannot run it natively."""
+    for dtype in {spec.dtype for spec in schedule.partition.specs}:
+        if dtype is dtypes.bfloat16:
+            entry.register_scalar(dtype.numpy.type)
+    return Bound(schedule, numbers, address)

@@ -1,0 +1,125 @@
+"""The units of a partition as alternating native and Python segments, and what storage each value has.
+
+A value that only native steps of one segment touch lives in the arena; one that leaves its segment, is a result, or is read in
+Python is a fresh array; a result of shape () stays in the arena and is read out as a NumPy scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.partition import NATIVE, Partition, Unit
+from graphad.core.dims import product
+from graphad.kernels.collapse import same_size
+
+INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR = "input", "constant", "python", "fresh", "arena", "scalar"
+
+
+@dataclass
+class Segment:
+    """Units that run in one native call, or one unit that runs in Python."""
+
+    is_native: bool
+    units: list[Unit]
+    first: int
+    reads: list[int] = field(default_factory=list)  # roots outside the arena that it reads, then writes
+
+
+@dataclass
+class Schedule:
+    """A partition ready to be given numbers.
+
+    Attributes:
+      storage: For every root, one of INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR.
+      lives: For every root that a unit makes, the first and the last position at which it is needed.
+      is_single: There is one native segment, and it comes first: handles can be passed to it as they are.
+    """
+
+    partition: Partition
+    segments: list[Segment]
+    storage: dict[int, str]
+    lives: dict[int, tuple[int, int]]
+    is_single: bool
+
+    @property
+    def native_units(self) -> int:
+        return sum(len(segment.units) for segment in self.segments if segment.is_native)
+
+
+def schedule(partition: Partition) -> Schedule:
+    """Segments and storage of a partition."""
+    graph, units, sites = partition.graph, partition.units, partition.sites
+    segments: list[Segment] = []
+    segment_of: list[int] = []
+    for position, unit in enumerate(units):
+        is_native = unit.kind in NATIVE
+        if not segments or not is_native or not segments[-1].is_native:
+            segments.append(Segment(is_native, [], position))
+        segments[-1].units.append(unit)
+        segment_of.append(len(segments) - 1)
+
+    storage: dict[int, str] = {}
+    for value in range(graph.first_node_value):
+        storage[value] = INPUT if value < len(graph.inputs) else CONSTANT
+    maker: dict[int, int] = {}
+    lives: dict[int, tuple[int, int]] = {}
+    for position, unit in enumerate(units):
+        for value in unit.writes:
+            maker[value] = position
+            lives[value] = (position, position)
+            storage[value] = ARENA if unit.kind in NATIVE else PYTHON
+        for node in unit.nodes if unit.kind == "assign" else ():
+            storage.setdefault(node.start, PYTHON)
+    for position, unit in enumerate(units):
+        for root in _roots(unit):
+            if root in lives:
+                lives[root] = (lives[root][0], position)
+            if storage.get(root) == ARENA and (
+                unit.kind not in NATIVE or segment_of[position] != segment_of[maker[root]]
+            ):
+                storage[root] = FRESH
+    end = len(units)
+    for value in partition.outputs:
+        site = sites.get(value)
+        root = value if site is None else site.root
+        if storage.get(root) == ARENA:
+            storage[root] = SCALAR if not partition.specs[root].dims and site is not None and not site.shape else FRESH
+        if root in lives:
+            lives[root] = (lives[root][0], end)
+    for segment in segments:
+        seen: dict[int, None] = {}
+        for unit in segment.units:
+            for root in (*_roots(unit), *unit.writes):
+                if storage[root] in (INPUT, PYTHON, FRESH):
+                    seen[root] = None
+        segment.reads = list(seen)
+    natives = [k for k, segment in enumerate(segments) if segment.is_native]
+    is_single = natives == [0] and not any(node.op.effects and node.op.name not in ("read", "assign") for node in graph.nodes)
+    return Schedule(partition, segments, storage, lives, is_single)
+
+
+def _roots(unit: Unit) -> Sequence[int]:
+    return [site.root for site in unit.reads]
+
+
+def is_whole(partition: Partition, value: int) -> bool:
+    """Whether a value is all of its root's storage, in the root's own shape."""
+    site = partition.sites.get(value)
+    if site is None or site.root == value:
+        return True
+    root = partition.specs[site.root].dims
+    return root is not None and site.is_plain and len(root) == len(site.shape) and all(map(same_size, root, site.shape))
+
+
+def elements(shape: Sequence[Any]) -> Any:
+    """How many elements an array of this shape has."""
+    return product(shape)
+
+
+def as_storage(array: Any) -> np.ndarray:
+    """A constant as memory that a kernel can read: C order, its own."""
+    return np.ascontiguousarray(array) if np.ndim(array) else np.array(array)

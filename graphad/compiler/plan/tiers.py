@@ -1,0 +1,329 @@
+"""How much effort a plan has seen so far: evaluation by NumPy at once, native code when its kernels are there.
+
+Tier 0 walks the optimised graph with every eval already looked up. A plan that is called often, or that is large, has its
+kernels asked for: a thread partitions the graph and finds kernels in the cache, the compile worker makes the missing ones, and
+when all have addresses the plan switches. Whatever goes wrong on that way leaves tier 0, with one line in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.plan.native import Bound, own
+from graphad.compiler.plan.schedule import Schedule, schedule
+from graphad.core.errors import GraphadError
+from graphad.core.op import evaluated
+from graphad.graph.ir import Graph, Node
+from graphad.kernels.forms import Kernel
+from graphad.ops.elementwise import Elementwise
+from graphad.trace.specialise import with_sizes
+
+HOT_CALLS = 3
+LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+_log = logging.getLogger("graphad")
+
+
+def policy() -> str:
+    """What GRAPHAD_JIT says: auto, always or never."""
+    value = os.environ.get("GRAPHAD_JIT", AUTO).strip().lower()
+    return value if value in (ALWAYS, NEVER) else AUTO
+
+
+# tier 0
+
+
+class HostPlan:
+    """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
+
+    __slots__ = ("_base", "_outputs", "_size", "_steps")
+
+    def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
+        self._base = list(graph.constants)
+        self._size = graph.size
+        last = _last_uses(graph)
+        self._steps = [
+            _step(node, with_sizes(node.op, numbers), gone) for node, gone in zip(graph.nodes, last, strict=True)
+        ]
+        aliased = _aliased(graph)
+        self._outputs = [(value, value in aliased or value in graph.outputs[:k]) for k, value in enumerate(graph.outputs)]
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs for input values."""
+        known = [*values, *self._base]
+        known += [None] * (self._size - len(known))
+        line = None
+        try:
+            with np.errstate(all="ignore"):  # native code raises no warnings either
+                for count, f, a, b, out, gone, line in self._steps:  # noqa: B007
+                    if count == 2:
+                        known[out] = f(known[a], known[b])
+                    elif count == 1:
+                        known[out] = f(known[a])
+                    elif count == 0:
+                        known[out] = f(*[known[i] for i in a])
+                    else:
+                        known[out : out + b] = f(*[known[i] for i in a])
+                    for i in gone:
+                        known[i] = None
+        except Exception as error:
+            if line is not None:
+                error.add_note(f"in the traced line {line}")
+            raise
+        return [_result(known[value], shared) for value, shared in self._outputs]
+
+
+def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
+    f = op.eval
+    if isinstance(op, Elementwise) and type(op).eval is Elementwise.eval:
+        f = type(op).formula
+    if op.multiple:
+        f = _many(op)
+        return -1, f, node.inputs, len(node.specs), node.start, gone, node.line
+    if len(node.inputs) == 2:
+        return 2, f, node.inputs[0], node.inputs[1], node.start, gone, node.line
+    if len(node.inputs) == 1:
+        return 1, f, node.inputs[0], 0, node.start, gone, node.line
+    return 0, f, node.inputs, 0, node.start, gone, node.line
+
+
+def _many(op: Any) -> Callable[..., tuple[Any, ...]]:
+    return lambda *values: evaluated(op, values)
+
+
+def _result(y: Any, shared: bool) -> Any:
+    if type(y) is np.ndarray:
+        if not y.ndim:
+            return y[()]
+        return y.copy() if shared else own(y) if y.base is not None else y
+    return y
+
+
+def _aliased(graph: Graph) -> set[int]:
+    """Values that are an input or a constant, or that an eval may have returned as it took them."""
+    found = set(range(graph.first_node_value))
+    for node in graph.nodes:
+        if node.op.aliases or node.op.name in ("cast", "identity", "copy"):
+            found.update(node.outputs)
+    return found
+
+
+def _last_uses(graph: Graph) -> list[tuple[int, ...]]:
+    last: list[tuple[int, ...]] = [()] * len(graph.nodes)
+    seen = set(graph.outputs) | set(range(graph.first_node_value))
+    for position in range(len(graph.nodes) - 1, -1, -1):
+        node = graph.nodes[position]
+        gone = [value for value in {*node.inputs, *node.outputs} if value not in seen]
+        if gone:
+            seen.update(gone)
+            last[position] = tuple(gone)
+    return last
+
+
+# towards tier 1
+
+WAITING, READY, FAILED = "waiting", "ready", "failed"
+
+
+class Compilation:
+    """The native side of one size class: its schedule and the addresses of its kernels.
+
+    Attributes:
+      state: None until somebody asks, then WAITING, READY or FAILED.
+      reason: Why it failed.
+      seconds: How long it took from the first request until it was ready.
+      compiled: How many kernels had to be compiled, as against found in the cache.
+    """
+
+    def __init__(self, graph: Graph, literals: frozenset[int]) -> None:
+        self.graph = graph
+        self.literals = literals
+        self.state: str | None = None
+        self.reason: str | None = None
+        self.schedule: Schedule | None = None
+        self.addresses: dict[Kernel, int] = {}
+        self.seconds = 0.0
+        self.compiled = 0
+        self._lock = threading.Lock()
+        self._missing: set[Kernel] = set()
+        self._started = 0.0
+
+    def ask(self) -> None:
+        """Have the kernels made in the background; returns at once."""
+        with self._lock:
+            if self.state is not None:
+                return
+            self.state = WAITING
+            self._started = time.perf_counter()
+        _background(self._prepare_quietly)
+
+    def wait(self) -> bool:
+        """Have the kernels made now. Returns: whether the plan can run natively."""
+        with self._lock:
+            if self.state in (READY, FAILED):
+                return self.state == READY
+            self.state = WAITING
+            self._started = self._started or time.perf_counter()
+        self._guarded(self._build)
+        return self.state == READY
+
+    def address(self, kernel: Kernel) -> int:
+        return self.addresses[kernel]
+
+    def kernels(self) -> list[Kernel]:
+        """The different kernels of the plan."""
+        if self.schedule is None:
+            return []
+        return list(dict.fromkeys(loop.kernel for loop in self.schedule.partition.loops))
+
+    def fail(self, reason: str) -> None:
+        """Stay at tier 0."""
+        if self.state != FAILED:
+            self.state, self.reason = FAILED, reason
+            _log.info("graphad: %s runs on NumPy: %s", self.graph.name, reason)
+
+    def _plan(self) -> list[Kernel]:
+        from graphad.compiler.cpu import build
+        from graphad.compiler.partition import partition
+        from graphad.core.dims import apart_from
+
+        if self.schedule is None:
+            with apart_from(self.literals):
+                made = schedule(partition(self.graph))
+            if not made.native_units:
+                raise GraphadError("none of its nodes has a kernel")
+            self.schedule = made
+        kernels = self.kernels()
+        for kernel in kernels:
+            reason = build.supports(kernel)
+            if reason is not None:
+                raise GraphadError(reason)
+        return kernels
+
+    def _build(self) -> None:
+        from graphad.compiler.cpu import build
+
+        kernels = self._plan()
+        missing = [kernel for kernel in kernels if not self._found(kernel)]
+        self.compiled = max(self.compiled, len(missing))
+        events = []
+        for kernel in missing:  # all at once, so that the worker never idles
+            done = threading.Event()
+            if build.request(kernel, lambda *_, done=done: done.set()):
+                events.append(done)
+        for done in events:
+            done.wait()
+        for kernel in missing:
+            self.addresses[kernel] = build.build(kernel)
+        self._ready()
+
+    def _found(self, kernel: Kernel) -> bool:
+        from graphad.compiler.cpu import build
+
+        if kernel not in self.addresses:
+            address = build.find(kernel)
+            if address is None:
+                return False
+            self.addresses[kernel] = address
+        return True
+
+    def _prepare_quietly(self) -> None:
+        self._guarded(self._prepare)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # whatever it is: NumPy gives the same results
+            self.fail(f"{type(error).__name__}: {error}")
+
+    def _prepare(self) -> None:
+        from graphad.compiler.cpu import build
+
+        kernels = self._plan()
+        missing = [kernel for kernel in kernels if not self._found(kernel)]
+        self.compiled = len(missing)
+        if not missing:
+            self._ready()
+            return
+        self._missing = set(missing)
+        for kernel in missing:
+            if not build.request(kernel, self._receiver(kernel)):
+                self.fail("there is no compile worker")
+                return
+
+    def _receiver(self, kernel: Kernel) -> Callable[[int | None, str | None], None]:
+        def receive(address: int | None, reason: str | None) -> None:
+            if address is None:
+                self.fail(reason or "the compile worker died")
+                return
+            with self._lock:
+                self.addresses[kernel] = address
+                self._missing.discard(kernel)
+                done = not self._missing
+            if done:
+                self._ready()
+
+        return receive
+
+    def _ready(self) -> None:
+        with self._lock:
+            if self.state != FAILED:
+                self.seconds = time.perf_counter() - self._started
+                self.state = READY
+
+    def bind(self, numbers: Mapping[str, int]) -> Bound | None:
+        """The plan with numbers, None where that cannot be."""
+        from graphad.compiler.plan.native import bind
+
+        assert self.schedule is not None
+        try:
+            return bind(self.schedule, numbers, self.address)
+        except GraphadError as error:
+            self.fail(f"{type(error).__name__}: {error}")
+            return None
+
+
+_tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+_thread: threading.Thread | None = None
+_thread_lock = threading.Lock()
+
+
+def _background(task: Callable[[], None]) -> None:
+    """Run a task in the one preparing thread, which ends when it has had nothing to do for a while."""
+    global _thread
+    with _thread_lock:
+        _tasks.put(task)
+        if _thread is None or not _thread.is_alive():
+            _thread = threading.Thread(target=_serve, name="graphad-prepare", daemon=True)
+            _thread.start()
+
+
+def _serve() -> None:
+    global _thread
+    while True:
+        try:
+            task = _tasks.get(timeout=5.0)
+        except queue.Empty:
+            with _thread_lock:
+                if _tasks.empty():
+                    _thread = None
+                    return
+            continue
+        task()
+
+
+def _after_fork() -> None:
+    global _thread, _thread_lock
+    _thread, _thread_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,440 @@
+"""A graph with unknown sizes made definite: replay in a trace whose inputs have known specs, where shape arithmetic folds away.
+
+Sizes are numbers or symbols of the call's size class, so one specialised graph serves every call of the class. Three things
+fold: ops with a `fold` rule, integer ops whose inputs are all known (their own `eval`, run on object arrays of sizes), and calls,
+which are inlined. A question that the symbols cannot decide pins one of them to its number, and the replay starts again.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.dims import Dim, UndecidedSize, apart_from, evaluate
+from graphad.core.dtypes import DType
+from graphad.core.errors import GraphadError
+from graphad.core.levels import entered
+from graphad.core.op import Op
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.graph.ir import Graph
+from graphad.ops.array.shape import Reshape, SizeVector
+from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
+
+SizeKey = tuple[tuple[Any, ...], ...]
+KNOWN_LIMIT = 256  # elements of an integer value that is followed while specialising
+
+_literals: weakref.WeakKeyDictionary[Graph, frozenset[int]] = weakref.WeakKeyDictionary()
+_concrete: dict[tuple[Op, tuple[int, ...]], Op] = {}
+_CONCRETE_LIMIT = 50_000
+
+
+def literal_sizes(graph: Graph) -> frozenset[int]:
+    """The sizes above 1 that the graph itself names: those of its inputs and of float values, calls included."""
+    found = _literals.get(graph)
+    if found is None:
+        sizes: set[int] = set()
+        for spec in graph.inputs:
+            sizes.update(size for size in spec.dims or () if type(size) is int)
+        seen = {}
+        for spec in graph.specs[len(graph.inputs) :]:
+            seen[id(spec)] = spec
+        for spec in seen.values():
+            if spec.dims and spec.dtype.is_differentiable:
+                sizes.update(size for size in spec.dims if type(size) is int)
+        for inner in {node.op for node in graph.nodes if node.op.structured}:
+            for field in inner.attributes:
+                value = getattr(inner, field)
+                if isinstance(value, Graph):
+                    sizes |= literal_sizes(value)
+        found = frozenset(size for size in sizes if size > 1)
+        _literals[graph] = found
+    return found
+
+
+def size_class(
+    graph: Graph, shapes: Sequence[Sequence[int]], pins: frozenset[str] = frozenset()
+) -> tuple[SizeKey, list[TensorSpec], dict[str, int]]:
+    """The size class of a call.
+
+    Args:
+      graph: The graph that is called.
+      shapes: The shape of each input.
+      pins: Symbols of this class that are to be numbers instead.
+    Returns: The key (numbers and names of symbols), the specs of the inputs with Dims, and the number behind each symbol.
+    """
+    literals = literal_sizes(graph)
+    names: dict[int, str] = {}
+    numbers: dict[str, int] = {}
+    specs: list[TensorSpec] = []
+    key: list[tuple[Any, ...]] = []
+    for spec, shape in zip(graph.inputs, shapes, strict=True):
+        dims: list[Any] = []
+        row: list[Any] = []
+        for size in shape:
+            if size <= 1 or size in literals:
+                dims.append(size)
+                row.append(size)
+                continue
+            name = names.get(size)
+            if name is None:
+                name = names[size] = f"n{len(names)}"
+                if name not in pins:
+                    numbers[name] = size
+            pinned = name in pins
+            dims.append(size if pinned else Dim.symbol(name))
+            row.append(size if pinned else name)
+        key.append(tuple(row))
+        definite = tuple(dims)
+        specs.append(spec if spec.dims == definite else spec.with_dims(definite))
+    return tuple(key), specs, numbers
+
+
+class Specialised:
+    """A graph specialised to one size class.
+
+    Attributes:
+      graph: The definite graph.
+      key: Its size class, in which pinned symbols are numbers.
+      pins: The symbols of the class that had to be pinned; they are part of what a later call is compared by.
+      literals: Numbers from which every symbol is known to differ.
+    """
+
+    __slots__ = ("graph", "key", "literals", "pins")
+
+    def __init__(self, graph: Graph, key: SizeKey, pins: frozenset[str], literals: frozenset[int]) -> None:
+        self.graph = graph
+        self.key = key
+        self.pins = pins
+        self.literals = literals
+
+
+def specialise_call(graph: Graph, shapes: Sequence[Sequence[int]]) -> Specialised:
+    """The graph specialised to the size class of `shapes`, with symbols pinned where a comparison needs their numbers."""
+    pins: frozenset[str] = frozenset()
+    while True:
+        key, specs, numbers = size_class(graph, shapes, pins)
+        try:
+            return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph))
+        except UndecidedSize as undecided:
+            pins |= {min(undecided.symbols & numbers.keys())}
+        except GraphadError:
+            if not numbers:
+                raise
+            # The message should speak of the actual numbers.
+            specialise(graph, size_class(graph, shapes, pins | numbers.keys())[1])
+            raise
+
+
+def specialise(graph: Graph, specs: Sequence[TensorSpec], expanding: bool = True) -> Graph:
+    """The graph replayed with definite input specs; the same object where there is nothing to specialise.
+
+    Args:
+      graph: The graph.
+      specs: Its inputs, with numbers and Dims for sizes.
+      expanding: Put the simpler ops that an op names by `expand` in its place.
+    Raises: UndecidedSize: a comparison needs the number behind a symbol.
+    """
+    if not _needs_replay(graph, specs, expanding):
+        return graph
+    with apart_from(literal_sizes(graph)):
+        trace = Specialiser(graph.name, expanding)
+        with entered(trace):
+            inputs = [trace.input(spec) for spec in specs]
+            outputs = trace.inline(graph, inputs)
+            return trace.finish(outputs, RETURN, False, inputs)
+
+
+def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) -> bool:
+    for mine, theirs in zip(graph.inputs, specs, strict=True):
+        if mine is not theirs and (mine.dims is None or None in mine.dims or mine.dims != theirs.dims):
+            return True
+    return any(_rule(type(node.op)) > (PLAIN if expanding else EXPANDS) for node in graph.nodes)
+
+
+# What the specialiser does with an op of a class: nothing, `expand`, or more.
+PLAIN, EXPANDS, FOLDS, INLINES, CUSTOM = range(5)
+_INLINED = frozenset({"call", "call_forward"})
+_CUSTOM = frozenset({"custom_gradient", "closed_custom", "unsaved_custom"})
+_rules: dict[type[Op], int] = {}
+
+
+def _rule(kind: type[Op]) -> int:
+    found = _rules.get(kind)
+    if found is None:
+        found = PLAIN
+        if kind.name in _INLINED:
+            found = INLINES
+        elif kind.name in _CUSTOM:
+            found = CUSTOM
+        elif kind.fold is not Op.fold or kind is SizeVector:
+            found = FOLDS
+        elif kind.expand is not Op.expand:
+            found = EXPANDS
+        _rules[kind] = found
+    return found
+
+
+class KnownTensor(Tensor):
+    """An integer value that is known while specialising: an array of ints, or an object array of ints and Dims.
+
+    It becomes a constant or a `sizes` node only when an op that does not fold reads it.
+    """
+
+    __slots__ = ("__weakref__", "mark", "serial", "spec", "values")
+
+    def __init__(self, values: Any, dtype: DType) -> None:
+        self.values = values
+        self.spec = TensorSpec.of(np.shape(values), dtype)
+        self.serial: int | None = None
+        self.mark = None
+
+    def __repr__(self) -> str:
+        return f"<sizes {self.values}>"
+
+
+class Specialiser(Trace):
+    """A trace in which shape arithmetic folds; it is also the context of `fold` rules."""
+
+    def __init__(self, name: str, expanding: bool) -> None:
+        super().__init__(name)
+        self._expanding = expanding
+
+    def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        kind = type(op)
+        rule = _rule(kind)
+        if rule != PLAIN:
+            simpler = self._simpler(op, kind, rule, inputs)
+            if simpler is not None:
+                return simpler
+        if inputs and not op.effects and not op.structured:
+            first = self.known_values(inputs[0])
+            if first is not None:
+                values = [first, *[self.known_values(x) for x in inputs[1:]]]
+                if not any(value is None for value in values):
+                    computed = self._computed(op, inputs, values)
+                    if computed is not None:
+                        return computed
+        serials = [x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs]
+        known = self.builder.specs
+        inferred = op.infer(*[known[i] for i in serials])
+        specs = inferred if op.multiple else (inferred,)
+        start = self.builder.add_node(op, serials, specs, self.line)
+        return tuple([SymbolicTensor(self, start + k, spec, None, self.line) for k, spec in enumerate(specs)])
+
+    def _simpler(self, op: Any, kind: type[Op], rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+        """What stands for an op in the definite graph, None for the op itself."""
+        if rule == INLINES:
+            return tuple(self.inline(op.graph, inputs))
+        if rule == CUSTOM:  # its own derivative is used up by now: it hands its results on
+            outputs = op.infer(*[x.spec for x in inputs])
+            return tuple(inputs[op.n_inputs : op.n_inputs + len(outputs)])
+        if kind is SizeVector:
+            return (self._sizes(op.dims, op.dtype, op.scalar),)
+        if not all(is_definite(x.dims) for x in inputs):
+            return None
+        found = op.fold(self, *inputs) if rule == FOLDS else None
+        if found is None and self._expanding:
+            found = op.expand(*inputs)
+        if found is None:
+            return None
+        return tuple(found) if op.multiple else (found,)
+
+    def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of a graph on values of this trace."""
+        known: list[Any] = [*inputs, *[self.constant(array) for array in graph.constants]]
+        old = graph.specs
+        outer = self.line
+        builder = self.builder
+        for node in graph.nodes:
+            op = node.op
+            self.line = node.line or outer
+            values = [known[i] for i in node.inputs]
+            unchanged = bool(values) and _rule(type(op)) == PLAIN
+            for value, i in zip(values, node.inputs, strict=True):
+                # An unchanged spec is the same object: then the node's own specs hold, and `infer` need not run.
+                if value.spec is not old[i] or type(value) is not SymbolicTensor or value.spec.dtype.kind == "int":
+                    unchanged = False
+                    break
+            if unchanged:
+                start = builder.add_node(op, [value.index for value in values], node.specs, self.line)
+                known.extend([SymbolicTensor(self, start + k, spec, None, None) for k, spec in enumerate(node.specs)])
+                continue
+            try:
+                known.extend(self.process(op, values))
+            except GraphadError as error:
+                if node.line is not None and not getattr(error, "__notes__", None):
+                    error.add_note(f"in the traced line {node.line}")
+                raise
+        self.line = outer
+        return [known[i] for i in graph.outputs]
+
+    # what fold rules ask
+
+    def known(self, x: Any) -> list[Any] | None:
+        """The sizes that an integer value holds, in row-major order, or None where they are not known."""
+        values = self.known_values(x)
+        return None if values is None else [_plain(size) for size in np.ravel(values)]
+
+    def sizes(self, dims: Sequence[Any], dtype: DType) -> Any:
+        """A vector of sizes as data."""
+        return self._sizes(dims, dtype, False)
+
+    def size(self, dim: Any, dtype: DType) -> Any:
+        """One size as a scalar."""
+        return self._sizes((dim,), dtype, True)
+
+    def _sizes(self, dims: Sequence[Any], dtype: DType, scalar: bool) -> Any:
+        if not dtype.is_integer:
+            op = SizeVector(tuple(dims), dtype, scalar)
+            start = self.builder.add_node(op, (), (op.infer(),), self.line)
+            return SymbolicTensor(self, start, op.infer(), None, self.line)
+        values = _packed(dims, dtype)
+        return KnownTensor(values[0] if scalar else values, dtype)
+
+    def known_values(self, x: Any) -> Any | None:
+        """The array behind an integer value, None where it is not known."""
+        kind = type(x)
+        if kind is KnownTensor:
+            return x.values
+        if kind is SymbolicTensor and x.trace is self:
+            data = self.builder.values.get(x.index)
+        elif kind is EagerTensor:
+            data = x.data
+        else:
+            return None
+        if data is None or data.dtype.kind not in "iu" or data.size > KNOWN_LIMIT:
+            return None
+        return data
+
+    def _computed(self, op: Op, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The outputs of an integer op on known sizes by its own `eval`, None where that is not possible."""
+        inferred = op.infer(*[x.spec for x in inputs])
+        specs = inferred if op.multiple else (inferred,)
+        if not all(spec.dtype.kind in ("int", "uint") for spec in specs):
+            return None
+        symbolic = any(_is_symbolic(value) for value in values)
+        try:
+            # Plain numbers go in as int arrays: np.take and slices refuse object arrays as indices.
+            out = op.eval(*values)
+        except UndecidedSize:
+            if all(is_definite(spec.dims) for spec in specs):
+                return None
+            raise
+        except (TypeError, ValueError, AttributeError, IndexError):
+            if symbolic:
+                return None  # an eval that NumPy cannot run on objects
+            raise
+        outputs = out if op.multiple else (out,)
+        if any(np.size(y) > KNOWN_LIMIT for y in outputs):
+            return None
+        return tuple([KnownTensor(_tidy(y, spec.dtype), spec.dtype) for y, spec in zip(outputs, specs, strict=True)])
+
+    def serial(self, x: Any, op: Op) -> int:
+        kind = type(x)
+        if kind is KnownTensor:
+            if x.serial is None:
+                x.serial = self._materialise(x)
+            return x.serial  # type: ignore[no-any-return]
+        if kind is EagerTensor:
+            return self.builder.add_constant(x.data)
+        return super().serial(x, op)
+
+    def _materialise(self, x: KnownTensor) -> int:
+        values, dtype = x.values, x.spec.dtype
+        if not _is_symbolic(values):
+            array = np.asarray(values, dtype.numpy)
+            return self.builder.add_constant(array if array.ndim else array[()])
+        scalar = not np.ndim(values)
+        op = SizeVector(tuple(_plain(size) for size in np.ravel(values)), dtype, scalar)
+        start = self.builder.add_node(op, (), (op.infer(),), self.line)
+        if np.ndim(values) > 1:
+            reshape = Reshape(x.spec.dims or ())
+            start = self.builder.add_node(reshape, (start,), (x.spec,), self.line)
+        return start
+
+
+def _plain(size: Any) -> Any:
+    return size if isinstance(size, Dim) else int(size)
+
+
+def _is_symbolic(values: Any) -> bool:
+    return isinstance(values, Dim) or values.dtype == object
+
+
+def _packed(sizes: Sequence[Any], dtype: DType) -> Any:
+    """Sizes as an int array where all are numbers, else as an object array."""
+    if any(isinstance(size, Dim) for size in sizes):
+        out = np.empty(len(sizes), object)
+        out[:] = [_plain(size) for size in sizes]
+        return out
+    return np.array([int(size) for size in sizes], dtype.numpy)
+
+
+def _tidy(values: Any, dtype: DType) -> Any:
+    """What an `eval` gave, with the dtype it should have unless symbols are left in it."""
+    if isinstance(values, Dim):
+        return values
+    array = np.asarray(values)
+    if array.dtype == object:
+        if not any(isinstance(size, Dim) for size in array.flat):
+            return _scalar(array.astype(dtype.numpy))
+        return array if array.ndim else array[()]
+    return _scalar(array.astype(dtype.numpy, copy=False))
+
+
+def _scalar(array: np.ndarray) -> Any:
+    return array if array.ndim else array[()]
+
+
+def symbols_of(op: Op) -> frozenset[str]:
+    """The size symbols in the attributes of an op."""
+    found: frozenset[str] = frozenset()
+    for field in op.attributes:
+        found |= _symbols(getattr(op, field))
+    return found
+
+
+def _symbols(x: Any) -> frozenset[str]:
+    if isinstance(x, Dim):
+        return x.symbols
+    if type(x) is tuple:
+        out: frozenset[str] = frozenset()
+        for item in x:
+            out |= _symbols(item)
+        return out
+    return frozenset()
+
+
+_symbolic_ops: dict[Op, tuple[str, ...]] = {}
+
+
+def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
+    """The op with every size in its attributes a number."""
+    names = _symbolic_ops.get(op)
+    if names is None:
+        names = tuple(sorted(symbols_of(op)))
+        if op.structured:  # holds graphs, which must not be kept alive from here
+            return op if not names else type(op)(*[_numbered(getattr(op, f), numbers) for f in op.attributes])
+        if len(_symbolic_ops) >= _CONCRETE_LIMIT:
+            _symbolic_ops.clear()
+        _symbolic_ops[op] = names
+    if not names:
+        return op
+    key = (op, tuple([numbers[name] for name in names]))
+    found = _concrete.get(key)
+    if found is None:
+        if len(_concrete) >= _CONCRETE_LIMIT:
+            _concrete.clear()
+        found = _concrete[key] = type(op)(*[_numbered(getattr(op, field), numbers) for field in op.attributes])
+    return found
+
+
+def _numbered(x: Any, numbers: Mapping[str, int]) -> Any:
+    if isinstance(x, Dim):
+        return evaluate(x, numbers)
+    return tuple([_numbered(item, numbers) for item in x]) if type(x) is tuple else x

@@ -1,0 +1,208 @@
+"""Passes: what stands before, what stands after, and the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphad.compiler.passes import algebra, canonical, cse, dead, fold
+from graphad.compiler.pipeline import Options, optimise
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import InternalError
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.graph.evaluate import evaluate
+from graphad.graph.ir import Graph
+from graphad.graph.verify import verify
+from graphad.ops import math as m
+from graphad.ops.array import transpose
+from graphad.ops.array.shape import expand_dims, reshape
+from graphad.ops.state.variables import ASSIGN, READ
+from graphad.trace.specialise import specialise
+from graphad.trace.tracer import trace_flat
+
+PASSES = [canonical.run, fold.run, algebra.run, cse.run, dead.run, optimise]
+
+
+def traced(function: Any, *shapes: Any, dtype: str = "float32") -> Graph:
+    return trace_flat(function, [TensorSpec(s, dtype) for s in shapes], keep_all=True).graph
+
+
+def names(graph: Graph) -> list[str]:
+    return [node.op.name for node in graph.nodes]
+
+
+def agree(before: Graph, after: Graph, exact: bool = True) -> None:
+    verify(after)
+    rng = np.random.default_rng(1)
+    values = [np.asarray(rng.normal(size=spec.dims), spec.dtype.numpy) for spec in before.inputs]
+    for a, b in zip(evaluate(before, values), evaluate(after, values), strict=True):
+        (np.testing.assert_array_equal if exact else np.testing.assert_allclose)(a, b, **({} if exact else {"rtol": 1e-6}))
+
+
+def test_every_pass_gives_the_same_object_when_there_is_nothing_to_do() -> None:
+    graph = trace_flat(lambda x, y: [m.add(m.multiply(x, y), y)], [TensorSpec([3]), TensorSpec([3])]).graph
+    for run in PASSES:
+        assert run(graph) is graph  # type: ignore[operator]
+
+
+def test_equal_nodes_are_merged() -> None:
+    graph = traced(lambda x, y: [m.add(m.multiply(x, y), m.multiply(x, y))], [3], [3])
+    after = cse.run(graph)
+    assert names(after) == ["mul", "add"]
+    agree(graph, after)
+
+
+def test_nodes_with_effects_are_never_merged_or_moved() -> None:
+    def function(v: Any, x: Any) -> list[Any]:
+        a = bind(READ, v)
+        bind(ASSIGN, v, m.add(a, x))
+        b = bind(READ, v)
+        return [m.add(a, b)]
+
+    specs = [HandleSpec([2], "float32"), TensorSpec([2])]
+    graph = trace_flat(function, specs, keep_all=True).graph
+    assert names(optimise(graph)) == ["read", "add", "assign", "read", "add"]
+
+
+def test_double_negation_and_unit_factors_disappear() -> None:
+    graph = traced(lambda x: [m.multiply(m.negative(m.negative(x)), 1.0), m.subtract(x, 0.0), m.divide(x, 1.0)], [3])
+    after = optimise(graph)
+    assert names(after) == []
+    assert after.outputs == (0, 0, 0)
+
+
+def test_adding_zero_stays_for_floats_and_goes_for_integers() -> None:
+    assert names(optimise(traced(lambda x: [m.add(x, 0.0)], [3]))) == ["add"]
+    assert names(optimise(traced(lambda x: [m.add(x, 0)], [3], dtype="int32"))) == []
+    x = np.array([-0.0], np.float32)
+    graph = traced(lambda x: [m.add(x, 0.0)], [1])
+    assert not np.signbit(evaluate(optimise(graph), [x])[0][0])
+
+
+def test_sum_with_a_negative_is_a_difference() -> None:
+    graph = traced(lambda x, y: [m.add(x, m.negative(y)), m.subtract(x, m.negative(y))], [3], [3])
+    after = optimise(graph)
+    assert names(after) == ["sub", "add"]
+    agree(graph, after)
+
+
+def test_division_by_a_power_of_two_is_a_product() -> None:
+    graph = traced(lambda x: [m.divide(x, 4.0), m.divide(x, 3.0)], [3])
+    after = optimise(graph)
+    assert names(after) == ["mul", "div"]
+    agree(graph, after)
+
+
+def test_small_powers_are_products() -> None:
+    graph = traced(lambda x: [m.pow(x, 2.0), m.pow(x, 3.0), m.pow(x, 2.5), m.square(x)], [3])
+    after = optimise(graph)
+    assert names(after) == ["mul", "mul", "pow"]
+    values = [np.array([0.5, 2.0, 3.0], np.float32)]
+    for a, b in zip(evaluate(graph, values), evaluate(after, values), strict=True):
+        np.testing.assert_allclose(a, b, rtol=3e-7)
+
+
+def test_shape_changes_become_one_reshape() -> None:
+    graph = traced(lambda x: [reshape(expand_dims(reshape(x, [6]), 0), [3, 2])], [2, 3])
+    after = optimise(specialise(graph, graph.inputs))
+    assert names(after) == ["reshape"]
+    agree(graph, after)
+    back = traced(lambda x: [reshape(reshape(x, [6]), [2, 3])], [2, 3])
+    assert names(optimise(back)) == []
+
+
+def test_transposes_that_cancel_disappear() -> None:
+    graph = traced(lambda x: [transpose(transpose(x)), transpose(transpose(x, [1, 2, 0]), [1, 2, 0])], [2, 3, 4])
+    after = optimise(graph)
+    assert names(after) == ["transpose"]
+    agree(graph, after)
+
+
+def test_constants_are_folded_within_bounds() -> None:
+    graph = traced(lambda x: [m.multiply(x, m.exp(lift(2.0)))], [3])
+    assert names(optimise(graph)) == ["mul"]
+    agree(graph, optimise(graph))
+    large = lift(np.ones((100, 100), np.float32))
+    graph = traced(lambda x: [m.multiply(x, m.exp(large))], [100, 100])
+    assert names(optimise(graph)) == ["exp", "mul"]
+
+
+def test_a_constant_stands_on_the_right() -> None:
+    graph = traced(lambda x: [m.multiply(2.0, x), m.multiply(x, 2.0)], [3])
+    assert names(optimise(graph)) == ["mul"]
+
+
+def test_dead_nodes_and_constants_go() -> None:
+    def function(x: Any) -> list[Any]:
+        m.exp(m.multiply(x, 3.0))
+        return [m.add(x, x)]
+
+    after = dead.run(traced(function, [3]))
+    assert names(after) == ["add"]
+    assert not after.constants
+
+
+def test_a_mean_is_a_sum_over_a_count() -> None:
+    graph = traced(lambda x: [m.reduce_mean(x, axis=1)], [2, 3])
+    after = optimise(graph)
+    assert names(after) == ["reduce_sum", "div"]
+    agree(graph, after)
+    assert names(optimise(traced(lambda x: [m.reduce_sum(x, axis=0)], [1, 3]))) == ["reshape"]
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (lambda x: [m.log(m.add(1.0, x))], ["log1p"]),
+        (lambda x: [m.log(m.exp(x))], []),
+        (lambda x: [m.log1p(m.exp(x))], ["softplus"]),
+        (lambda x: [m.subtract(1.0, m.sigmoid(x))], ["neg", "sigmoid"]),
+        (lambda x: [m.subtract(m.exp(x), 1.0)], ["expm1"]),
+        (lambda x: [m.sqrt(m.multiply(x, x))], ["abs"]),
+    ],
+)
+def test_relaxed_rewrites_are_off_unless_asked_for(function: Any, wanted: list[str]) -> None:
+    graph = traced(function, [3])
+    assert names(optimise(graph)) != wanted
+    after = optimise(graph, Options(relaxed=True))
+    assert names(after) == wanted
+    values = [np.array([0.25, 1.0, 2.5], np.float32)]
+    for a, b in zip(evaluate(graph, values), evaluate(after, values), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_lines_survive() -> None:
+    graph = traced(lambda x: [m.multiply(m.negative(m.negative(x)), m.square(x))], [3])
+    assert all(node.line for node in optimise(graph).nodes)
+
+
+def test_a_rewrite_that_changes_a_spec_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphad.compiler.passes.rewrite import RuleTable, sweep
+    from graphad.core import bind as door
+
+    table = RuleTable()
+
+    @table.rewrite("reshape")
+    def wrong(s: Any, node: Any) -> Any:
+        return node.inputs[0]
+
+    monkeypatch.setattr(door, "VERIFY", True)
+    with pytest.raises(InternalError, match="wrong"):
+        sweep(traced(lambda x: [reshape(x, [6])], [2, 3]), table.rules)
+
+
+def test_five_thousand_nodes_take_linear_time() -> None:
+    import time
+
+    def function(x: Any, y: Any) -> list[Any]:
+        for _ in range(2500):
+            x = m.multiply(m.add(x, y), y)
+        return [x]
+
+    graph = traced(function, [None, 5], [None, 5])
+    start = time.perf_counter()
+    optimise(specialise(graph, [TensorSpec([7, 5]), TensorSpec([7, 5])]))
+    assert time.perf_counter() - start < 2.0

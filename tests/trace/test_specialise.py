@@ -1,0 +1,133 @@
+"""Specialised graphs: size classes, shape arithmetic that folds away, pins, inlined calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Dim
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.spec import TensorSpec
+from graphad.graph.evaluate import evaluate
+from graphad.graph.ir import Graph
+from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
+from graphad.ops.control.call import Call
+from graphad.ops.math import add, multiply, negative, reduce_mean, reduce_sum
+from graphad.trace.specialise import size_class, specialise, specialise_call, with_sizes
+from graphad.trace.tracer import trace_flat
+
+RUN_TIME_SHAPE_OPS = {"shape", "reshape_to", "broadcast_to_shape", "sum_to_shape", "size", "rank", "count_of"}
+
+
+def traced(function: Any, *shapes: Any, dtype: str = "float32") -> Graph:
+    return trace_flat(function, [TensorSpec(s, dtype) for s in shapes]).graph
+
+
+def names(graph: Graph) -> list[str]:
+    return [node.op.name for node in graph.nodes]
+
+
+def concrete(graph: Graph, numbers: dict[str, int]) -> Graph:
+    from graphad.graph.ir import Node
+
+    nodes = [Node(with_sizes(n.op, numbers), n.inputs, n.start, n.specs, n.line) for n in graph.nodes]
+    return Graph(graph.inputs, graph.constants, nodes, graph.outputs)
+
+
+def same_answers(graph: Graph, *arrays: np.ndarray) -> None:
+    shapes = [a.shape for a in arrays]
+    special = specialise_call(graph, shapes)
+    numbers = size_class(graph, shapes, special.pins)[2]
+    for a, b in zip(evaluate(graph, arrays), evaluate(concrete(special.graph, numbers), arrays), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_equal_sizes_share_a_symbol_and_literals_stay_numbers() -> None:
+    graph = traced(lambda x, y: [add(x, y)], [None, 5], [None, 5])
+    key, specs, numbers = size_class(graph, [(7, 5), (7, 5)])
+    assert key == (("n0", 5), ("n0", 5))
+    assert numbers == {"n0": 7}
+    assert specs[0].dims is not None and isinstance(specs[0].dims[0], Dim)
+    assert size_class(graph, [(7, 5), (1, 5)])[0] == (("n0", 5), (1, 5))
+    assert size_class(graph, [(5, 5), (0, 5)])[0] == ((5, 5), (0, 5))
+
+
+def test_one_class_serves_all_its_sizes() -> None:
+    graph = traced(lambda x: [reduce_mean(x)], [None, None])
+    assert specialise_call(graph, [(3, 4)]).key == specialise_call(graph, [(30, 41)]).key
+    assert specialise_call(graph, [(3, 3)]).key != specialise_call(graph, [(3, 4)]).key
+
+
+@pytest.mark.parametrize("shapes", [((), ()), ((3,), ()), ((3, 4), (4,)), ((1, 4), (3, 1)), ((2, 3, 4), (3, 4)), ((0, 4), (4,))])
+def test_unknown_rank_specialises_without_run_time_shape_ops(shapes: Any) -> None:
+    def function(x: Any, y: Any) -> list[Any]:
+        z = multiply(x, y)
+        sizes = shape(z)
+        flat = reshape(z, [-1])
+        return [reshape(negative(flat), add(sizes, 0)), reduce_sum(z), broadcast_to(y, shape(z)), sizes]
+
+    graph = traced(function, None, None)
+    special = specialise_call(graph, shapes)
+    assert not RUN_TIME_SHAPE_OPS & set(names(special.graph))
+    rng = np.random.default_rng(0)
+    same_answers(graph, *[np.asarray(rng.normal(size=s), "float32") for s in shapes])
+
+
+def test_integer_arithmetic_on_sizes_folds_to_polynomials() -> None:
+    def function(x: Any) -> list[Any]:
+        sizes = shape(x)
+        return [reshape(x, reshape(multiply(sizes, lift(np.array([2, 1], np.int32))), [2]))]
+
+    graph = traced(function, [None, None])
+    with pytest.raises(InvalidArgumentError):
+        specialise_call(graph, [(3, 4)])
+    doubled = traced(lambda x: [reshape(broadcast_to(expand_dims(x, 0), [2, *[shape(x)[k] for k in ()], 3, 4]), [-1, 4])], [3, 4])
+    assert specialise_call(doubled, [(3, 4)]).graph.output_specs[0].dims == (6, 4)
+
+
+def test_a_size_that_must_be_known_is_pinned() -> None:
+    graph = traced(lambda x: [reshape(x, [-1, 2])], [None])
+    special = specialise_call(graph, [(6,)])
+    assert special.pins == {"n0"}
+    assert special.graph.output_specs[0].dims == (3, 2)
+    same_answers(graph, np.arange(6, dtype="float32"))
+
+
+def test_errors_speak_of_the_numbers_of_the_call() -> None:
+    graph = traced(lambda x, y: [add(x, y)], [None], [None])
+    with pytest.raises(InvalidArgumentError, match=r"\(3,\) and \(4,\)"):
+        specialise_call(graph, [(3,), (4,)])
+
+
+def test_calls_are_inlined_and_lines_kept() -> None:
+    inner = traced(lambda x: [add(x, x)], [None])
+    graph = traced(lambda x: [bind(Call(inner), x)[0], negative(x)], [None])
+    special = specialise_call(graph, [(4,)])
+    assert names(special.graph) == ["add", "neg"]
+    assert all(node.line for node in special.graph.nodes)
+
+
+def test_a_definite_graph_without_anything_to_fold_is_the_same_object() -> None:
+    graph = traced(lambda x: [add(x, x)], [3, 4])
+    assert specialise(graph, graph.inputs) is graph
+
+
+def test_sizes_wanted_as_data_become_sizes_nodes() -> None:
+    graph = traced(lambda x: [shape(x)], [None, 5])
+    special = specialise_call(graph, [(7, 5)])
+    assert names(special.graph) == ["sizes"]
+    same_answers(graph, np.zeros((7, 5), "float32"))
+
+
+def test_with_sizes_is_cached_and_leaves_plain_ops_alone() -> None:
+    from graphad.ops.array.shape import Reshape
+    from graphad.ops.math.arithmetic import ADD
+
+    op = Reshape((Dim.symbol("n0") * 2, 3))
+    assert with_sizes(op, {"n0": 4}) is with_sizes(op, {"n0": 4})
+    assert with_sizes(op, {"n0": 4}).shape == (8, 3)  # type: ignore[attr-defined]
+    assert with_sizes(ADD, {"n0": 4}) is ADD
