@@ -249,7 +249,7 @@ class ForwardAccumulator:
         try:
             y_dots = push(op, inputs, outputs, x_dots, self.transforms)
         finally:
-            level.recorders = (*level.recorders, self)
+            self._level = new_recorder(self)  # an eager level without recorders has ended meanwhile
         for y, dot in zip(outputs, y_dots, strict=True):
             if dot is not None:
                 self._put(y, dot)
