@@ -1,0 +1,46 @@
+"""Matrix products, Einstein sums, linear systems, factorisations, norms."""
+
+from graphad.ops.array.create import eye
+from graphad.ops.array.transpose import matrix_transpose
+from graphad.ops.linalg.diagonal import band_part, diag, diag_part, set_diag, trace
+from graphad.ops.linalg.einsum import einsum, tensordot
+from graphad.ops.linalg.matmul import matmul, matvec
+from graphad.ops.linalg.norm import clip_by_global_norm, clip_by_norm, cross, global_norm, l2_normalize, norm
+from graphad.ops.linalg.solve import (
+    cholesky,
+    cholesky_solve,
+    det,
+    inv,
+    logdet,
+    slogdet,
+    solve,
+    triangular_solve,
+)
+
+__all__ = [
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "cross",
+    "det",
+    "diag",
+    "diag_part",
+    "einsum",
+    "eye",
+    "global_norm",
+    "inv",
+    "l2_normalize",
+    "logdet",
+    "matmul",
+    "matrix_transpose",
+    "matvec",
+    "norm",
+    "set_diag",
+    "slogdet",
+    "solve",
+    "tensordot",
+    "trace",
+    "triangular_solve",
+]

@@ -1,0 +1,296 @@
+"""Diagonals and triangles of matrices, and the diagonal of any two axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import are_compatible, format_dims, is_definite
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import eye, zeros, zeros_like
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import shape
+from graphad.ops.array.support import all_stacked, static_int
+from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.rules import require_rank
+
+
+@define
+class Diagonal(Op):
+    """The elements of x whose indices along two axes of equal size are equal; they stay at the first, the second goes."""
+
+    name = "diagonal"
+    keeps = (False, False)
+    first: int  # the axis that comes first in x
+    second: int
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return x
+        rank = len(x.dims)
+        a, b = self.first % rank, self.second % rank
+        if not are_compatible((x.dims[a],), (x.dims[b],)):
+            raise InvalidArgumentError(
+                f"diagonal: x with shape {format_dims(x.dims)} has sizes {x.dims[a]} and {x.dims[b]} at axes {a} and {b}; "
+                "they must be equal."
+            )
+        size = x.dims[b] if x.dims[a] is None else x.dims[a]
+        return x.with_dims((*x.dims[:a], size, *x.dims[a + 1 : b], *x.dims[b + 1 :]))
+
+    def eval(self, x: Any) -> Any:
+        a, b = self.first % x.ndim, self.second % x.ndim
+        return np.moveaxis(np.diagonal(x, axis1=a, axis2=b), -1, a)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(DiagonalPut(self.first, self.second), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        rank = len(x.dims) - 1
+        return bind(Diagonal(self.first % rank + 1, self.second % rank + 1), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        rank = len(specs[0].dims or ())
+        a, b = self.first % rank, self.second % rank
+        return MIXED if axes[0] in (a, b) else axes[0] - (axes[0] > b)
+
+
+@define
+class DiagonalPut(Op):
+    """The transpose of Diagonal: zeros with x on the diagonal of two axes, which count in the result."""
+
+    name = "diagonal_put"
+    keeps = (False, False)
+    first: int
+    second: int
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return x
+        rank = len(x.dims) + 1
+        a, b = self.first % rank, self.second % rank
+        return x.with_dims((*x.dims[:b], x.dims[a], *x.dims[b:]))
+
+    def eval(self, x: Any) -> Any:
+        rank = x.ndim + 1
+        a, b = self.first % rank, self.second % rank
+        size = x.shape[a]
+        out = np.zeros((*x.shape[:b], size, *x.shape[b:]), x.dtype)
+        part = np.moveaxis(out, (a, b), (0, 1))
+        part[np.arange(size), np.arange(size)] = np.moveaxis(x, a, 0)
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(Diagonal(self.first, self.second), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        rank = len(x.dims)
+        return bind(DiagonalPut(self.first % rank + 1, self.second % rank + 1), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        rank = len(specs[0].dims or ()) + 1
+        a, b = self.first % rank, self.second % rank
+        return MIXED if axes[0] == a else axes[0] + (axes[0] >= b)
+
+
+def matrix_rows(specs: Sequence[TensorSpec], axes: Sequence[Any], kept: Sequence[int]) -> Any:
+    """The row axis of an op on stacks of matrices: a leading axis common to all operands, or MIXED.
+
+    `kept` says for each operand how many trailing axes the op works on; the result has as many as the first.
+    """
+    places = set()
+    for spec, axis, trailing in zip(specs, axes, kept, strict=True):
+        if axis is not None:
+            place = axis - (len(spec.dims or ()) - trailing)
+            if place >= 0:
+                return MIXED
+            places.add(place)
+    if not places:
+        return None
+    rank = max(len(spec.dims or ()) - trailing for spec, trailing in zip(specs, kept, strict=True))
+    return places.pop() + rank if len(places) == 1 else MIXED
+
+
+def _length(rows: Any, columns: Any, k: int) -> Any:
+    """The length of diagonal k."""
+    if rows is None or columns is None:
+        return None
+    high, wide = (rows + k, columns) if k < 0 else (rows, columns - k)
+    least = high if high == wide or high < wide else wide
+    return least if not isinstance(least, int) else max(least, 0)
+
+
+@define
+class DiagPart(Op):
+    """Diagonal k of the last two axes: above the main one for k > 0, below it for k < 0."""
+
+    name = "diag_part"
+    keeps = (False, False)
+    k: int
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if x.dims is None:
+            return x
+        require_rank("diag_part", x, 2, "input")
+        return x.with_dims((*x.dims[:-2], _length(x.dims[-2], x.dims[-1], self.k)))
+
+    def eval(self, x: Any) -> Any:
+        return np.diagonal(x, self.k, -2, -1)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        dims = ctx.shape(0)
+        base = zeros(dims, g.dtype) if is_definite(dims) else zeros_like(ctx.inputs[0])
+        return (bind(SetDiag(self.k), base, g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return matrix_rows(specs, axes, (2,))
+
+
+@define
+class SetDiag(Op):
+    """x with diagonal k of its last two axes replaced."""
+
+    name = "set_diag"
+    keeps = (False, False)
+    k: int
+
+    def infer(self, x: TensorSpec, d: TensorSpec) -> TensorSpec:
+        if x.dims is not None:
+            require_rank("set_diag", x, 2, "input")
+            want = (*x.dims[:-2], _length(x.dims[-2], x.dims[-1], self.k))
+            if not are_compatible(want, d.dims):
+                raise InvalidArgumentError(
+                    f"set_diag: diagonal has shape {format_dims(d.dims)}; for input with shape {format_dims(x.dims)} and k = {self.k} "
+                    f"it must be {format_dims(want)}."
+                )
+        if x.dtype is not d.dtype:
+            raise InvalidArgumentError(
+                f"set_diag: diagonal has dtype {d.dtype.name}, input has {x.dtype.name}; cast one of them."
+            )
+        return x
+
+    def eval(self, x: Any, d: Any) -> Any:
+        out = np.array(x)
+        i = np.arange(d.shape[-1])
+        out[..., i - min(self.k, 0), i + max(self.k, 0)] = d
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        part = bind(DiagPart(self.k), g)
+        return (bind(self, g, zeros_like(part)) if ctx.needs(0) else None, part if ctx.needs(1) else None)
+
+    def batch(self, ctx: Any, x: Any, d: Any) -> Any:
+        return bind(self, *all_stacked(ctx, (x, d)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return matrix_rows(specs, axes, (2, 1))
+
+
+@define
+class BandPart(Op):
+    """x with zeros outside a band around the diagonal of its last two axes; a negative width keeps that whole side."""
+
+    name = "band_part"
+    keeps = (False, False)
+    lower_: int
+    upper: int
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_rank("band_part", x, 2, "input")
+        return x
+
+    def eval(self, x: Any) -> Any:
+        rows, columns = x.shape[-2:]
+        offset = np.arange(columns) - np.arange(rows)[:, None]
+        keep = np.ones((rows, columns), bool)
+        if self.lower_ >= 0:
+            keep &= offset >= -self.lower_
+        if self.upper >= 0:
+            keep &= offset <= self.upper
+        return np.where(keep, x, x.dtype.type(0))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(self, g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return matrix_rows(specs, axes, (2,))
+
+
+def diag_part(input: Any, k: int = 0, name: str | None = None) -> Tensor:
+    """Diagonal `k` of the last two axes.
+
+    Args:
+      input: Tensor [..., n, m].
+      k: 0 is the main diagonal, k > 0 lies above it, k < 0 below.
+    Returns: Tensor [..., length of the diagonal].
+    """
+    return bind(DiagPart(_offset("diag_part", k)), lift(input))  # type: ignore[no-any-return]
+
+
+def _offset(op: str, k: Any) -> int:
+    number = static_int(op, k, "k")
+    if number is None:
+        raise InvalidArgumentError(f"{op}: k must be known while tracing; give an int.")
+    return number
+
+
+def diag(diagonal: Any, k: int = 0, name: str | None = None) -> Tensor:
+    """Matrices with `diagonal` as their diagonal `k` and zeros elsewhere.
+
+    Args:
+      diagonal: Tensor [..., n].
+      k: Which diagonal.
+    Returns: Tensor [..., n + |k|, n + |k|].
+    """
+    d = lift(diagonal)
+    k = _offset("diag", k)
+    require_rank("diag", d.spec, 1, "diagonal")
+    if is_definite(d.dims):
+        size = d.dims[-1] + abs(k)
+        base = zeros((*d.dims[:-1], size, size), d.dtype)
+    else:
+        sizes = shape(d)
+        last = sizes[-1:] + abs(k)  # type: ignore[index]
+        base = zeros(concat([sizes[:-1], last, last], 0), d.dtype)  # type: ignore[index]
+    return bind(SetDiag(k), base, d)  # type: ignore[no-any-return]
+
+
+def set_diag(input: Any, diagonal: Any, k: int = 0, name: str | None = None) -> Tensor:
+    """`input` [..., n, m] with diagonal `k` of its last two axes replaced by `diagonal`."""
+    x = lift(input)
+    return bind(SetDiag(_offset("set_diag", k)), x, lift_like("set_diag", diagonal, x.dtype))  # type: ignore[no-any-return]
+
+
+def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
+    """`input` with zeros outside a band around the main diagonal of its last two axes.
+
+    Args:
+      input: Tensor [..., n, m].
+      num_lower, num_upper: Diagonals to keep below and above the main one; negative keeps all. (-1, 0) is the lower triangle.
+    """
+    lower, upper = _offset("band_part", num_lower), _offset("band_part", num_upper)
+    return bind(BandPart(lower, upper), lift(input))  # type: ignore[no-any-return]
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sum of the main diagonal of the last two axes: [..., n, m] becomes [...]."""
+    return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)  # type: ignore[no-any-return]
+
+
+__all__ = ["band_part", "diag", "diag_part", "eye", "set_diag", "trace"]

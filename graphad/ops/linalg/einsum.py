@@ -1,0 +1,430 @@
+"""Einstein sums. The equation is parsed once; with known sizes it becomes transposes, one matrix product per pair, and sums.
+
+Only where sizes are unknown is there an op of its own, which becomes those when the graph is specialised. Repeated labels
+of one operand are taken out first, as diagonals, so every label occurs once in what follows.
+"""
+
+from __future__ import annotations
+
+import functools
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift_pair
+from graphad.core.dims import Dim, product
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import format_dims, is_definite, normalize_axes
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.join import lift_all
+from graphad.ops.array.shape import ExpandDims, Reshape, broadcast_like, sum_to_input
+from graphad.ops.array.transpose import Transpose
+from graphad.ops.linalg.diagonal import Diagonal
+from graphad.ops.linalg.matmul import MatMul
+from graphad.ops.math.arithmetic import MUL
+from graphad.ops.math.complexes import CONJ
+from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.rules import require_numeric, same_dtype
+
+REST = "..."
+Labels = tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def parse(equation: str) -> tuple[tuple[Labels, ...], Labels]:
+    """The labels of the operands and of the result; "..." is one label here.
+
+    Raises: InvalidArgumentError: the equation is malformed.
+    """
+    text = "".join(equation.split())
+    left, arrow, right = text.partition("->")
+    operands = tuple(_labels(equation, part) for part in left.split(","))
+    counts: dict[str, int] = {}
+    for labels in operands:
+        for label in labels:
+            counts[label] = counts.get(label, 0) + 1
+    if arrow:
+        result = _labels(equation, right)
+    else:
+        once = sorted(label for label, count in counts.items() if count == 1 and label != REST)
+        result = (*([REST] if REST in counts else []), *once)
+    for label in result:
+        if label not in counts:
+            raise InvalidArgumentError(
+                f"einsum: label {label!r} of the result in {equation!r} occurs in no operand."
+            )
+    if len(set(result)) != len(result):
+        raise InvalidArgumentError(
+            f"einsum: the result in {equation!r} repeats a label; each may occur once there."
+        )
+    if REST in counts and REST not in result:
+        raise InvalidArgumentError(
+            f"einsum: the result in {equation!r} must hold '...' since an operand does."
+        )
+    return operands, result
+
+
+def _labels(equation: str, part: str) -> Labels:
+    out: list[str] = []
+    k = 0
+    while k < len(part):
+        if part.startswith(REST, k):
+            out.append(REST)
+            k += 3
+        elif part[k].isalpha() and part[k].isascii():
+            out.append(part[k])
+            k += 1
+        else:
+            raise InvalidArgumentError(
+                f"einsum: {part[k]!r} in {equation!r} is no label; use letters, ',', '->' and '...'."
+            )
+    if out.count(REST) > 1:
+        raise InvalidArgumentError(f"einsum: {part!r} in {equation!r} holds '...' more than once.")
+    return tuple(out)
+
+
+def render(operands: Sequence[Labels], result: Labels) -> str:
+    """The equation as text."""
+    return ",".join("".join(labels) for labels in operands) + "->" + "".join(result)
+
+
+def _spelled_out(
+    equation: str, operands: Sequence[Labels], result: Labels, ranks: Sequence[int]
+) -> tuple[list[Labels], Labels]:
+    """The labels with every "..." replaced by letters that are free, lined up on the right."""
+    used = {label for labels in (*operands, result) for label in labels}
+    widths = []
+    for k, (labels, rank) in enumerate(zip(operands, ranks, strict=True)):
+        width = rank - len(labels) + (REST in labels)
+        if width < 0 or (REST not in labels and width):
+            raise InvalidArgumentError(
+                f"einsum: operand {k} of {equation!r} has {len(labels) - (REST in labels)} labels, its tensor has rank {rank}."
+            )
+        widths.append(width)
+    most = max(widths)
+    free = [letter for letter in string.ascii_letters if letter not in used]
+    if most > len(free):
+        raise InvalidArgumentError(f"einsum: {equation!r} needs more than 52 labels.")
+    letters = free[:most]
+
+    def spelled(labels: Labels, width: int) -> Labels:
+        out: list[str] = []
+        for label in labels:
+            out.extend(letters[most - width :] if label == REST else [label])
+        return tuple(out)
+
+    return [spelled(labels, width) for labels, width in zip(operands, widths, strict=True)], spelled(
+        result, most
+    )
+
+
+def _check_sizes(operands: Sequence[Labels], shapes: Sequence[Any]) -> dict[str, Any]:
+    """The size of each label, as far as it is known. Raises: InvalidArgumentError: two sizes differ."""
+    sizes: dict[str, Any] = {}
+    for labels, dims in zip(operands, shapes, strict=True):
+        if dims is None or REST in labels:
+            continue
+        if len(dims) != len(labels):
+            raise InvalidArgumentError(
+                f"einsum: labels {''.join(labels)!r} do not fit shape {format_dims(dims)}."
+            )
+        for label, size in zip(labels, dims, strict=True):
+            known = sizes.get(label)
+            if known is None or (type(known) is int and known == 1):
+                sizes[label] = size if size is not None or known is None else known
+            elif size is not None and size != known and not (type(size) is int and size == 1):
+                raise InvalidArgumentError(
+                    f"einsum: label {label!r} has size {known} in one operand and {size} in another: "
+                    f"shapes are {', '.join(format_dims(shape) for shape in shapes)}."
+                )
+    return sizes
+
+
+# -- with known sizes: ops that have kernels -------------------------------------------------------------------------------
+
+
+def contract(xs: Sequence[Any], operands: Sequence[Labels], result: Labels) -> Any:
+    """The Einstein sum of tensors with definite shapes, by transposes, products of pairs, and sums."""
+    left = list(zip(xs, operands, strict=True))
+    while len(left) > 1:
+        i, j = _next_pair(left, result)
+        (b, lb), (a, la) = left.pop(j), left.pop(i)
+        later = set(result).union(*[labels for _, labels in left])
+        left.append(_pair(a, la, b, lb, later, result))
+    x, labels = left[0]
+    x, labels = _summed(x, labels, set(result))
+    return _ordered(x, labels, result)
+
+
+def _next_pair(left: Sequence[Any], result: Labels) -> tuple[int, int]:
+    """Which two operands to contract next: those whose product is smallest."""
+    if len(left) == 2 or any(isinstance(size, Dim) for x, _ in left for size in x.dims):
+        return 0, 1
+    best, chosen = None, (0, 1)
+    for i in range(len(left)):
+        for j in range(i + 1, len(left)):
+            others = [labels for k, (_, labels) in enumerate(left) if k not in (i, j)]
+            later = set(result).union(*others)
+            sizes = dict(zip(left[i][1], left[i][0].dims, strict=True)) | dict(
+                zip(left[j][1], left[j][0].dims, strict=True)
+            )
+            growth = product(size for label, size in sizes.items() if label in later)
+            growth -= product(left[i][0].dims) + product(left[j][0].dims)
+            if best is None or growth < best:
+                best, chosen = growth, (i, j)
+    return chosen
+
+
+def _summed(x: Any, labels: Labels, kept: set[str]) -> tuple[Any, Labels]:
+    """x summed over the labels that nobody asks for any more."""
+    gone = [i for i, label in enumerate(labels) if label not in kept]
+    if not gone:
+        return x, labels
+    return reduce_sum(x, axis=gone), tuple(label for label in labels if label in kept)
+
+
+def _ordered(x: Any, labels: Labels, wanted: Labels) -> Any:
+    """x with its axes in the order of `wanted`."""
+    perm = tuple(labels.index(label) for label in wanted)
+    return x if perm == tuple(range(len(perm))) else bind(Transpose(perm), x)
+
+
+def _pair(a: Any, la: Labels, b: Any, lb: Labels, later: set[str], result: Labels) -> tuple[Any, Labels]:
+    """The product of two operands, summed over the labels that are needed no more."""
+    a, la = _summed(a, la, later | set(lb))
+    b, lb = _summed(b, lb, later | set(la))
+    shared = [label for label in la if label in lb]
+    inner = [label for label in shared if label not in later]
+    lead = [label for label in shared if label in later]
+    rows = [label for label in la if label not in shared]
+    columns = [label for label in lb if label not in shared]
+    if not inner:
+        wanted = tuple(label for label in result if label in la or label in lb)
+        rest = tuple(
+            label for label in (*la, *[label for label in lb if label not in la]) if label not in wanted
+        )
+        order = (*wanted, *rest)
+        return bind(MUL, _spread(a, la, order), _spread(b, lb, order)), order
+    places = {label: k for k, label in enumerate(result)}
+    if rows and columns and places.get(rows[0], 0) > places.get(columns[0], 0):
+        a, la, b, lb, rows, columns = b, lb, a, la, columns, rows
+    heights = [a.dims[la.index(label)] for label in rows]
+    widths = [b.dims[lb.index(label)] for label in columns]
+    a, flip_a = _matrices(a, la, lead, rows, inner)
+    b, flip_b = _matrices(b, lb, lead, columns, inner)
+    y = bind(MatMul(flip_a, not flip_b), a, b)
+    if len(rows) != 1 or len(columns) != 1:
+        y = bind(Reshape((*y.dims[: len(lead)], *heights, *widths)), y)
+    return y, (*lead, *rows, *columns)
+
+
+def _spread(x: Any, labels: Labels, order: Labels) -> Any:
+    """x with its axes in `order`, and axes of size 1 for labels it does not have."""
+    x = _ordered(x, labels, tuple(label for label in order if label in labels))
+    missing = tuple(k for k, label in enumerate(order) if label not in labels)
+    # Leading axes of size 1 come by broadcasting.
+    first = next((k for k, label in enumerate(order) if label in labels), len(order))
+    inside = tuple(k - first for k in missing if k > first)
+    return bind(ExpandDims(inside), x) if inside else x
+
+
+def _matrices(x: Any, labels: Labels, lead: list[str], free: list[str], inner: list[str]) -> tuple[Any, bool]:
+    """x as [*lead, free, inner], or with the last two exchanged (then True) where that needs no transpose."""
+    flipped = tuple(labels) == (*lead, *inner, *free) and bool(free)
+    order = (*lead, *inner, *free) if flipped else (*lead, *free, *inner)
+    x = _ordered(x, labels, order)
+    if len(free) == 1 and len(inner) == 1:
+        return x, flipped
+    n = len(lead)
+    split = n + (len(inner) if flipped else len(free))
+    return bind(Reshape((*x.dims[:n], product(x.dims[n:split]), product(x.dims[split:]))), x), flipped
+
+
+# -- with unknown sizes ----------------------------------------------------------------------------------------------------
+
+
+@define
+class Einsum(Op):
+    """An Einstein sum while sizes are unknown; no operand repeats a label, and the result is written out."""
+
+    name = "einsum"
+    equation: str
+
+    def infer(self, *xs: TensorSpec) -> TensorSpec:
+        dtype = same_dtype("einsum", xs)
+        require_numeric("einsum", xs[0], "an operand")
+        operands, result = parse(self.equation)
+        if REST in result:
+            if any(x.dims is None for x in xs):
+                return TensorSpec.of(None, dtype)
+            operands, result = _spelled_out(self.equation, operands, result, [len(x.dims or ()) for x in xs])  # type: ignore[assignment]
+        sizes = _check_sizes(operands, [x.dims for x in xs])
+        return TensorSpec.of(tuple(sizes.get(label) for label in result), dtype)
+
+    def eval(self, *xs: Any) -> Any:
+        return np.asarray(np.einsum(self.equation, *xs, optimize=len(xs) > 1)).astype(xs[0].dtype, copy=False)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        operands, result = parse(self.equation)
+        bars: list[Any] = []
+        for i, labels in enumerate(operands):
+            if not ctx.needs(i):
+                bars.append(None)
+                continue
+            others = [k for k in range(len(operands)) if k != i]
+            known = set(result).union(*[operands[k] for k in others])
+            have = tuple(label for label in labels if label in known)
+            values = [bind(CONJ, ctx.inputs[k]) if g.dtype.is_complex else ctx.inputs[k] for k in others]
+            bar = _apply([result, *[operands[k] for k in others]], have, [g, *values])
+            missing = _missing_places(labels, known)
+            if missing:
+                bars.append(broadcast_like(bind(ExpandDims(missing), bar), ctx, i))
+            else:
+                bars.append(sum_to_input(ctx, i, bar))
+        return bars
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        operands, result = parse(self.equation)
+        ranks = [len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs)]
+        spelled, out = _spelled_out(self.equation, operands, result, ranks)
+        used = {label for labels in spelled for label in labels}
+        loop = next(letter for letter in string.ascii_letters if letter not in used)
+        stacked = [(loop, *labels) if ctx.stacked(i) else labels for i, labels in enumerate(spelled)]
+        return contract(xs, stacked, (loop, *out))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        operands, result = parse(self.equation)
+        if any(spec.dims is None for spec in specs):
+            return MIXED
+        spelled, out = _spelled_out(self.equation, operands, result, [len(spec.dims or ()) for spec in specs])
+        found = {labels[axis] for labels, axis in zip(spelled, axes, strict=True) if axis is not None}
+        if not found:
+            return None
+        label = found.pop()
+        return out.index(label) if not found and label in out else MIXED
+
+    def fold(self, ctx: Any, *xs: Any) -> Any:
+        if any(ctx.known(x) is not None for x in xs):
+            return None
+        operands, result = parse(self.equation)
+        spelled, out = _spelled_out(self.equation, operands, result, [len(x.dims) for x in xs])
+        _check_sizes(spelled, [x.dims for x in xs])
+        return contract(xs, spelled, out)
+
+
+def _missing_places(labels: Labels, known: set[str]) -> tuple[int, ...]:
+    """Where the labels that are not known stand: counted from the front before "...", from the back behind it."""
+    rest = labels.index(REST) if REST in labels else len(labels)
+    return tuple(k if k < rest else k - len(labels) for k, label in enumerate(labels) if label not in known)
+
+
+def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Any:
+    """The Einstein sum of tensors whose labels do not repeat."""
+    if all(is_definite(x.dims) for x in xs):
+        spelled, out = _spelled_out(render(operands, result), operands, result, [len(x.dims) for x in xs])
+        _check_sizes(spelled, [x.dims for x in xs])
+        return contract(xs, spelled, out)
+    return bind(Einsum(render(operands, result)), *xs)
+
+
+def einsum(equation: str, *inputs: Any, name: str | None = None, **options: Any) -> Tensor:
+    """The sum of products that an equation such as "ij,jk->ik" describes.
+
+    Args:
+      equation: One label (a letter) for each axis of each operand, and for each axis of the result. Labels left out of the
+        result are summed over; a label repeated in one operand takes its diagonal; "..." stands for any further axes, which
+        broadcast. Without "->" the result has the labels that occur once, in alphabetical order.
+      inputs: The operands, of one numeric dtype.
+      options: `optimize` is accepted; the order of contraction is chosen by size.
+    Raises: InvalidArgumentError: the equation is malformed or does not fit the shapes.
+    Example:
+      >>> einsum("bxby->bxy", ones([2, 3, 2, 4])).shape
+      TensorShape([2, 3, 4])
+    """
+    unknown = set(options) - {"optimize", "greedy"}
+    if unknown:
+        raise InvalidArgumentError(f"einsum: unknown options {sorted(unknown)}; there is 'optimize'.")
+    operands, result = parse(equation)
+    items = (
+        inputs[0]
+        if len(inputs) == 1 and isinstance(inputs[0], list | tuple) and len(operands) > 1
+        else inputs
+    )
+    if len(items) != len(operands):
+        raise InvalidArgumentError(
+            f"einsum: the equation {equation!r} has {len(operands)} operands, {len(items)} were given."
+        )
+    xs = lift_all("einsum", list(items))
+    specs = [x.spec for x in xs]
+    same_dtype("einsum", specs)
+    require_numeric("einsum", specs[0], "an operand")
+    labels = list(operands)
+    if any(REST in one for one in labels):
+        if all(x.ndim is not None for x in xs):
+            labels, result = _spelled_out(equation, labels, result, [x.ndim for x in xs])
+        elif len(xs) > 1 and any(REST in one and one[0] != REST for one in labels):
+            raise InvalidArgumentError(
+                "einsum: with a tensor of unknown rank '...' must come first in every operand."
+            )
+    for i, one in enumerate(labels):
+        if xs[i].ndim is not None and REST not in one and len(one) != xs[i].ndim:
+            raise InvalidArgumentError(
+                f"einsum: operand {i} of {equation!r} has {len(one)} labels, its tensor has shape {format_dims(xs[i].dims)}."
+            )
+        xs[i], labels[i] = _without_repeats(xs[i], one)
+    return _apply(labels, result, xs)  # type: ignore[no-any-return]
+
+
+def _without_repeats(x: Any, labels: Labels) -> tuple[Any, Labels]:
+    """x with a diagonal taken for each label that occurs again."""
+    while len(set(labels)) != len(labels):
+        second = next(k for k, label in enumerate(labels) if label in labels[:k])
+        first = labels.index(labels[second])
+        rest = labels.index(REST) if REST in labels else len(labels)
+        a, b = (k if k < rest else k - len(labels) for k in (first, second))
+        x = bind(Diagonal(a, b), x)
+        labels = labels[:second] + labels[second + 1 :]
+    return x, labels
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The sum over products of `a` and `b` along pairs of axes.
+
+    Args:
+      a, b: Tensors of one dtype and known rank.
+      axes: n, for the last n axes of `a` and the first n of `b`; or two lists of axes.
+    Returns: Tensor with the other axes of `a`, then those of `b`.
+    """
+    a, b = lift_pair("tensordot", a, b)
+    if a.ndim is None or b.ndim is None:
+        raise InvalidArgumentError("tensordot: the ranks of a and b must be known.")
+    if hasattr(axes, "__index__") and not hasattr(axes, "__len__"):
+        n = int(axes)
+        if not 0 <= n <= min(a.ndim, b.ndim):
+            raise InvalidArgumentError(f"tensordot: axes is {n}; it must be 0 to {min(a.ndim, b.ndim)}.")
+        left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
+    else:
+        left, right = ([int(i) for i in np.ravel(part)] for part in axes)
+        for side, x in ((left, a), (right, b)):
+            normalize_axes("tensordot", side, x.ndim, "an operand", x.dims)
+        left, right = [i % a.ndim for i in left], [i % b.ndim for i in right]
+    if len(left) != len(right):
+        raise InvalidArgumentError(
+            f"tensordot: axes names {len(left)} axes of a and {len(right)} of b; they are pairs."
+        )
+    letters = string.ascii_letters
+    la = list(letters[: a.ndim])
+    lb = list(letters[a.ndim : a.ndim + b.ndim])
+    for i, j in zip(left, right, strict=True):
+        lb[j] = la[i]
+    result = [label for label in la if label not in lb] + [label for label in lb if label not in la]
+    _check_sizes([tuple(la), tuple(lb)], [a.dims, b.dims])
+    return _apply([tuple(la), tuple(lb)], tuple(result), [a, b])  # type: ignore[no-any-return]
+
+
+__all__ = ["einsum", "tensordot"]

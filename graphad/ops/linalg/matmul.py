@@ -1,0 +1,230 @@
+"""Matrix products. The gradient is two more products, with transpose flags in place of transposed copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift_pair
+from graphad.core.dims import product
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.levels import busy
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import broadcast_dims, format_dims, is_definite
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
+from graphad.ops.array.shape import ExpandDims, Reshape, Squeeze
+from graphad.ops.array.transpose import swap_axes
+from graphad.ops.math.complexes import CONJ
+from graphad.ops.rules import require_numeric, same_dtype, unbroadcast
+
+
+@define
+class MatMul(Op):
+    """y[..., i, k] is the sum over j of a[..., i, j] * b[..., j, k]; leading axes broadcast, flags exchange the last two."""
+
+    name = "matmul"
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
+        dtype = same_dtype("matmul", (a, b))
+        require_numeric("matmul", a, "a")
+        for word, x in (("a", a), ("b", b)):
+            if x.dims is not None and len(x.dims) < 2:
+                raise InvalidArgumentError(
+                    f"matmul: {word} has shape {format_dims(x.dims)}; it must be a matrix or a stack of matrices (rank 2 or "
+                    "more). Use matvec for a vector on the right, tensordot for other contractions."
+                )
+        if a.dims is None or b.dims is None:
+            return TensorSpec.of(None, dtype)
+        rows, inner = (a.dims[-1], a.dims[-2]) if self.transpose_a else (a.dims[-2], a.dims[-1])
+        other, columns = (b.dims[-1], b.dims[-2]) if self.transpose_b else (b.dims[-2], b.dims[-1])
+        if inner is not None and other is not None and inner != other:
+            i, j = -2 if self.transpose_a else -1, -1 if self.transpose_b else -2
+            raise InvalidArgumentError(
+                f"matmul: inner sizes differ: a has shape {format_dims(a.dims)}, b has shape {format_dims(b.dims)}; "
+                f"a.shape[{i}] must equal b.shape[{j}]."
+            )
+        lead = broadcast_dims("matmul", a.dims[:-2], b.dims[:-2])
+        return TensorSpec.of(None if lead is None else (*lead, rows, columns), dtype)
+
+    def eval(self, a: Any, b: Any) -> Any:
+        return _product(a, b, self.transpose_a, self.transpose_b)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        a, b = ctx.inputs
+        ta, tb = self.transpose_a, self.transpose_b
+        if g.dtype.is_complex:
+            a, b = bind(CONJ, a), bind(CONJ, b)
+        a_bar = b_bar = None
+        if ctx.needs(0):
+            a_bar = bind(MatMul(tb, True), b, g) if ta else bind(MatMul(False, not tb), g, b)
+            a_bar = _to_input(ctx, 0, a_bar)
+        if ctx.needs(1):
+            b_bar = bind(MatMul(True, ta), g, a) if tb else _right(a, g, ta, ctx.shape(1))
+            b_bar = _to_input(ctx, 1, b_bar)
+        return a_bar, b_bar
+
+    def batch(self, ctx: Any, a: Any, b: Any) -> Any:
+        if ctx.stacked(0) and not ctx.stacked(1) and len(b.dims) == 2 and not self.transpose_a:
+            # One product of all rows instead of one for each.
+            flat = bind(self, bind(Reshape((product(a.dims[:-1]), a.dims[-1])), a), b)
+            return bind(Reshape((*a.dims[:-1], flat.dims[-1])), flat)
+        return bind(self, *align_matrices(ctx, (a, b)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        places = []
+        for k, (spec, axis) in enumerate(zip(specs, axes, strict=True)):
+            if axis is None:
+                continue
+            place = axis - len(spec.dims or ())
+            if place >= -2:
+                free = -2 if k == 0 else -1
+                if (
+                    (place == free) == (self.transpose_a if k == 0 else self.transpose_b)
+                    or len(places)
+                    or axes[1 - k] is not None
+                ):
+                    return MIXED
+                place = free
+            places.append(place)
+        if not places:
+            return None
+        rank = max(len(spec.dims or ()) for spec in specs)
+        return places[0] + rank if len(set(places)) == 1 else MIXED
+
+    def lower(self, a: TensorSpec, b: TensorSpec) -> Any:
+        return forms.Contract(self.transpose_a, self.transpose_b)
+
+
+MATMUL = MatMul()
+
+
+def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    """The product; half precision is accumulated in float32."""
+    half = a.dtype.itemsize == 2 and a.dtype.kind in "fV"
+    dtype = a.dtype
+    if half:
+        a, b = a.astype(np.float32), b.astype(np.float32)
+    if transpose_a:
+        a = np.swapaxes(a, -1, -2)
+    if transpose_b:
+        b = np.swapaxes(b, -1, -2)
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous and a.size:
+        y = np.matmul(a.reshape(-1, a.shape[-1]), b).reshape((*a.shape[:-1], b.shape[-1]))
+    else:
+        y = np.matmul(a, b)
+    return y.astype(dtype) if half else y
+
+
+def _to_input(ctx: Any, i: int, g: Any) -> Any:
+    """The cotangent summed over leading axes along which input i was repeated."""
+    a, b = ctx.shape(0), ctx.shape(1)
+    if a is not None and b is not None and len(a) == 2 and len(b) == 2:
+        return g
+    return unbroadcast(ctx, i, g)
+
+
+def _right(a: Any, g: Any, transpose_a: bool, dims: Any) -> Any:
+    """The cotangent of b in y = a b. Where b is one matrix for a stack of a's, one long product sums over the stack."""
+    if (
+        dims is not None
+        and len(dims) == 2
+        and not transpose_a
+        and is_definite(a.dims)
+        and len(a.dims) > 2
+        and is_definite(g.dims)
+    ):
+        a = bind(Reshape((product(a.dims[:-1]), a.dims[-1])), a)
+        g = bind(Reshape((product(g.dims[:-1]), g.dims[-1])), g)
+    return bind(MatMul(not transpose_a, False), a, g)
+
+
+def align_matrices(ctx: Any, xs: Sequence[Any]) -> list[Any]:
+    """Stacks of matrices made to broadcast when some carry the loop axis first."""
+    rank = max(len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs))
+    out = []
+    for i, x in enumerate(xs):
+        missing = rank - (len(x.dims) - 1)
+        out.append(bind(ExpandDims(tuple(range(1, 1 + missing))), x) if ctx.stacked(i) and missing else x)
+    return out
+
+
+def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> Any:
+    """The product of tensors with flags that transpose and, for complex dtypes, conjugate."""
+    if a.dtype.is_complex:
+        a = bind(CONJ, a) if adjoint_a else a
+        b = bind(CONJ, b) if adjoint_b else b
+    return bind(MatMul(adjoint_a, adjoint_b), a, b)
+
+
+def adjoint(x: Any) -> Any:
+    """The last two axes exchanged, and conjugated for complex dtypes."""
+    y = swap_axes(x, -1, -2)
+    return bind(CONJ, y) if x.dtype.is_complex else y
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The matrix product of `a` and `b`, over leading axes that broadcast.
+
+    Args:
+      a: Tensor [..., n, k], any numeric dtype.
+      b: Tensor [..., k, m] of the same dtype.
+      transpose_a, transpose_b: Exchange the last two axes of an operand first.
+      adjoint_a, adjoint_b: Do so and conjugate.
+    Returns: Tensor [..., n, m].
+    Raises: InvalidArgumentError: an operand is a vector or scalar, or the inner sizes differ.
+    """
+    if type(a) is EagerTensor and type(b) is EagerTensor and busy() is None:
+        x, y = a.data, b.data
+        if x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0] and x.dtype.char in "fd":
+            if not (transpose_a or transpose_b or adjoint_a or adjoint_b):
+                return EagerTensor(x @ y)
+    return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
+
+
+def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
+    if (ta and aa) or (tb and ab):
+        word = "a" if ta and aa else "b"
+        raise InvalidArgumentError(
+            f"matmul: Only one of `transpose_{word}` and `adjoint_{word}` can be True; an adjoint is transposed already."
+        )
+    a, b = lift_pair("matmul", a, b)
+    if aa and a.dtype.is_complex:
+        a = bind(CONJ, a)
+    if ab and b.dtype.is_complex:
+        b = bind(CONJ, b)
+    return bind(MatMul(bool(ta or aa), bool(tb or ab)), a, b)  # type: ignore[no-any-return]
+
+
+def matvec(
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of a matrix and a vector, over leading axes that broadcast.
+
+    Args:
+      a: Tensor [..., n, k].
+      b: Tensor [..., k].
+    Returns: Tensor [..., n].
+    """
+    a, b = lift_pair("matvec", a, b)
+    if b.dims is not None and not b.dims:
+        raise InvalidArgumentError("matvec: b is a scalar; it must have rank 1 or more.")
+    y = _general(a, bind(ExpandDims((-1,)), b), transpose_a, False, adjoint_a, False)
+    return bind(Squeeze((-1,)), y)  # type: ignore[no-any-return]
+
+
+__all__ = ["matmul", "matvec"]

@@ -1,0 +1,108 @@
+"""Scaling by norms: normalisation, clipping of one tensor and of many together; the cross product."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.convert import lift, lift_like, lift_pair
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.shapes import format_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import ones_like
+from graphad.ops.array.transpose import roll
+from graphad.ops.math.compare import greater, is_finite
+from graphad.ops.math.power import rsqrt, sqrt
+from graphad.ops.math.reduce import norm, reduce_sum
+from graphad.ops.math.select import maximum, minimum, where
+
+
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+    """`x` divided by its Euclidean norm along `axis`, which is taken to be sqrt(epsilon) at least.
+
+    Args:
+      x: Tensor, float dtypes.
+      axis: The axis or axes over which the norm is taken; all by default.
+      epsilon: A lower bound on the squared norm.
+    """
+    x = lift(x)
+    square = reduce_sum(x * x, axis=axis, keepdims=True)
+    return x * rsqrt(maximum(square, epsilon))  # type: ignore[no-any-return]
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """`t` scaled down to norm `clip_norm` where its Euclidean norm is larger; never enlarged.
+
+    Args:
+      t: Tensor, float dtypes, or IndexedSlices (whose values are clipped).
+      clip_norm: A positive scalar.
+      axes: The axis or axes over which the norm is taken; all by default.
+    Returns: Like `t`. A zero vector stays zero, with gradient 1.
+    """
+    values = t.values if isinstance(t, IndexedSlices) else lift(t)
+    limit = lift_like("clip_by_norm", clip_norm, values.dtype)
+    square = reduce_sum(values * values, axis=axes, keepdims=True)
+    # The root of a stand-in where the norm is zero, since the derivative of sqrt at zero would turn into NaN.
+    positive = greater(square, 0)
+    length = where(positive, sqrt(where(positive, square, ones_like(square))), square)
+    clipped = (values * limit) / maximum(length, limit)
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(clipped, t.indices, t.dense_shape, t.dims)
+    return clipped
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+    """The Euclidean norm of all tensors of a list together; None entries count as zero.
+
+    Raises: InvalidArgumentError: there is no tensor.
+    """
+    total: Any = None
+    for t in t_list:
+        if t is None:
+            continue
+        values = t.values if isinstance(t, IndexedSlices) else lift(t)
+        square = reduce_sum(values * values)
+        total = square if total is None else total + square
+    if total is None:
+        raise InvalidArgumentError("global_norm: t_list holds no tensor; give one at least.")
+    return sqrt(total)
+
+
+def clip_by_global_norm(
+    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """Several tensors scaled down together so that their global norm is at most `clip_norm`.
+
+    Args:
+      t_list: A list of tensors, IndexedSlices or None.
+      clip_norm: A positive scalar.
+      use_norm: The global norm, if it has been computed.
+    Returns: (the list of scaled tensors, the global norm). If the norm is infinite or NaN, all elements become NaN.
+    """
+    length = global_norm(t_list) if use_norm is None else lift(use_norm)
+    limit = lift_like("clip_by_global_norm", clip_norm, length.dtype)
+    scale = limit * minimum(1.0 / length, 1.0 / limit)
+    scale = where(is_finite(length), scale, lift(float("nan"), length.dtype))
+    out: list[Any] = []
+    for t in t_list:
+        if t is None:
+            out.append(None)
+        elif isinstance(t, IndexedSlices):
+            out.append(IndexedSlices(t.values * scale, t.indices, t.dense_shape, t.dims))
+        else:
+            out.append(lift(t) * scale)
+    return out, length
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """The cross product of vectors along the last axis, which must have size 3."""
+    a, b = lift_pair("cross", a, b)
+    for word, x in (("a", a), ("b", b)):
+        if x.dims is not None and (not x.dims or (x.dims[-1] is not None and x.dims[-1] != 3)):
+            raise InvalidArgumentError(
+                f"cross: {word} has shape {format_dims(x.dims)}; its last size must be 3."
+            )
+    return roll(a, -1, -1) * roll(b, -2, -1) - roll(a, -2, -1) * roll(b, -1, -1)  # type: ignore[operator, no-any-return]
+
+
+__all__ = ["clip_by_global_norm", "clip_by_norm", "cross", "global_norm", "l2_normalize", "norm"]

@@ -1,0 +1,334 @@
+"""Linear systems, inverses, determinants and the Cholesky factor: LAPACK through NumPy, derivatives by solving again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import Op, define
+from graphad.core.shapes import broadcast_dims, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.shape import ExpandDims, Reshape
+from graphad.ops.array.transpose import Transpose
+from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.matmul import adjoint, align_matrices, times
+from graphad.ops.math.arithmetic import MUL, NEG
+from graphad.ops.math.complexes import CONJ, real
+from graphad.ops.math.exponential import log
+from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
+
+_LAPACK = ("float32", "float64", "complex64", "complex128")
+
+
+def _require_matrix(op: str, x: TensorSpec, word: str, square: bool) -> None:
+    if x.dtype.name not in _LAPACK:
+        raise DTypeError(
+            f"{op}: {word} has dtype {x.dtype.name}; one of {', '.join(_LAPACK)} is needed. Use cast(x, ...)."
+        )
+    if x.dims is None:
+        return
+    if len(x.dims) < 2:
+        raise InvalidArgumentError(
+            f"{op}: {word} has shape {format_dims(x.dims)}; it must be a matrix or a stack of matrices (rank 2 or more)."
+        )
+    rows, columns = x.dims[-2:]
+    if square and rows is not None and columns is not None and rows != columns:
+        raise InvalidArgumentError(
+            f"{op}: {word} has shape {format_dims(x.dims)}; its last two sizes must be equal, they are {rows} and {columns}."
+        )
+
+
+def _system_spec(op: str, a: TensorSpec, b: TensorSpec) -> TensorSpec:
+    dtype = same_dtype(op, (a, b))
+    _require_matrix(op, a, "matrix", True)
+    _require_matrix(op, b, "rhs", False)
+    if a.dims is None or b.dims is None:
+        return TensorSpec.of(None, dtype)
+    n, m = a.dims[-1] if a.dims[-1] is not None else a.dims[-2], b.dims[-2]
+    if n is not None and m is not None and n != m:
+        raise InvalidArgumentError(
+            f"{op}: matrix has shape {format_dims(a.dims)}, rhs has shape {format_dims(b.dims)}; "
+            "matrix.shape[-1] must equal rhs.shape[-2]."
+        )
+    lead = broadcast_dims(op, a.dims[:-2], b.dims[:-2])
+    return TensorSpec.of(None if lead is None else (*lead, m if n is None else n, b.dims[-1]), dtype)
+
+
+def _adjoint(a: Any) -> Any:
+    return np.conj(np.swapaxes(a, -1, -2)) if a.dtype.kind == "c" else np.swapaxes(a, -1, -2)
+
+
+def _solve(a: Any, b: Any) -> Any:
+    try:
+        if a.ndim == 2 and b.ndim > 2:
+            # One factorisation serves the whole stack of right-hand sides.
+            wide = np.moveaxis(b, -2, 0)
+            return np.moveaxis(np.linalg.solve(a, wide.reshape(a.shape[0], -1)).reshape(wide.shape), 0, -2)
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as cause:
+        raise InvalidArgumentError("Input matrix is not invertible.") from cause
+
+
+class _System(Op):
+    """What ops that solve a x = b share."""
+
+    def batch(self, ctx: Any, a: Any, b: Any) -> Any:
+        if not ctx.stacked(0) and len(a.dims) == 2 and len(b.dims) == 3:
+            # All right-hand sides side by side: one factorisation.
+            size, n, m = b.dims
+            wide = bind(Reshape((n, size * m)), bind(Transpose((1, 0, 2)), b))
+            return bind(Transpose((1, 0, 2)), bind(Reshape((n, size, m)), bind(self, a, wide)))
+        return bind(self, *align_matrices(ctx, (a, b)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        rank = len(specs[1].dims or ())
+        if axes[0] is None and axes[1] is not None and axes[1] == rank - 1:
+            return max(rank, len(specs[0].dims or ())) - 1
+        return matrix_rows(specs, axes, (2, 2)) if axes != [None, None] else None
+
+
+@define
+class Solve(_System):
+    """x with a x = b, or with the adjoint of a in place of a."""
+
+    name = "solve"
+    keeps = ((0,), True)
+    adjoint: bool = False
+
+    def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
+        return _system_spec("solve", a, b)
+
+    def eval(self, a: Any, b: Any) -> Any:
+        return _solve(_adjoint(a) if self.adjoint else a, b)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        a, x = ctx.inputs[0], ctx.outputs[0]
+        b_bar = bind(Solve(not self.adjoint), a, g)
+        a_bar = None
+        if ctx.needs(0):
+            a_bar = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
+            a_bar = unbroadcast(ctx, 0, bind(NEG, a_bar))
+        return a_bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
+
+
+@define
+class TriangularSolve(_System):
+    """Solve that reads one triangle of a and takes the other for zeros."""
+
+    name = "triangular_solve"
+    keeps = ((0,), True)
+    lower_: bool = True
+    adjoint: bool = False
+
+    def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
+        return _system_spec("triangular_solve", a, b)
+
+    def eval(self, a: Any, b: Any) -> Any:
+        a = np.tril(a) if self.lower_ else np.triu(a)
+        return _solve(_adjoint(a) if self.adjoint else a, b)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        a, x = ctx.inputs[0], ctx.outputs[0]
+        b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), a, g)
+        a_bar = None
+        if ctx.needs(0):
+            full = times(x, b_bar, adjoint_b=True) if self.adjoint else times(b_bar, x, adjoint_b=True)
+            half = bind(BandPart(-1, 0) if self.lower_ else BandPart(0, -1), bind(NEG, full))
+            a_bar = unbroadcast(ctx, 0, half)
+        return a_bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
+
+
+class _OfMatrix(Op):
+    """What ops on one stack of matrices share."""
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return matrix_rows(specs, axes, (2,))
+
+
+@define
+class Inverse(_OfMatrix):
+    """The inverse of a square matrix."""
+
+    name = "inv"
+    keeps = (False, True)
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        _require_matrix("inv", x, "input", True)
+        return x
+
+    def eval(self, x: Any) -> Any:
+        try:
+            return np.linalg.inv(x)
+        except np.linalg.LinAlgError as cause:
+            raise InvalidArgumentError("Input is not invertible.") from cause
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        y = ctx.outputs[0]
+        return (bind(NEG, times(y, times(g, y, adjoint_b=True), adjoint_a=True)),)
+
+
+def _without_matrix(x: TensorSpec) -> TensorSpec:
+    return x.with_dims(None if x.dims is None else x.dims[:-2])
+
+
+@define
+class Determinant(_OfMatrix):
+    """The determinant of a square matrix. The gradient needs the inverse, so it is undefined for a singular matrix."""
+
+    name = "det"
+    keeps = (True, True)
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        _require_matrix("det", x, "input", True)
+        return _without_matrix(x)
+
+    def eval(self, x: Any) -> Any:
+        return np.linalg.det(x)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        y = ctx.outputs[0]
+        scale = bind(MUL, g, bind(CONJ, y) if y.dtype.is_complex else y)
+        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+
+
+@define
+class SLogDet(_OfMatrix):
+    """The sign and the logarithm of the absolute value of a determinant."""
+
+    name = "slogdet"
+    multiple = True
+
+    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        _require_matrix("slogdet", x, "input", True)
+        if x.dtype.is_complex:
+            raise DTypeError(f"slogdet: input has dtype {x.dtype.name}; float32 or float64 is needed.")
+        return _without_matrix(x), _without_matrix(x)
+
+    def eval(self, x: Any) -> Any:
+        sign, value = np.linalg.slogdet(x)
+        return sign.astype(x.dtype), value.astype(x.dtype)
+
+    def vjp(self, ctx: Any, sign_bar: Any, g: Any) -> Sequence[Any]:
+        if g is None:
+            return (None,)  # the sign is piecewise constant
+        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), ctx.inputs[0]))),)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = matrix_rows(specs, axes, (2,))
+        return row, row
+
+
+@define
+class Cholesky(_OfMatrix):
+    """The lower triangular L with L L^H = x, for a positive definite x of which the lower triangle is read."""
+
+    name = "cholesky"
+    keeps = (False, True)
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        _require_matrix("cholesky", x, "input", True)
+        return x
+
+    def eval(self, x: Any) -> Any:
+        try:
+            return np.linalg.cholesky(x)
+        except np.linalg.LinAlgError as cause:
+            raise InvalidArgumentError(
+                "Cholesky decomposition was not successful. The input might not be valid: it must be positive definite."
+            ) from cause
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        # L^-H P(L^H g) L^-1, made Hermitian; P keeps the lower triangle and halves the diagonal (Murray, 2016, eq. 10).
+        factor = ctx.outputs[0]
+        middle = bind(BandPart(-1, 0), times(factor, g, adjoint_a=True))
+        half = scalar_like(0.5, middle)
+        middle = bind(SetDiag(0), middle, bind(MUL, bind(DiagPart(0), middle), half))
+        turn = TriangularSolve(True, True)
+        x_bar = adjoint(bind(turn, factor, adjoint(bind(turn, factor, middle))))
+        return (bind(MUL, half, x_bar + adjoint(x_bar)),)
+
+
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """x with matrix x = rhs, over leading axes that broadcast.
+
+    Args:
+      matrix: Tensor [..., n, n], float32, float64 or complex.
+      rhs: Tensor [..., n, k] of the same dtype.
+      adjoint: Solve with the adjoint of `matrix`.
+    Returns: Tensor [..., n, k].
+    Raises: InvalidArgumentError: the matrix is singular ("Input matrix is not invertible."), or the sizes do not fit.
+    """
+    a, b = lift_pair("solve", matrix, rhs)
+    return bind(Solve(bool(adjoint)), a, b)  # type: ignore[no-any-return]
+
+
+def triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """`solve` for a triangular matrix, of which only the triangle named by `lower` is read."""
+    a, b = lift_pair("triangular_solve", matrix, rhs)
+    return bind(TriangularSolve(bool(lower), bool(adjoint)), a, b)  # type: ignore[no-any-return]
+
+
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of square matrices [..., n, n], or with `adjoint` its adjoint.
+
+    Raises: InvalidArgumentError: a matrix is singular ("Input is not invertible.").
+    """
+    y = bind(Inverse(), lift(input))
+    return _turned(y) if adjoint else y  # type: ignore[no-any-return]
+
+
+_turned = adjoint
+
+
+def det(input: Any, name: str | None = None) -> Tensor:
+    """The determinant of square matrices: [..., n, n] becomes [...]. The gradient is undefined for a singular matrix."""
+    return bind(Determinant(), lift(input))  # type: ignore[no-any-return]
+
+
+def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The sign and the logarithm of the absolute value of the determinant of square matrices [..., n, n]."""
+    return bind(SLogDet(), lift(input))  # type: ignore[no-any-return]
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the determinant of positive definite matrices [..., n, n]."""
+    d = log(real(bind(DiagPart(0), cholesky(matrix))))
+    return reduce_sum(d + d, axis=-1)  # type: ignore[no-any-return]
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """The lower triangular L with L L^H = input, for positive definite matrices [..., n, n].
+
+    Only the lower triangle is read; the gradient is symmetric.
+    Raises: InvalidArgumentError: a matrix is not positive definite.
+    """
+    return bind(Cholesky(), lift(input))  # type: ignore[no-any-return]
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """x with L L^H x = rhs, given the Cholesky factor L."""
+    return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
+
+
+__all__ = [
+    "cholesky",
+    "cholesky_solve",
+    "det",
+    "inv",
+    "logdet",
+    "slogdet",
+    "solve",
+    "triangular_solve",
+]
