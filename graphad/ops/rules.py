@@ -87,10 +87,21 @@ def align_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:
 
 
 def elementwise_rows(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-    """The row axis of an elementwise result: that of the operands, counted from the right."""
-    rank = max(len(spec.dims or ()) for spec in specs)
-    found = {axis + rank - len(spec.dims or ()) for spec, axis in zip(specs, axes, strict=True) if axis is not None}
-    return None if not found else found.pop() if len(found) == 1 else MIXED
+    """The row axis of an elementwise result: that of the operands, counted from the right.
+
+    A row axis of size 1 that is broadcast along another operand's axis is not the row axis of the result.
+    """
+    shapes = [spec.dims or () for spec in specs]
+    found = {axis - len(dims) for dims, axis in zip(shapes, axes, strict=True) if axis is not None}
+    if len(found) != 1:
+        return MIXED if found else None
+    place = found.pop()
+    sizes = {dims[place] for dims, axis in zip(shapes, axes, strict=True) if axis is not None}
+    if any(type(size) is int and size == 1 for size in sizes):
+        for dims in shapes:
+            if len(dims) >= -place and not (type(dims[place]) is int and dims[place] == 1):
+                return MIXED
+    return place + max(map(len, shapes))
 
 
 def scalar_like(value: float, x: Any) -> Any:

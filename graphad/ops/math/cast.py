@@ -14,7 +14,7 @@ from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import busy
-from graphad.core.op import Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -138,7 +138,9 @@ class Bitcast(Op):
         return bind(self, x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return axes[0]
+        if axes[0] is None or specs[0].dtype.itemsize >= self.dtype.itemsize:
+            return axes[0]
+        return MIXED if axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:

@@ -310,7 +310,7 @@ class ReduceLogSumExp(Reduction):
         share = bind(EXP, bind(SUB, ctx.inputs[0], self.restored(ctx, ctx.outputs[0])))
         return (bind(MUL, self.restored(ctx, g), share),)
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def expand(self, x: Any) -> Any:
         axes = self.over(len(x.dims))
         top = bind(ReduceMax(axes, True), x)
         top = bind(SELECT, bind(IS_FINITE, top), top, scalar_like(0.0, top))

@@ -1,0 +1,272 @@
+"""One row for every op of graphad.ops.math, and more where shapes, axes, dtypes or edges differ."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphad.ops import math as m
+from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
+
+INF, NAN = np.inf, np.nan
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softplus(x: Any) -> Any:
+    return np.logaddexp(x, 0)
+
+
+def _erf(x: Any) -> Any:
+    return np.vectorize(math.erf)(x)
+
+
+def _erfc(x: Any) -> Any:
+    return np.vectorize(math.erfc)(x)
+
+
+def _logsumexp(x: Any, axis: Any = None) -> Any:
+    return np.log(np.sum(np.exp(x), axis))
+
+
+UNARY = [
+    (m.negative, np.negative, real),
+    (m.abs, np.abs, real),
+    (m.square, np.square, real),
+    (m.reciprocal, np.reciprocal, positive),
+    (m.sqrt, np.sqrt, positive),
+    (m.rsqrt, lambda x: x**-0.5, positive),
+    (m.exp, np.exp, real),
+    (m.expm1, np.expm1, real),
+    (m.log, np.log, positive),
+    (m.log1p, np.log1p, positive),
+    (m.sigmoid, _sigmoid, real),
+    (m.tanh, np.tanh, real),
+    (m.softplus, _softplus, real),
+    (m.log_sigmoid, lambda x: -_softplus(-x), real),
+    (m.sin, np.sin, real),
+    (m.cos, np.cos, real),
+    (m.tan, np.tan, unit),
+    (m.asin, np.arcsin, unit),
+    (m.acos, np.arccos, unit),
+    (m.atan, np.arctan, real),
+    (m.sinh, np.sinh, real),
+    (m.cosh, np.cosh, real),
+    (m.asinh, np.arcsinh, real),
+    (m.acosh, lambda x: np.arccosh(x), lambda *s: real(*s, low=1.2, high=3.0)),
+    (m.atanh, np.arctanh, unit),
+    (m.erf, _erf, real),
+    (m.erfc, _erfc, real),
+]
+CASES = [OpCase(f, make(3, 4), expected=formula) for f, formula, make in UNARY]
+CASES += [OpCase(f, make(), expected=formula, label="scalar") for f, formula, make in UNARY[:3]]
+CASES += [
+    OpCase(m.erfinv, unit(3, 4)),
+    OpCase(m.erf, real(20, low=-6, high=6), expected=_erf, label="wide"),
+    OpCase(m.erfc, real(20, low=-6, high=25), expected=_erfc, label="wide", float32=False),
+    OpCase(m.sign, real(3, 4), expected=np.sign),
+    OpCase(m.negative, np.zeros((0, 3)), expected=np.negative, label="empty"),
+    OpCase(m.floor, real(3, 4), expected=np.floor, order=0),
+    OpCase(m.ceil, real(3, 4), expected=np.ceil, order=0),
+    OpCase(m.round, np.array([0.5, 1.5, 2.5, -0.5, 1.2]), expected=np.rint, order=0),
+    OpCase(m.rint, real(3, 4), expected=np.rint, order=0),
+    OpCase(m.trunc, real(3, 4), expected=np.trunc, order=0),
+    OpCase(m.abs, integer(3, 4), expected=np.abs),
+    OpCase(m.sign, integer(3, 4), expected=np.sign),
+]
+CASES += [
+    OpCase(f, complex_(2, 3), expected=formula)
+    for f, formula in [
+        (m.negative, np.negative),
+        (m.abs, np.abs),
+        (m.square, np.square),
+        (m.reciprocal, lambda x: 1 / x),
+        (m.sqrt, np.sqrt),
+        (m.exp, np.exp),
+        (m.expm1, np.expm1),
+        (m.log, np.log),
+        (m.log1p, np.log1p),
+        (m.tanh, np.tanh),
+        (m.sigmoid, _sigmoid),
+        (m.sin, np.sin),
+        (m.cos, np.cos),
+        (m.tan, np.tan),
+        (m.asin, np.arcsin),
+        (m.acos, np.arccos),
+        (m.atan, np.arctan),
+        (m.sinh, np.sinh),
+        (m.cosh, np.cosh),
+        (m.asinh, np.arcsinh),
+        (m.acosh, np.arccosh),
+        (m.atanh, np.arctanh),
+        (m.conj, np.conj),
+        (m.real, np.real),
+        (m.imag, np.imag),
+        (m.angle, np.angle),
+    ]
+]
+CASES += [OpCase(m.complex, real(2, 3), real(3, seed=1), expected=lambda x, y: x + 1j * y)]
+
+BINARY = [
+    (m.add, np.add, real),
+    (m.subtract, np.subtract, real),
+    (m.multiply, np.multiply, real),
+    (m.divide, np.divide, positive),
+    (m.pow, np.power, positive),
+    (m.maximum, np.maximum, real),
+    (m.minimum, np.minimum, real),
+    (m.squared_difference, lambda x, y: (x - y) ** 2, real),
+    (m.divide_no_nan, np.divide, positive),
+    (m.multiply_no_nan, np.multiply, real),
+    (m.atan2, np.arctan2, real),
+    (m.logaddexp, np.logaddexp, real),
+    (m.mod, np.mod, positive),
+]
+for _f, _formula, _make in BINARY:
+    CASES += [
+        OpCase(_f, _make(3, 4), _make(3, 4, seed=1), expected=_formula),
+        OpCase(_f, _make(2, 1, 3), _make(4, 1, seed=1), expected=_formula),
+        OpCase(_f, _make(), _make(2, 2, seed=1), expected=_formula),
+    ]
+CASES += [
+    OpCase(f, complex_(2, 3), complex_(3, seed=2), expected=formula)
+    for f, formula in [
+        (m.add, np.add),
+        (m.subtract, np.subtract),
+        (m.multiply, np.multiply),
+        (m.divide, np.divide),
+        (m.pow, np.power),
+        (m.divide_no_nan, np.divide),
+        (m.multiply_no_nan, np.multiply),
+    ]
+]
+CASES += [
+    OpCase(m.add, real(0, 3), real(1, seed=1), expected=np.add, label="empty"),
+    OpCase(m.add, integer(3, 4), integer(4, seed=1), expected=np.add),
+    OpCase(m.multiply, integer(3, 4), integer(4, seed=1), expected=np.multiply),
+    OpCase(m.divide, integer(3), integer(3, low=1, seed=1), expected=np.divide),
+    OpCase(m.floordiv, integer(3, 4), integer(4, low=1, seed=1), expected=np.floor_divide),
+    OpCase(m.floordiv, real(3, 4), positive(4, seed=1), expected=np.floor_divide, order=0),
+    OpCase(m.mod, integer(3, 4), integer(4, low=1, seed=1), expected=np.mod),
+    OpCase(m.floormod, real(3, 4), positive(4, seed=1), expected=np.mod, order=1),
+    OpCase(m.pow, integer(3, low=1), integer(3, low=0, seed=1), expected=np.power),
+    OpCase(m.pow, real(3, 4), 2, expected=lambda x: x**2, label="square"),
+    OpCase(m.pow, real(3, 4), 3.0, expected=lambda x: x**3, label="cube"),
+    OpCase(m.pow, real(3, 4), 1, expected=lambda x: x, label="itself"),
+    OpCase(m.pow, real(3, 4), -2.0, expected=lambda x: x**-2.0, label="negative", tolerance=1e-3, float32=False),
+    OpCase(m.pow, 2.0, real(3, 4), expected=lambda y: 2.0**y, label="of a number"),
+    OpCase(m.maximum, integer(3, 4), integer(4, seed=1), expected=np.maximum),
+    OpCase(m.add_n, [real(2, 3), real(2, 3, seed=1), real(2, 3, seed=2)], expected=lambda x, y, z: x + y + z),
+    OpCase(m.add_n, [real(2, 3)], expected=lambda x: x),
+    OpCase(m.divide_no_nan, np.array([1.0, 0.0, 2.0]), [0.0, 0.0, 2.0], expected=lambda x: np.array([0, 0, 1.0]), label="zeros"),
+]
+
+_c, _x, _y = boolean(3, 4), real(3, 4), real(3, 4, seed=1)
+CASES += [
+    OpCase(m.where, _c, _x, _y, expected=np.where),
+    OpCase(m.where, boolean(4), real(3, 1), real(seed=1), expected=np.where),
+    OpCase(m.where, _c, complex_(3, 4), complex_(3, 4, seed=2), expected=np.where),
+    OpCase(m.clip_by_value, real(3, 4), -1.0, 1.0, expected=lambda x: np.clip(x, -1, 1)),
+    OpCase(m.clip_by_value, real(3, 4), real(4, low=-1.5, high=-0.5, seed=1), real(3, 1, low=0.5, high=1.5, seed=2), expected=np.clip),
+]
+CASES += [
+    OpCase(f, real(3, 4), real(4, seed=1), expected=formula, order=0)
+    for f, formula in [
+        (m.equal, np.equal),
+        (m.not_equal, np.not_equal),
+        (m.less, np.less),
+        (m.less_equal, np.less_equal),
+        (m.greater, np.greater),
+        (m.greater_equal, np.greater_equal),
+    ]
+]
+CASES += [OpCase(f, integer(3, 4), integer(4, seed=1), expected=g) for f, g in [(m.equal, np.equal), (m.less, np.less)]]
+CASES += [
+    OpCase(f, boolean(3, 4), boolean(4, seed=1), expected=g)
+    for f, g in [(m.logical_and, np.logical_and), (m.logical_or, np.logical_or), (m.logical_xor, np.logical_xor)]
+]
+CASES += [
+    OpCase(f, integer(3, 4), integer(4, seed=1), expected=g)
+    for f, g in [(m.bitwise_and, np.bitwise_and), (m.bitwise_or, np.bitwise_or), (m.bitwise_xor, np.bitwise_xor)]
+]
+CASES += [
+    OpCase(f, integer(3, 4), integer(4, low=0, seed=1), expected=g)
+    for f, g in [(m.left_shift, np.left_shift), (m.right_shift, np.right_shift)]
+]
+_odd = np.array([0.0, INF, -INF, NAN, 1.5])
+CASES += [
+    OpCase(m.invert, integer(3, 4), expected=np.invert),
+    OpCase(m.logical_not, boolean(3, 4), expected=np.logical_not),
+    OpCase(m.is_nan, _odd, expected=np.isnan, order=0),
+    OpCase(m.is_inf, _odd, expected=np.isinf, order=0),
+    OpCase(m.is_finite, _odd, expected=np.isfinite, order=0),
+    OpCase(m.cast, real(3, 4), np.int32, expected=lambda x: x.astype(np.int32), order=0),
+    OpCase(m.cast, real(3, 4), np.complex128, expected=lambda x: x.astype(np.complex128), float32=False),
+    OpCase(m.cast, complex_(3, 4), np.float64, expected=np.real, float32=False),
+    OpCase(m.cast, integer(3, 4), np.float64, expected=lambda x: x.astype(np.float64)),
+    OpCase(m.cast, boolean(3, 4), np.int64, expected=lambda x: x.astype(np.int64)),
+    OpCase(m.saturate_cast, real(3, 4, low=-400, high=400), np.int8, expected=lambda x: np.clip(x, -128, 127).astype(np.int8), order=0),
+    OpCase(m.bitcast, integer(3, 4), np.float32, expected=lambda x: x.view(np.float32)),
+    OpCase(m.bitcast, integer(3, 4), np.uint8, expected=lambda x: x.view(np.uint8).reshape(3, 4, 4)),
+    OpCase(m.bitcast, integer(3, 2), np.int64, expected=lambda x: x.view(np.int64).reshape(3)),
+]
+
+for _axis, _keep in [(None, False), (None, True), (0, False), (-1, True), ([0, 2], False), ((1, -1), True), ([], False)]:
+    _np_axis = tuple(_axis) if isinstance(_axis, list) else _axis
+    for _f, _g in [
+        (m.reduce_sum, np.sum),
+        (m.reduce_mean, np.mean),
+        (m.reduce_prod, np.prod),
+        (m.reduce_max, np.max),
+        (m.reduce_min, np.min),
+        (m.reduce_logsumexp, lambda x, axis, keepdims: np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))),
+    ]:
+
+        def _formula(x: Any, g: Any = _g, axis: Any = _np_axis, keepdims: bool = _keep) -> Any:
+            return g(x, axis=axis, keepdims=keepdims)
+
+        CASES.append(OpCase(_f, positive(2, 3, 2), axis=_axis, keepdims=_keep, expected=_formula))
+_with_zeros = np.array([[0.0, 2.0, 3.0], [0.0, 0.0, 1.5], [1.0, 2.0, 3.0]])
+CASES += [
+    OpCase(m.reduce_sum, integer(2, 3), axis=1, expected=lambda x: np.sum(x, 1, dtype=x.dtype)),
+    OpCase(m.reduce_sum, complex_(2, 3), axis=1, expected=lambda x: np.sum(x, 1)),
+    OpCase(m.reduce_mean, complex_(2, 3), axis=0, expected=lambda x: np.mean(x, 0)),
+    OpCase(m.reduce_prod, complex_(2, 3), axis=0, expected=lambda x: np.prod(x, 0)),
+    OpCase(m.reduce_sum, np.zeros((0, 3)), axis=0, expected=lambda x: np.zeros(3), label="empty"),
+    OpCase(m.reduce_max, integer(2, 3), axis=1, expected=lambda x: np.max(x, 1)),
+    OpCase(m.reduce_sum, real(), expected=lambda x: x, label="scalar"),
+    OpCase(m.reduce_prod, _with_zeros, axis=1, expected=lambda x: np.prod(x, 1), label="zeros"),
+    OpCase(m.reduce_prod, _with_zeros, expected=np.prod, label="zeros"),
+    OpCase(m.reduce_all, boolean(3, 4), axis=1, expected=lambda x: np.all(x, 1)),
+    OpCase(m.reduce_any, boolean(3, 4), axis=0, expected=lambda x: np.any(x, 0)),
+    OpCase(m.reduce_all, boolean(3, 4), expected=np.all),
+    OpCase(m.argmax, real(3, 4), axis=1, expected=lambda x: np.argmax(x, 1), order=0),
+    OpCase(m.argmin, real(3, 4, 2), axis=-1, expected=lambda x: np.argmin(x, -1), order=0),
+    OpCase(m.argmax, real(3, 4), expected=lambda x: np.argmax(x, 0).astype(np.int32), order=0, output_type=np.int32),
+    OpCase(m.reduce_variance, real(3, 4), axis=1, expected=lambda x: np.var(x, 1)),
+    OpCase(m.reduce_variance, real(3, 4), expected=np.var),
+    OpCase(m.reduce_variance, complex_(3, 4), axis=0, expected=lambda x: np.var(x, 0)),
+    OpCase(m.reduce_std, real(3, 4), axis=0, keepdims=True, expected=lambda x: np.std(x, 0, keepdims=True)),
+    OpCase(m.reduce_euclidean_norm, real(3, 4), axis=1, expected=lambda x: np.linalg.norm(x, axis=1)),
+    OpCase(m.norm, real(3, 4), expected=lambda x: np.sqrt(np.sum(x * x))),
+    OpCase(m.norm, real(3, 4), ord=1, axis=1, expected=lambda x: np.sum(np.abs(x), 1)),
+    OpCase(m.norm, real(3, 4), ord=INF, axis=0, expected=lambda x: np.max(np.abs(x), 0)),
+    OpCase(m.norm, positive(3, 4), ord=3, axis=0, expected=lambda x: np.sum(np.abs(x) ** 3, 0) ** (1 / 3)),
+    OpCase(m.norm, complex_(3, 4), axis=0, expected=lambda x: np.linalg.norm(x, axis=0)),
+    OpCase(m.norm, real(2, 3, 4), ord=1, axis=[-2, -1], expected=lambda x: np.linalg.norm(x, 1, (-2, -1)), unknown=("sizes",)),
+    OpCase(m.count_nonzero, integer(3, 4), axis=1, expected=lambda x: np.count_nonzero(x, 1)),
+]
+for _options in [{}, {"axis": 1}, {"axis": -1, "exclusive": True}, {"reverse": True}, {"axis": 1, "exclusive": True, "reverse": True}]:
+    CASES += [OpCase(m.cumsum, real(3, 4), **_options), OpCase(m.cumprod, real(3, 4), **_options)]
+CASES += [
+    OpCase(m.cumsum, real(3, 4), expected=lambda x: np.cumsum(x, 0)),
+    OpCase(m.cumprod, _with_zeros, axis=1, expected=lambda x: np.cumprod(x, 1), label="zeros"),
+    OpCase(m.cumprod, complex_(2, 3), axis=1, expected=lambda x: np.cumprod(x, 1)),
+    OpCase(m.cumsum, integer(5), expected=lambda x: np.cumsum(x, dtype=x.dtype)),
+    OpCase(m.cumsum, np.zeros((0,)), expected=lambda x: x, label="empty"),
+    OpCase(m.cumprod, np.zeros((0,)), expected=lambda x: x, label="empty"),
+]
