@@ -57,11 +57,11 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     shown = None
     if op.structured and level.recorders:
         shown, op = _prepared(op, inputs, level.recorders)
-    outputs: tuple[Any, ...] = level.process(op, inputs)
+    outputs: tuple[Any, ...] = evaluate(op, inputs) if type(level) is EagerLevel else level.process(op, inputs)
     if op.gradless is None:
         for recorder in level.recorders:
             recorder.record(op, inputs, outputs)
-    elif level.recorders:
+    else:
         for recorder in level.recorders:
             recorder.note_break(op, inputs)
     return outputs if shown is None else outputs[:shown]
@@ -76,11 +76,19 @@ def _prepared(op: Op, inputs: Sequence[Any], recorders: Sequence[Any]) -> tuple[
             if shown is None:
                 shown = op.n_outputs  # type: ignore[attr-defined]
             op = op.augmented(recorder.transforms, needs)  # type: ignore[attr-defined]
+            if op.effects & (WRITES | IO) and recorder.differentiates_itself:
+                # Its second derivative must not run the op again, since that would repeat what the op does.
+                op = op.augmented(recorder.transforms, needs)  # type: ignore[attr-defined]
     return shown, op
 
 
 def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run an op on eager tensors and handles, after checking what `infer` says of their shapes and dtypes."""
+    quick = op.quick
+    if quick is not None and not VERIFY:
+        y = quick(*inputs)
+        if y is not None:
+            return (EagerTensor(y),)
     values = []
     key: list[Any] = [op]
     for x in inputs:
@@ -102,10 +110,10 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         if not op.structured and not op.transient:
             _checked.add(checked)
     out = op.eval(*values)
-    if not op.multiple:
-        out = (out,)
     if VERIFY:
-        verify_outputs(op, [x.spec for x in inputs], out)
+        verify_outputs(op, [x.spec for x in inputs], out if op.multiple else (out,))
+    if not op.multiple:
+        return (EagerTensor(out[()] if type(out) is np.ndarray and not out.ndim else out),)
     return tuple([EagerTensor(y[()] if type(y) is np.ndarray and not y.ndim else y) for y in out])
 
 

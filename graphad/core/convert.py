@@ -51,6 +51,8 @@ def lift(x: Any, dtype: DType | None = None) -> Any:
 
 def lift_pair(op: str, a: Any, b: Any) -> tuple[Any, Any]:
     """Two operands as tensors; one that is no tensor yet adopts the dtype of the other."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a, b
     a_known, b_known = _dtype_of(a), _dtype_of(b)
     if a_known is None and b_known is None:
         a = lift(a)
@@ -135,6 +137,8 @@ def _number(x: Any, dtype: DType | None) -> Any:
         if kind is complex:
             return np.complex128(x)
         return np.int32(x) if _INT32.min <= x <= _INT32.max else _fitted(x, dtypes.int64, x)
+    if kind is float and (dtype is dtypes.float32 or dtype is dtypes.float64):
+        return dtype.numpy.type(x)
     rank = 0 if kind is bool else 1 if kind is int else 2 if kind is float else 3
     if rank > _RANK[dtype.kind] or (rank == 0 and not dtype.is_bool):
         raise DTypeError(f"Cannot convert {x!r} to EagerTensor of dtype {dtype.name}")

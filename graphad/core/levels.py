@@ -25,6 +25,8 @@ class Recorder(Protocol):
     def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
         """Which inputs of an op that is about to run are followed, None if no one is."""
 
+    differentiates_itself: bool  # a persistent tape: its gradients may be recorded by itself
+
     @property
     def transforms(self) -> Any:
         """The transforms of sub-graphs that `Op.augmented` may ask for."""
@@ -61,7 +63,9 @@ def here() -> Any:
 def current() -> Any:
     """The level on top, None for eager without listeners; a level inherited from another thread or task does not count."""
     level = _level.get()
-    if level is not None and level.owner != here():
+    if level is None or (level.owner == get_ident() and "asyncio" not in sys.modules):
+        return level
+    if level.owner != here():
         _level.set(None)
         return None
     return level

@@ -99,6 +99,7 @@ class Op(metaclass=OpType):
 
     Class attributes:
       name, version: What a file calls the op, and the version of its meaning.
+      quick: For eager speed: the value for eager inputs that need no further check, or None to go the usual way.
       multiple: `infer`, `eval` and every rule speak of a tuple of outputs.
       keeps: (inputs, outputs) that `vjp` reads: True for all, False for none, or a tuple of positions.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
@@ -112,6 +113,7 @@ class Op(metaclass=OpType):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     attributes: ClassVar[tuple[str, ...]] = ()
+    quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
     effects: int = 0

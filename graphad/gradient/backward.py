@@ -66,6 +66,10 @@ class Context:
         """The same context as seen by an op that has only the first n outputs."""
         return Context(self.op, self.inputs, self.outputs[:n], self._marks, self.transforms)
 
+    def on(self, op: Op, outputs: Sequence[Any]) -> Context:
+        """The same context for another op on the same inputs."""
+        return Context(op, self.inputs, outputs, self._marks, self.transforms)
+
     def get_attr(self, name: str) -> Any:
         """An attribute of the op, for gradient functions registered from outside."""
         return getattr(self.op, name)
@@ -112,23 +116,21 @@ def backward(
     on_path = set(wanted)
     for entry in entries:
         for mark in entry[3]:
-            if mark in on_path and mark is not None:
+            if mark is not None and mark in on_path:
                 on_path.update(entry[4])
                 break
-    on_path.discard(None)
     for position in range(len(entries) - 1, -1, -1):
-        entry = entries[position] if consume is None else consume.pop()
-        op, inputs, outputs, marks, out_marks = entry
+        op, inputs, outputs, marks, out_marks = entries[position] if consume is None else consume.pop()
         if len(out_marks) == 1:
             mark = out_marks[0]
-            if mark not in bars or mark not in on_path:
+            bar = bars.get(mark)
+            if bar is None or mark not in on_path:
                 continue
-            bar = bars[mark] if mark in wanted else bars.pop(mark)
-            if bar is None:
-                continue
-            y_bars = (bar if type(bar) is EagerTensor else dense(bar),)
+            if mark not in wanted:
+                del bars[mark]
+            y_bars: tuple[Any, ...] = (bar if type(bar) is EagerTensor else dense(bar),)
         else:
-            if on_path.isdisjoint(out_marks):
+            if not any(mark is not None and mark in on_path for mark in out_marks):
                 continue
             y_bars = tuple(
                 [None if m is None else dense(bars.get(m) if m in wanted else bars.pop(m, None)) for m in out_marks]

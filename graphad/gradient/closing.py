@@ -17,6 +17,7 @@ from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node
 from graphad.ops.control.custom import ClosedCustom, CustomGradient
 from graphad.trace.tracer import SymbolicTensor, trace_flat
+from graphad.vectorize.batch import set_closing
 
 _lock = threading.RLock()
 _cache: weakref.WeakKeyDictionary[Graph, Graph] = weakref.WeakKeyDictionary()
@@ -31,6 +32,9 @@ def closed(graph: Graph) -> Graph:
         if known is None:
             known = _cache[graph] = _close(graph)
         return known
+
+
+set_closing(closed)
 
 
 def _close(graph: Graph) -> Graph:

@@ -40,6 +40,8 @@ class Recorder:
       automatic: Follow every trainable variable that an op reads.
     """
 
+    differentiates_itself = False
+
     def __init__(self, transforms: Any, automatic: bool = False) -> None:
         self.transforms = transforms
         self._automatic = automatic
@@ -92,7 +94,10 @@ class Recorder:
         if kept_inputs is not True:
             inputs = [x if _is_kept(k, kept_inputs) else self._dropped(x) for k, x in enumerate(inputs)]
         if kept_outputs is not True:
-            outputs = [y if _is_kept(k, kept_outputs) else self._dropped(y) for k, y in enumerate(outputs)]
+            if kept_outputs is False and not op.multiple:
+                outputs = ()
+            else:
+                outputs = [y if _is_kept(k, kept_outputs) else self._dropped(y) for k, y in enumerate(outputs)]
         entries = self._entries
         entries.append((op, inputs, outputs, marks, out_marks))
         if len(entries) > self._sweep_at:
@@ -151,7 +156,7 @@ def _is_kept(k: int, kept: Any) -> bool:
 
 
 def _is_unreachable(outputs: Sequence[Any], marks: Sequence[Any], k: int) -> bool:
-    mark, y = marks[k], outputs[k]
+    mark, y = marks[k], outputs[k] if outputs else None
     held = getattr(y, "mark", None) is mark and mark is not None
     if held and sys.getrefcount(y) > 3:  # the entry, this frame, the call
         return False

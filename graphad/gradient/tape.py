@@ -68,7 +68,7 @@ class GradientTape(Recorder):
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         super().__init__(TRANSFORMS, watch_accessed_variables)
-        self._persistent = persistent
+        self._persistent = self.differentiates_itself = persistent
         self._level: Any = None
         self._variables: dict[int, Any] = {}
         self._breaks: list[Any] = []

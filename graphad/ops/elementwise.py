@@ -35,6 +35,7 @@ from graphad.ops.rules import (
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"graphad\.")
 
 Steps = tuple[tuple[str, ...], ...]
+_LETTERS = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bool": "b"}
 
 
 class Elementwise(Op):
@@ -45,6 +46,7 @@ class Elementwise(Op):
     """
 
     formula: ClassVar[Callable[..., Any]]
+    letters: ClassVar[str] = ""  # the NumPy kinds for which `quick` needs no further check
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None
     result: ClassVar[DType | Callable[[DType], DType] | None] = None
@@ -65,6 +67,22 @@ class Elementwise(Op):
 
     def eval(self, *xs: Any) -> Any:
         return type(self).formula(*xs)
+
+    def quick(self, x: Any, *rest: Any) -> Any:  # type: ignore[override]
+        if type(x) is not EagerTensor:
+            return None
+        a = x.data
+        dtype = a.dtype
+        if dtype.kind not in self.letters:
+            return None
+        try:
+            if not rest:
+                return self.formula(a)
+            if len(rest) == 1 and type(rest[0]) is EagerTensor and rest[0].data.dtype is dtype:
+                return self.formula(a, rest[0].data)
+        except ValueError:
+            pass  # the shapes do not broadcast: the usual way says so in its own words
+        return None
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         return bind(self, *align_stacked(ctx, xs))
@@ -145,6 +163,7 @@ def elementwise(
         "name": name,
         "formula": staticmethod(formula),
         "kinds": kinds,
+        "letters": "".join(_LETTERS[kind] for kind in kinds),
         "scalar": scalar,
         "result": result if result is None or isinstance(result, DType) else staticmethod(result),
         "keeps": keeps,

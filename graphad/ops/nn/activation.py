@@ -34,6 +34,7 @@ class Relu(Elementwise):
 
     name = "relu"
     kinds = REAL
+    letters = "fiu"
     keeps = (False, (0,))
     formula = staticmethod(lambda x: np.maximum(x, x.dtype.type(0)))
     infer, eval = Elementwise.infer, Elementwise.eval
@@ -51,6 +52,7 @@ class ReluGrad(Elementwise):
 
     name = "relu_grad"
     kinds = REAL
+    letters = "fiu"
     keeps = ((1,), False)
     formula = staticmethod(lambda g, y: np.where(y > 0, g, g.dtype.type(0)))
     infer, eval = Elementwise.infer, Elementwise.eval
@@ -68,6 +70,7 @@ class Elu(Elementwise):
 
     name = "elu"
     kinds = FLOATING
+    letters = "f"
     keeps = (False, (0,))
     formula = staticmethod(lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, x.dtype.type(0)))))
     infer, eval = Elementwise.infer, Elementwise.eval
@@ -85,6 +88,7 @@ class EluGrad(Elementwise):
 
     name = "elu_grad"
     kinds = FLOATING
+    letters = "f"
     keeps = (True, False)
     formula = staticmethod(lambda g, y: np.where(y > 0, g, g * (y + y.dtype.type(1))))
     infer, eval = Elementwise.infer, Elementwise.eval
