@@ -24,6 +24,7 @@ EXACT = frozenset(
 )
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 REORDER = ("reassoc", "contract")  # the additions of a vectorised sum
+ANY_ZERO = ("nsz",)  # of two zeros either may be the larger, as in NumPy
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def constant(code: str, value: Any) -> ir.Constant:
     return ir.Constant(llvm_type(code), float(value) if code in FLOATS else int(value))
 
 
-def intrinsic(builder: Any, name: str, *xs: Any) -> Any:
+def intrinsic(builder: Any, name: str, *xs: Any, flags: tuple[str, ...] = ()) -> Any:
     """A call of an llvm.* function whose operands and result have one type."""
     kind = xs[0].type
     suffix = {"float": "f32", "double": "f64"}.get(str(kind), str(kind))
@@ -105,7 +106,7 @@ def intrinsic(builder: Any, name: str, *xs: Any) -> Any:
     function = builder.module.globals.get(full)
     if function is None:
         function = ir.Function(builder.module, ir.FunctionType(kind, [kind] * len(xs)), full)
-    return builder.call(function, xs)
+    return builder.call(function, xs, fastmath=flags)
 
 
 def round_to(builder: Any, code: str, value: Any) -> Any:
@@ -319,8 +320,8 @@ _FLOAT: dict[str, _Build] = {
     "ceil": lambda b, c, x: intrinsic(b, "ceil", x),
     "round": lambda b, c, x: intrinsic(b, "rint", x),
     "trunc": lambda b, c, x: intrinsic(b, "trunc", x),
-    "maximum": lambda b, c, x, y: intrinsic(b, "maximum", x, y),
-    "minimum": lambda b, c, x, y: intrinsic(b, "minimum", x, y),
+    "maximum": lambda b, c, x, y: intrinsic(b, "maximum", x, y, flags=ANY_ZERO),
+    "minimum": lambda b, c, x, y: intrinsic(b, "minimum", x, y, flags=ANY_ZERO),
     "isnan": lambda b, c, x: b.fcmp_unordered("uno", x, x),
     "isinf": lambda b, c, x: b.fcmp_ordered("==", intrinsic(b, "fabs", x), x.type(float("inf"))),
     "isfinite": lambda b, c, x: b.fcmp_ordered("<", intrinsic(b, "fabs", x), x.type(float("inf"))),

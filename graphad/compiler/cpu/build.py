@@ -9,8 +9,11 @@ Plans use nothing else of the compiler; a kernel without an address stays on the
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 
 from graphad.compiler import cache, source
 from graphad.compiler.cpu import target
@@ -32,7 +35,18 @@ def key_of(kernel: Kernel | Source) -> str:
 
 @lru_cache(maxsize=8192)
 def _key(text: Source) -> str:
-    return text.key({**source.version_parts(), **target.host().parts})
+    return text.key({**source.version_parts(), **target.host().parts, "code": _code()})
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """The digest of what turns source text into object code: a changed file must not meet old objects."""
+    here = Path(__file__).parent
+    found = hashlib.sha256()
+    for path in (here.parent / "lowering.py", here / "intrinsics.py", here / "compile.py"):
+        with contextlib.suppress(OSError):  # packed into an archive: the version has to do
+            found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def find(kernel: Kernel | Source) -> int | None:

@@ -8,7 +8,7 @@
             v0 = tanh_f32(x0)
             st_f32_o0(o0, i0, v0)
 
-Operands with a run-time stride in the innermost dimension are packed in blocks of 256 elements, so that the
+Operands with a run-time stride in the innermost dimension are packed in blocks of 128 elements, so that the
 arithmetic stays vectorised. Sums run in blocks of 4096 elements, added up in float64: the result depends on the
 sizes alone.
 """
@@ -36,7 +36,7 @@ from graphad.kernels.forms import (
     block_layout,
 )
 
-PACK = 256  # elements of a strided operand that are packed at a time
+PACK = 128  # elements of a strided operand that are packed at a time
 BLOCK = 4096  # elements that are summed in the operand's own precision
 COLUMNS = 512  # columns that a reduction of rows accumulates at a time
 ROWS = 32  # rows that it accumulates before it adds to the float64 sums
@@ -261,17 +261,25 @@ class _Printer:
 
     def _map(self) -> None:
         low, high = self._inner_range()
-        with self._loops(range(self.inner)):
-            self._load_invariant()
-            if self.packed:
-                with (
-                    self._inner_block(low, high, PACK) as (b, e),
-                    self.out.block(f"for i in range({b}, {e})"),
-                ):
-                    self._element("i", b)
-            else:
+        if not self.packed:
+            with self._loops(range(self.inner)):
+                self._load_invariant()
                 with self.out.block(f"for i in range({low}, {high})"):
                     self._element("i", "0")
+            return
+        # blocks outside the last outer loop: the lines that a column touches then serve its neighbours, too
+        last = range(self.inner)[-1:]
+        with (
+            self._loops(range(self.inner)[:-1]),
+            self.out.block(f"for b in range({low}, {high}, {PACK})"),
+        ):
+            self.out.add(f"e = minimum_i64(b + {PACK}, {high})")
+            with self._loops(last):
+                self._load_invariant()
+                self._pack("b", "e")
+                with self.out.block("for i in range(b, e)"):
+                    self._element("i", "b")
+                self._unpack("b", "e")
 
     def _start(self, prefix: str, code_for: Callable[[int], str]) -> None:
         for j in self.reducing:
