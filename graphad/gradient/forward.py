@@ -19,7 +19,7 @@ from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
-from graphad.gradient.backward import Context, add_bars, backward, zeros_of
+from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
 from graphad.gradient.recorder import Mark, Recorder
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.ir import Graph, Node
@@ -51,6 +51,9 @@ def push(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence
     if own is not None:
         context = DualContext(op, inputs, outputs, transforms)
         return list(own(context, x_dots))
+    if not outputs:  # the recorder kept none, since no rule reads them
+        inferred = op.infer(*[x.spec for x in inputs])
+        outputs = [Dropped(spec.dims, spec.dtype) for spec in (inferred if op.multiple else (inferred,))]
     derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
     operands = [*inputs, *outputs, *(dot for dot in x_dots if dot is not None), *derived.captures]
     y_dots = replay(derived.graph, operands)
