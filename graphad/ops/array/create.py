@@ -224,8 +224,7 @@ class StopGradient(Op):
         return bind(self, x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        # Derivatives do not pass, so no output depends on a row as far as they are concerned.
-        return None
+        return axes[0]
 
     def lower(self, x: TensorSpec) -> Any:
         return forms.View("reshape", x.dims)

@@ -173,8 +173,8 @@ class SetDiag(Op):
             want = (*x.dims[:-2], _length(x.dims[-2], x.dims[-1], self.k))
             if not are_compatible(want, d.dims):
                 raise InvalidArgumentError(
-                    f"set_diag: diagonal has shape {format_dims(d.dims)}; for input with shape {format_dims(x.dims)} and k = {self.k} "
-                    f"it must be {format_dims(want)}."
+                    f"set_diag: diagonal has shape {format_dims(d.dims)}; for input with shape {format_dims(x.dims)} "
+                    f"and k = {self.k} it must be {format_dims(want)}."
                 )
         if x.dtype is not d.dtype:
             raise InvalidArgumentError(

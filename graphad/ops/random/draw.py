@@ -1,0 +1,201 @@
+"""Drawing as ops. `random_key` takes a fresh key from a generator, an effect; `draw` turns a key into numbers, a pure op.
+
+So a traced function draws anew on every call, and everything behind the key can be merged, batched and compiled as usual.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.dims import product
+from graphad.core.dtypes import DType
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.ops.array.support import as_stacked
+from graphad.ops.random import philox
+
+_lock = threading.Lock()
+KEY = (2,)
+
+
+@define
+class RandomKey(Op):
+    """A key that the generator has not given before; counts on in its state."""
+
+    name = "random_key"
+    keeps = (False, False)
+    effects = READS | WRITES
+
+    def infer(self, state: TensorSpec) -> TensorSpec:
+        return TensorSpec.of(KEY, dtypes.int64)
+
+    def eval(self, state: Any) -> Any:
+        with _lock:
+            key = state.data
+            state.data = np.array([key[0], key[1] + 1], np.int64)
+        return key
+
+    vjp = no_gradient("a key is an integer")
+
+    def batch(self, ctx: Any, state: Any) -> Any:
+        return bind(SplitKey(ctx.size), bind(self, state))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+
+@define
+class SplitKey(Op):
+    """`n` keys from one: [n, 2]."""
+
+    name = "split_key"
+    keeps = (False, False)
+    n: Any
+
+    def infer(self, key: TensorSpec) -> TensorSpec:
+        _require_key(key)
+        return TensorSpec.of((self.n, 2), dtypes.int64)
+
+    def eval(self, key: Any) -> Any:
+        return (
+            np.stack([philox.derived(key, philox.TRIES + k) for k in range(self.n)])
+            if self.n
+            else np.zeros((0, 2), np.int64)
+        )
+
+    vjp = no_gradient("a key is an integer")
+
+
+def _require_key(key: TensorSpec) -> None:
+    if key.dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"random: seed has dtype {key.dtype.name}; int32 or int64 is needed.")
+    if key.dims is not None and (not key.dims or key.dims[-1] not in (2, None)):
+        raise InvalidArgumentError(
+            f"random: seed has shape {format_dims(key.dims)}; two integers are needed."
+        )
+
+
+def _drawn(kind: str, keys: Any, shape: Any, dtype: Any, limits: Sequence[Any] = ()) -> Any:
+    """A draw for each key of a stack of keys."""
+    lead, count = keys.shape[:-1], product(shape)
+    rows = []
+    for key in np.reshape(keys, (-1, 2)):
+        if kind == "integers":
+            rows.append(philox.integers(key, count, limits[0], limits[1], dtype))
+        elif kind == "bits":
+            rows.append(philox.integers(key, count, None, None, dtype))
+        else:
+            rows.append(_CONTINUOUS[kind](key, count, dtype))
+    if not lead:
+        return rows[0].reshape(shape)
+    return (np.stack(rows) if rows else np.zeros((0, count), dtype)).reshape((*lead, *shape))
+
+
+_CONTINUOUS = {
+    "uniform": philox.uniform,
+    "normal": philox.normal,
+    "truncated_normal": philox.truncated_normal,
+}
+
+
+@define
+class Draw(Op):
+    """Numbers from a key: `kind` is uniform (0 to 1), normal, truncated_normal, bits (all integers) or integers (two limits)."""
+
+    name = "draw"
+    keeps = (False, False)
+    kind: str
+    shape: tuple[Any, ...]
+    dtype: DType
+
+    def infer(self, key: TensorSpec, *limits: TensorSpec) -> TensorSpec:
+        _require_key(key)
+        _check(self.kind, self.dtype, limits)
+        lead = () if key.dims is None else key.dims[:-1]
+        return TensorSpec.of((*lead, *self.shape), self.dtype)
+
+    def eval(self, key: Any, *limits: Any) -> Any:
+        return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
+
+    vjp = no_gradient("numbers drawn are constants")
+
+    def batch(self, ctx: Any, key: Any, *limits: Any) -> Any:
+        if any(ctx.stacked(1 + k) for k in range(len(limits))):
+            return ctx.rowwise(self, as_stacked(ctx, 0, key), *limits)
+        return bind(self, key, *limits)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None if all(axis is None for axis in axes) else MIXED
+
+
+def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
+    if kind in _CONTINUOUS and not dtype.is_floating:
+        raise DTypeError(f"random.{kind}: dtype is {dtype.name}; a float dtype is needed.")
+    if kind not in _CONTINUOUS and not dtype.is_integer:
+        raise DTypeError(f"random.{kind}: dtype is {dtype.name}; an integer dtype is needed.")
+    for limit in limits:
+        if limit.dims:
+            raise InvalidArgumentError(
+                f"random.uniform: a limit has shape {format_dims(limit.dims)}; integer limits are scalars."
+            )
+
+
+@define
+class DrawTo(Op):
+    """Draw with a shape known at run time, the last input."""
+
+    name = "draw_to"
+    keeps = (False, False)
+    kind: str
+    static: tuple[int | None, ...] | None
+    dtype: DType
+
+    def infer(self, key: TensorSpec, *rest: TensorSpec) -> TensorSpec:
+        _require_key(key)
+        _check(self.kind, self.dtype, rest[:-1])
+        sizes = rest[-1]
+        if not sizes.dtype.is_integer or (sizes.dims is not None and len(sizes.dims) != 1):
+            raise InvalidArgumentError(f"random: shape is {sizes}; a vector of integers is needed.")
+        if self.static is None and sizes.dims is not None and sizes.dims[0] is not None:
+            return TensorSpec.of((None,) * sizes.dims[0], self.dtype)
+        return TensorSpec.of(self.static, self.dtype)
+
+    def eval(self, key: Any, *rest: Any) -> Any:
+        return _drawn(self.kind, key, tuple(int(size) for size in rest[-1]), self.dtype.numpy, rest[:-1])
+
+    vjp = no_gradient("numbers drawn are constants")
+
+    def fold(self, ctx: Any, key: Any, *rest: Any) -> Any:
+        known = ctx.known(rest[-1])
+        return None if known is None else bind(Draw(self.kind, tuple(known), self.dtype), key, *rest[:-1])
+
+
+@define
+class SetState(Op):
+    """Gives a generator another state."""
+
+    name = "random_set_state"
+    keeps = (False, False)
+    effects = WRITES
+
+    def infer(self, state: TensorSpec, value: TensorSpec) -> TensorSpec:
+        return value
+
+    def eval(self, state: Any, value: Any) -> Any:
+        state.data = value
+        return value
+
+    vjp = no_gradient("a state is made of integers")
+
+
+RANDOM_KEY, SET_STATE = RandomKey(), SetState()
+
+__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "DrawTo", "SplitKey"]

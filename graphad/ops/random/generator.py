@@ -1,0 +1,341 @@
+"""Generators of random numbers, and the functions that draw from the global one.
+
+A generator's state is a seed and a count of the keys it has given. Functions hold it by reference, so they draw anew on every
+call, and `set_seed` reaches functions traced before.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.spec import HandleSpec
+from graphad.core.tensor import Handle, Tensor
+from graphad.ops.array.gather import Gather
+from graphad.ops.array.shape import mixed_sizes, shape, static_sizes
+from graphad.ops.array.sort import ArgSort
+from graphad.ops.random import philox
+from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Draw, DrawTo
+
+
+def _draw(kind: str, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Any:
+    sizes = static_sizes("random", size)
+    if sizes is not None:
+        if any(isinstance(n, int) and n < 0 for n in sizes):
+            raise InvalidArgumentError(
+                f"random.{kind}: shape {tuple(sizes)} has a negative size; sizes are 0 or more."
+            )
+        return bind(Draw(kind, tuple(sizes), dtype), key, *limits)
+    vector, static = mixed_sizes(size)
+    return bind(DrawTo(kind, static, dtype), key, *limits, vector)
+
+
+def _normal(kind: str, key: Any, size: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    dtype = as_dtype(dtype)
+    z = _draw(kind, key, size, dtype)
+    if not (isinstance(stddev, int | float) and stddev == 1):
+        z = z * lift_like("random.normal", stddev, dtype)
+    if not (isinstance(mean, int | float) and mean == 0):
+        z = z + lift_like("random.normal", mean, dtype)
+    return z  # type: ignore[no-any-return]
+
+
+def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
+    dtype = as_dtype(dtype)
+    if dtype.is_floating:
+        u = _draw("uniform", key, size, dtype)
+        high = 1 if maxval is None else maxval
+        if type(minval) in (int, float) and type(high) in (int, float):
+            if (minval, high) == (0, 1):
+                return u  # type: ignore[no-any-return]
+            return u * lift(float(high) - minval, dtype) + lift(minval, dtype)  # type: ignore[no-any-return]
+        low = lift_like("random.uniform", minval, dtype)
+        return u * (lift_like("random.uniform", high, dtype) - low) + low  # type: ignore[no-any-return]
+    if not dtype.is_integer:
+        raise DTypeError(f"random.uniform: dtype is {dtype.name}; a float or integer dtype is needed.")
+    if minval is None and maxval is None:
+        return _draw("bits", key, size, dtype)  # type: ignore[no-any-return]
+    if maxval is None:
+        raise InvalidArgumentError(f"random.uniform: Must specify maxval for integer dtype {dtype.name}.")
+    if isinstance(minval, int) and isinstance(maxval, int) and minval >= maxval:
+        raise InvalidArgumentError(f"random.uniform: Need minval < maxval, got {minval} >= {maxval}.")
+    limits = [lift_like("random.uniform", limit, dtype) for limit in (minval, maxval)]
+    return _draw("integers", key, size, dtype, limits)  # type: ignore[no-any-return]
+
+
+def _shuffled(key: Any, value: Any) -> Tensor:
+    x = lift(value)
+    if x.dims is not None and not x.dims:
+        raise InvalidArgumentError("random.shuffle: value is a scalar; it must have rank 1 or more.")
+    size = [x.dims[0]] if x.dims is not None and x.dims[0] is not None else shape(x)[:1]  # type: ignore[index]
+    order = bind(ArgSort(0, False, dtypes.int32), _draw("bits", key, size, dtypes.int64))
+    return bind(Gather(0, 0, False), x, order)  # type: ignore[no-any-return]
+
+
+class Generator:
+    """A source of random numbers with a state of its own.
+
+    Args:
+      state: The state of another generator, [2] integers: a seed and a count.
+
+    Make one with `Generator.from_seed` or `Generator.from_non_deterministic_state`.
+    """
+
+    def __init__(self, state: Any = None, alg: Any = None) -> None:
+        if isinstance(state, Handle):
+            self._state = state
+            return
+        if state is None:
+            raise ArgumentTypeError("Generator: give a state, or use Generator.from_seed(seed).")
+        data = np.array(state, np.int64)
+        if data.shape != (2,):
+            raise InvalidArgumentError(
+                f"Generator: state has shape {data.shape}; it is two integers: a seed and a count."
+            )
+        self._state = Handle(data, HandleSpec.of((2,), dtypes.int64), False)
+
+    @classmethod
+    def from_seed(cls, seed: int, alg: Any = None) -> Generator:
+        """A generator that always gives the same numbers for the same seed."""
+        return cls(philox.key_of_seed(int(seed)))
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """A generator seeded by the operating system."""
+        return cls(philox.key_of_seed(_entropy()))
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any = None) -> Generator:
+        """A generator that goes on from a state."""
+        return cls(state)
+
+    @property
+    def state(self) -> Handle:
+        """The state: a seed and the number of keys given so far."""
+        return self._state
+
+    def reset_from_seed(self, seed: int) -> None:
+        """Start again from a seed."""
+        self.reset(philox.key_of_seed(int(seed)))
+
+    def reset(self, state: Any) -> None:
+        """Go on from another state."""
+        bind(SET_STATE, self._state, lift(np.array(state, np.int64)))
+
+    def next_key(self) -> Tensor:
+        """A key for the stateless functions, [2] int64, different every time."""
+        return bind(RANDOM_KEY, self._state)  # type: ignore[no-any-return]
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """New generators with seeds drawn from this one."""
+        return [
+            Generator.from_seed(int(philox.derived(np.asarray(self.next_key()), 0)[0])) for _ in range(count)
+        ]
+
+    def normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Normal numbers. See `random.normal`."""
+        return _normal("normal", self.next_key(), shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Normal numbers within two standard deviations of the mean."""
+        return _normal("truncated_normal", self.next_key(), shape, mean, stddev, dtype)
+
+    def uniform(
+        self,
+        shape: Any,
+        minval: Any = 0,
+        maxval: Any = None,
+        dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:
+        """Numbers from `minval` to `maxval`, which is left out. See `random.uniform`."""
+        return _uniform(self.next_key(), shape, minval, maxval, dtype)
+
+    def uniform_full_int(self, shape: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
+        """Integers over the whole range of the dtype."""
+        return _uniform(self.next_key(), shape, None, None, dtype)
+
+    def shuffle(self, value: Any, name: str | None = None) -> Tensor:
+        """`value` with its slices along axis 0 in random order."""
+        return _shuffled(self.next_key(), value)
+
+    def __repr__(self) -> str:
+        return f"<Generator state={np.asarray(self._state.data).tolist()}>"
+
+
+def _entropy() -> int:
+    return int.from_bytes(os.urandom(8), "little")
+
+
+_global: Generator | None = None
+_by_seed: dict[int, Generator] = {}
+_set_seed: int | None = None
+
+
+def get_global_generator() -> Generator:
+    """The generator behind `random.normal` and its like."""
+    global _global
+    if _global is None:
+        _global = Generator.from_non_deterministic_state()
+    return _global
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Put another generator behind `random.normal` and its like; functions traced before keep the one they had."""
+    global _global
+    _global = generator
+
+
+def set_seed(seed: int) -> None:
+    """Start the global generator again from a seed, so that what follows is reproducible. Reaches functions traced before."""
+    global _set_seed
+    if not isinstance(seed, int | np.integer):
+        raise ArgumentTypeError(f"random.set_seed: seed is {seed!r}; an int is needed.")
+    _set_seed = int(seed)
+    get_global_generator().reset_from_seed(_set_seed)
+    for own, generator in _by_seed.items():
+        generator.reset(_seeded_state(own))
+
+
+def _seeded_state(own: int) -> np.ndarray:
+    """The start of the stream of an op that names a seed of its own, next to the global seed."""
+    return np.array([philox.derived(philox.key_of_seed(own), _set_seed or 0)[0], 0], np.int64)
+
+
+def _key(seed: Any) -> Any:
+    """A fresh key: of the global generator, or of the stream that belongs to a seed."""
+    if seed is None:
+        return get_global_generator().next_key()
+    own = int(seed)
+    generator = _by_seed.get(own)
+    if generator is None:
+        generator = _by_seed[own] = Generator(_seeded_state(own))
+    return generator.next_key()
+
+
+def normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers.
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
+      dtype: A float dtype.
+      seed: Names a stream of its own, which starts anew with `set_seed`.
+    """
+    return _normal("normal", _key(seed), shape, mean, stddev, dtype)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers within two standard deviations of the mean; arguments as for `normal`."""
+    return _normal("truncated_normal", _key(seed), shape, mean, stddev, dtype)
+
+
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers from `minval` to `maxval`, which is left out.
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      minval: The least value.
+      maxval: The limit: 1 for float dtypes, required for integer ones.
+      dtype: A float or integer dtype.
+      seed: Names a stream of its own, which starts anew with `set_seed`.
+    """
+    return _uniform(_key(seed), shape, minval, maxval, dtype)
+
+
+def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """`value` with its slices along axis 0 in random order; differentiable."""
+    return _shuffled(_key(seed), value)
+
+
+def stateless_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers that depend on `seed` ([2] integers) and nothing else."""
+    return _normal("normal", lift(seed), shape, mean, stddev, dtype)
+
+
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers within two standard deviations that depend on `seed` ([2] integers) and nothing else."""
+    return _normal("truncated_normal", lift(seed), shape, mean, stddev, dtype)
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers from `minval` to `maxval` that depend on `seed` ([2] integers) and nothing else."""
+    return _uniform(lift(seed), shape, minval, maxval, dtype)
+
+
+__all__ = [
+    "Generator",
+    "get_global_generator",
+    "normal",
+    "set_global_generator",
+    "set_seed",
+    "shuffle",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]

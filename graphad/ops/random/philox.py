@@ -1,0 +1,98 @@
+"""Random bits from a key alone: Philox 4x64 with ten rounds, and the numbers made of them.
+
+A key is two 64-bit words. Its stream is that of NumPy's `Philox`, which is fixed by its paper (Salmon et al., 2011), so the
+same key gives the same bits on every machine. Element i of a draw depends on its position in the stream only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_TWO_PI = 2.0 * np.pi
+TRIES = 64  # draws of a truncated normal; numbers above it derive keys for other purposes
+
+
+def stream(key: Any) -> Any:
+    """The bit generator of a key."""
+    from numpy.random import Philox  # takes longer to import than most functions need to run
+
+    return Philox(key=np.asarray(key, np.int64).view(np.uint64))
+
+
+def words(key: Any, count: int, bits: int) -> np.ndarray:
+    """The first `count` words of 32 or 64 bits of the stream."""
+    source = stream(key)
+    if bits == 64:
+        return source.random_raw(count)  # type: ignore[no-any-return]
+    return source.random_raw((count + 1) // 2).astype("<u8", copy=False).view("<u4")[:count]  # type: ignore[no-any-return]
+
+
+def uniform(key: Any, count: int, dtype: Any) -> np.ndarray:
+    """Numbers k / 2^m with k from 0 to 2^m - 1, where m is the precision of the dtype (24 for float32, 53 for float64)."""
+    return _unit(words(key, count, 64 if dtype == np.float64 else 32), dtype)
+
+
+def _unit(bits: np.ndarray, dtype: Any) -> np.ndarray:
+    if bits.dtype.itemsize == 8:
+        return (bits >> np.uint64(11)) * 2.0**-53  # type: ignore[no-any-return]
+    if dtype == np.float32:
+        return (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+    precision = 11 if dtype == np.float16 else 8
+    return ((bits >> np.uint32(32 - precision)).astype(np.float32) * np.float32(2.0**-precision)).astype(
+        dtype
+    )
+
+
+def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
+    """Standard normal numbers, by the method of Box and Muller: two of them from two words."""
+    wide = dtype if dtype == np.float64 else np.dtype(np.float32)
+    pairs = (count + 1) // 2
+    bits = words(key, 2 * pairs, 64 if wide == np.float64 else 32)
+    # 1 - u lies above 0, where the logarithm is finite.
+    radius = np.sqrt(wide.type(-2.0) * np.log(wide.type(1.0) - _unit(bits[:pairs], wide)))
+    angle = _unit(bits[pairs:], wide) * wide.type(_TWO_PI)
+    out = np.empty(2 * pairs, wide)
+    np.multiply(radius, np.cos(angle), out=out[:pairs])
+    np.multiply(radius, np.sin(angle), out=out[pairs:])
+    return out[:count].astype(dtype, copy=False)
+
+
+def truncated_normal(key: Any, count: int, dtype: Any) -> np.ndarray:
+    """Standard normal numbers within two deviations: those outside are drawn again from the next stream."""
+    out = normal(key, count, dtype)
+    outside = np.flatnonzero(np.abs(out) > 2.0)
+    for turn in range(1, TRIES):
+        if not outside.size:
+            break
+        out[outside] = normal(derived(key, turn), outside.size, dtype)
+        outside = outside[np.abs(out[outside]) > 2.0]
+    return np.clip(out, -2.0, 2.0)
+
+
+def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> np.ndarray:
+    """Integers from low to high - 1; None for both gives every value of the dtype."""
+    bits = words(key, count, 64)
+    if low is None:
+        return bits.astype(dtype)
+    span = np.uint64(int(high) - int(low))
+    return (bits % span + np.uint64(int(low) % 2**64)).astype(np.uint64).astype(dtype)
+
+
+def derived(key: Any, turn: int) -> np.ndarray:
+    """Another key, made from a key and a number: two words of a stream that no draw reads."""
+    first, second = np.asarray(key, np.int64)
+    with np.errstate(over="ignore"):
+        mixed = np.array([first, second], np.int64) ^ np.array([turn << 32, -1 - turn], np.int64)
+    return stream(mixed).random_raw(2).view(np.int64)  # type: ignore[no-any-return]
+
+
+def key_of_seed(seed: int) -> np.ndarray:
+    """The state of a generator that starts from a seed: the seed, and how many keys have been taken."""
+    return np.array([_signed(seed), 0], np.int64)
+
+
+def _signed(value: int) -> int:
+    value %= 2**64
+    return value - 2**64 if value >= 2**63 else value
