@@ -335,7 +335,9 @@ class _Partitioner:
             shape = self.sites[node.inputs[0]].shape
             if len(node.inputs) != 1:
                 return False
-            reduced = tuple(sorted(axis % len(shape) for axis in form.axes)) if shape else ()
+            # Axes of size 1 make no difference: left out, so that reductions over the same elements share a loop.
+            axes = sorted({axis % len(shape) for axis in form.axes}) if shape else []
+            reduced = tuple(axis for axis in axes if not same_size(shape[axis], 1))
             if not reduced:
                 is_reduce, reduced = False, None  # type: ignore[assignment]
         else:

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from graphad.core.registry import find
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops import math as m
 from graphad.ops.array import transpose
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
+from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.linalg import matmul
 from graphad.trace.tracer import trace_flat
 
 UNARY = ("negative", "abs", "square", "tanh", "exp_small", "sqrt_abs", "sigmoid", "relu_like", "floor")
 BINARY = ("add", "multiply", "subtract", "maximum", "select", "divide_safe")
 REDUCE = ("reduce_sum", "reduce_max", "reduce_mean", "reduce_min")
-VIEWS = ("transpose", "flatten", "expand", "broadcast", "reverse_shape")
+VIEWS = ("transpose", "flatten", "expand", "outer", "reverse_shape")
 
 
 def unary(name: str, x: Any) -> Any:
@@ -46,8 +46,8 @@ def view(name: str, x: Any) -> Any:
         return reshape(x, [-1])
     if name == "expand":
         return expand_dims(x, 0)
-    if name == "broadcast":
-        return broadcast_to(expand_dims(x, 0), [3, *[shape(x)[k] for k in ()]]) if False else m.add(expand_dims(x, 0), x)
+    if name == "outer":
+        return m.add(expand_dims(x, 0), x)
     return reshape(x, shape(transpose(x)))
 
 
@@ -82,9 +82,7 @@ def build(plan: Any, specs: list[TensorSpec], n_outputs: int) -> Graph:
                 values.append(getattr(m, name)(x, axis=axis % rank, keepdims=bool(which % 2)))
             elif kind == "view" and 0 < rank < 3:
                 values.append(view(VIEWS[which % len(VIEWS)], x))
-            elif kind == "matmul" and rank == 2 and find("matmul") is not None:
-                from graphad.ops.linalg import matmul
-
+            elif kind == "matmul" and rank == 2:
                 values.append(matmul(x, x, transpose_a=bool(which % 2), transpose_b=not which % 2))
         return values[-n_outputs:]
 

@@ -28,6 +28,7 @@ from graphad.compiler.plan.tiers import (
 )
 from graphad.core.dims import evaluate
 from graphad.core.tensor import Handle
+from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import Graph
 from graphad.trace.specialise import (
     SizeKey,
@@ -46,7 +47,7 @@ class SizeClass:
 
     def __init__(self, specialised: Specialised, options: Options) -> None:
         self.key = specialised.key
-        self.specialised = specialised.graph
+        self.pins = specialised.pins
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.compilation = Compilation(self.graph, specialised.literals)
         self.calls = 0
@@ -235,3 +236,6 @@ def executable_of(graph: Graph) -> Executable:
 def run(graph: Graph, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
     """The outputs of a graph for NumPy values, by the best tier there is."""
     return executable_of(graph).run(values, jit_compile)
+
+
+set_runner(run)

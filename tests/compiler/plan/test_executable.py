@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphad.compiler.plan import tiers
+from graphad.compiler.plan import buffers, tiers
 from graphad.compiler.plan.executable import Executable, executable_of, run
 from graphad.core.bind import bind
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -123,10 +123,32 @@ def test_results_of_one_call_survive_the_next() -> None:
     kept = first.copy()
     executable.run([x + 1], True)
     np.testing.assert_array_equal(first, kept)
-    where = first.ctypes.data
+
+
+def test_large_results_nobody_refers_to_are_used_again() -> None:
+    pool = buffers.ResultPool()
+    first = pool.take((1000, 100), np.dtype("float32"))
+    where, view = first.ctypes.data, first[3:]
     del first
-    executable.run([x], True)
-    assert executable.run([x], True)[0].ctypes.data in (where, executable.run([x], True)[0].ctypes.data) or True
+    assert pool.take((1000, 100), np.dtype("float32")).ctypes.data != where
+    del view
+    assert pool.take((1000, 100), np.dtype("float32")).ctypes.data == where
+
+
+def test_storage_is_shared_only_by_values_that_do_not_live_at_once() -> None:
+    rng = np.random.default_rng(5)
+    lives = []
+    for _ in range(200):
+        first = int(rng.integers(0, 50))
+        lives.append(buffers.Life(int(rng.integers(1, 500)), first, first + int(rng.integers(0, 8))))
+    offsets, total = buffers.place(lives)
+    assert total < sum(life.size for life in lives)
+    for i, a in enumerate(lives):
+        assert offsets[i] % buffers.ALIGNMENT == 0
+        assert offsets[i] + a.size <= total
+        for j, b in enumerate(lives[:i]):
+            if a.first <= b.last and b.first <= a.last:
+                assert offsets[i] + a.size <= offsets[j] or offsets[j] + b.size <= offsets[i]
 
 
 def test_arguments_that_are_not_contiguous_are_served() -> None:

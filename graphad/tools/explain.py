@@ -1,0 +1,189 @@
+"""What becomes of a function on its way to native code, step by step, for these arguments.
+
+    print(explain(f)(x, y))
+
+shows the traced graph, the graph after each pass that changed it, the units it was cut into, the source of every kernel, where
+each value lives, and how long a call takes on either tier. Calling it compiles the function (and runs it, effects included).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.partition import describe
+from graphad.compiler.pipeline import optimise
+from graphad.compiler.plan.executable import Executable, Sizes
+from graphad.compiler.plan.schedule import ARENA, SCALAR
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.tensor import EagerTensor, Handle
+from graphad.graph.ir import Graph
+from graphad.graph.text import print_graph
+from graphad.trace.specialise import size_class, specialise
+
+REPEATS = 200
+LONGEST = 0.2  # seconds spent on timing one tier
+
+
+@dataclass
+class Explanation:
+    """The stages of one graph for one set of arguments; `str` gives them all.
+
+    Attributes:
+      name: The name of the graph.
+      size_class: Its size class as text.
+      graphs: The graph as traced, specialised, and after each pass that changed it.
+      units: The units it was cut into; "" where nothing can be compiled.
+      kernels: Source text of each kernel, by a short name.
+      buffers: Where each value lives, one line each.
+      arena_bytes: Bytes of the workspace that calls share.
+      tier: "native" or "numpy", and why.
+      seconds: Time of one call by tier; compiling and preparing apart.
+    """
+
+    name: str
+    size_class: str = ""
+    graphs: dict[str, str] = field(default_factory=dict)
+    units: str = ""
+    kernels: dict[str, str] = field(default_factory=dict)
+    buffers: list[str] = field(default_factory=list)
+    arena_bytes: int = 0
+    tier: str = "numpy"
+    plan: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [f"{self.name}, size class {self.size_class}"]
+        parts += [_section(f"graph, {stage}", text) for stage, text in self.graphs.items()]
+        if self.units:
+            parts.append(_section("units", self.units))
+        parts += [_section(f"kernel {name}", text.rstrip()) for name, text in self.kernels.items()]
+        if self.buffers:
+            total = f"workspace: {self.arena_bytes} bytes"
+            parts.append(_section("buffers", "\n".join([*self.buffers, total])))
+        if self.plan:
+            parts.append(_section("call", self.plan.rstrip()))
+        parts.append(_section("tier", self.tier))
+        parts.append(_section("time", "\n".join(f"{name}: {_duration(s)}" for name, s in self.seconds.items())))
+        return "\n\n".join(parts)
+
+
+def explain(fn: Any, jit_compile: bool = True) -> Callable[..., Explanation]:
+    """How a function is compiled, for the arguments that the result is called with.
+
+    Args:
+      fn: A graphad function, or a graph, which is then called with NumPy values.
+      jit_compile: Compile it; otherwise only NumPy's tier is described.
+    Returns: A callable that gives an `Explanation`.
+    Raises: ArgumentTypeError: `fn` is neither.
+    """
+
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        if isinstance(fn, Graph):
+            return explain_graph(fn, [_value(x) for x in args], jit_compile)
+        concrete = getattr(fn, "get_concrete_function", None)
+        if concrete is None:
+            raise ArgumentTypeError(f"explain: {fn!r} is not a graphad function; decorate it with @function first.")
+        found = concrete(*args, **kwargs)
+        given = found.signature.arguments(args, kwargs).values
+        return explain_graph(found.graph, [_value(x) for x in (*given, *found.captured_inputs)], jit_compile)
+
+    return explained
+
+
+def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True) -> Explanation:
+    """The explanation of a graph for NumPy values (and handles)."""
+    out = Explanation(graph.name)
+    executable = Executable(graph)
+    out.graphs["traced"] = print_graph(graph, lines=True)
+    start = time.perf_counter()
+    sizes = executable.sizes_of(values)
+    out.seconds["preparing for numpy"] = time.perf_counter() - start
+    cls = sizes.size_class
+    out.size_class = str(cls.key)
+    special = specialise(graph, size_class(graph, [_shape(v) for v in values], cls.pins)[1])
+    if special is not graph:
+        out.graphs["specialised"] = print_graph(special)
+    stages: list[tuple[str, Graph]] = []
+    optimise(special, executable.options, seen=lambda name, after: stages.append((name, after)))
+    before = special
+    for name, after in stages:
+        if after is not before:
+            out.graphs[f"after {name}"] = print_graph(after)
+        before = after
+    executable.run(values, False)
+    out.seconds["a call with numpy"] = _timed(lambda: executable.run(values, False))
+    if jit_compile:
+        _explain_native(out, executable, sizes, values)
+    return out
+
+
+def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, values: Sequence[Any]) -> None:
+    compilation = sizes.size_class.compilation
+    executable.run(values, True)
+    if compilation.schedule is None or sizes.bound is None:
+        out.tier = f"numpy: {compilation.reason}"
+        return
+    partition, bound = compilation.schedule.partition, sizes.bound
+    out.units = describe(partition)
+    for k, kernel in enumerate(compilation.kernels()):
+        from graphad.compiler.cpu.emit import emit
+
+        users = [str(i) for i, unit in enumerate(partition.units) if unit.loop is not None and unit.loop.kernel == kernel]
+        out.kernels[f"{k} (unit {', '.join(users)}; {kernel.digest()[:12]})"] = emit(kernel).text
+    for root, kind in compilation.schedule.storage.items():
+        dims = partition.specs[root].dims
+        shape = "?" if dims is None or None in [s if s is None else 0 for s in dims] else bound.shape(root)
+        where = f" at {bound.places[root]}" if kind in (ARENA, SCALAR) and root in bound.places else ""
+        life = compilation.schedule.lives.get(root)
+        span = "" if life is None else f", units {life[0]} to {life[1]}"
+        out.buffers.append(f"%{root}: {partition.specs[root].dtype.name}{shape}, {kind}{where}{span}")
+    out.arena_bytes = sum(bound.arena_bytes)
+    out.plan = bound.text
+    natives = compilation.schedule.native_units
+    out.tier = (
+        f"native: {natives} of {len(partition.units)} units, {compilation.compiled} kernels compiled, "
+        f"{bound.regions} loops shared among threads"
+    )
+    out.seconds["compiling"] = compilation.seconds
+    out.seconds["a native call"] = _timed(lambda: executable.run(values, True))
+
+
+def _timed(call: Callable[[], Any]) -> float:
+    """The median time of a call."""
+    taken: list[float] = []
+    began = time.perf_counter()
+    while len(taken) < REPEATS and time.perf_counter() - began < LONGEST:
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return sorted(taken)[len(taken) // 2]
+
+
+def _value(x: Any) -> Any:
+    if isinstance(x, Handle):
+        return x
+    if isinstance(x, np.ndarray | np.generic):
+        return x
+    tensor = lift(x)
+    return tensor.data if isinstance(tensor, EagerTensor) else tensor
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return value.data.shape if isinstance(value, Handle) else value.shape  # type: ignore[no-any-return]
+
+
+def _section(title: str, text: str) -> str:
+    return f"== {title} ==\n{text}"
+
+
+def _duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
