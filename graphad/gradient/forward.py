@@ -98,14 +98,13 @@ def _derive_new(op: Op, specs: Sequence[TensorSpec], out_specs: Sequence[TensorS
         marks = [recorder.follow(dummy) if dummy is not None else None for dummy in dummies]
         trace.recorders = (recorder,)
         needs = [Mark() if m and spec.dtype.is_differentiable else None for m, spec in zip(mask, specs, strict=True)]
-        x_bars = op.vjp(Context(op, xs, ys, needs, transforms), *dummies)
+        x_bars = [None if x_bar is None else lift(x_bar) for x_bar in op.vjp(Context(op, xs, ys, needs, transforms), *dummies)]
         trace.recorders = ()
         dots = [trace.input(TensorSpec.of(spec.dims, spec.dtype)) if m else None for spec, m in zip(specs, mask, strict=True)]
         seeds: dict[Any, Any] = {}
         for x_bar, dot in zip(x_bars, dots, strict=True):
             if x_bar is None or dot is None:
                 continue
-            x_bar = lift(x_bar)
             if x_bar.mark is not None and x_bar.mark in recorder.tracked:
                 seeds[x_bar.mark] = add_bars(seeds.get(x_bar.mark), dot)
         backward(recorder.entries, seeds, {mark for mark in marks if mark is not None}, transforms)
