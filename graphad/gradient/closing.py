@@ -15,7 +15,7 @@ from graphad.core.tensor import EagerTensor, Handle
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node
-from graphad.ops.control.custom import ClosedCustom, CustomGradient
+from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient
 from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.batch import set_closing
 
@@ -69,9 +69,9 @@ def _closed_node(node: Node, graph: Graph, number: dict[int, int], builder: Grap
     traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
     operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
     # One function may be closed in several ways, by dtype or by what it captures; the digest tells them apart.
-    unique = f"{rule.name}:{digest(traced.graph)[:16]}"
-    closed_op = ClosedCustom(traced.graph, op.n_inputs, n_outputs, tuple(positions), unique)
-    rule.register(closed_op)
+    closed_rule = ClosedRule(f"{rule.name}:{digest(traced.graph)[:16]}", traced.graph, tuple(positions))
+    rule.register(closed_rule)
+    closed_op = ClosedCustom(closed_rule, op.n_inputs, n_outputs)
     return closed_op, operands
 
 

@@ -19,6 +19,7 @@ from graphad.core.levels import current, entered, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import READS, Op
 from graphad.core.tensor import Handle, Tensor
+from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
 from graphad.ops.control.custom import CustomGradient
 
@@ -31,7 +32,7 @@ class Rule:
       trace: The trace in which the rule was made, None if eager.
     """
 
-    __slots__ = ("__weakref__", "_function", "_n_arguments", "_variables", "name", "trace")
+    __slots__ = ("__weakref__", "_function", "_key_text", "_n_arguments", "_variables", "name", "trace")
 
     def __init__(self, function: Any, name: str, n_arguments: int, variables: Sequence[Any], trace: Any) -> None:
         self._function = function
@@ -39,10 +40,17 @@ class Rule:
         self._variables = list(variables)
         self.name = name
         self.trace = trace
+        self._key_text: str | None = None
+
+    @property
+    def _key(self) -> str:
+        if self._key_text is None:
+            self._key_text = function_key(self._function)
+        return self._key_text
 
     @property
     def digest_key(self) -> str:
-        return f"rule:{self.name}:{id(self)}"
+        return f"rule:{self.name}:{self._key}"
 
     def cotangents(self, bars: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         """The cotangents of the arguments and then of the variables; `xs` has their dtypes."""
@@ -74,9 +82,9 @@ class Rule:
         """The rule for stacked values at the level below a batch level."""
         return StackedRule(self, ctx, n_inputs)
 
-    def register(self, closed_op: Any) -> None:
+    def register(self, closed_rule: Any) -> None:
         """Let models that are loaded later in this process find the rule although it was not saved."""
-        remember(closed_op.rule_name, closed_op)
+        remember(closed_rule)
 
 
 class StackedRule:
@@ -109,7 +117,7 @@ class StackedRule:
     def stacked(self, ctx: Any, n_inputs: int) -> StackedRule:
         return StackedRule(self, ctx, n_inputs)
 
-    def register(self, closed_op: Any) -> None:
+    def register(self, closed_rule: Any) -> None:
         """A stacked rule is no rule of a user's function; it is not remembered."""
 
 

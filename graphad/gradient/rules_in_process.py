@@ -5,16 +5,16 @@ A model saved without its custom gradients and loaded again in the same process 
 
 from __future__ import annotations
 
-from typing import Any
+from graphad.ops.control.custom import ClosedRule
 
-_REMEMBERED: dict[str, Any] = {}
-
-
-def remember(name: str, closed_op: Any) -> None:
-    """Keep the closed form of a rule under its name; the latest one counts."""
-    _REMEMBERED[name] = closed_op
+_REMEMBERED: dict[str, ClosedRule] = {}
 
 
-def recall(name: str) -> Any | None:
+def remember(rule: ClosedRule) -> None:
+    """Keep the closed form of a rule under its name."""
+    _REMEMBERED[rule.name] = rule
+
+
+def recall(name: str) -> ClosedRule | None:
     """The closed form of the rule called `name`, or None."""
     return _REMEMBERED.get(name)

@@ -48,22 +48,38 @@ class CustomGradient(Op):
         return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
 
 
+class ClosedRule:
+    """A gradient function as a graph of (y cotangents..., closed values...).
+
+    Attributes:
+      name: The function's name and the digest of the graph: the key under which files and processes know the rule.
+      positions: For each x the output of `graph` that is its cotangent, or -1.
+      graph: None only while a file is being read, since rules may refer to each other in a circle.
+    """
+
+    __slots__ = ("__weakref__", "graph", "name", "positions")
+
+    def __init__(self, name: str, graph: Graph | None, positions: tuple[int, ...]) -> None:
+        self.name = name
+        self.graph = graph
+        self.positions = positions
+
+    @property
+    def digest_key(self) -> str:
+        return f"rule:{self.name}"
+
+
 @define
 class ClosedCustom(Op):
-    """(x..., y..., closed...) -> y, with the cotangents of x given by a graph of (y cotangents..., closed...).
-
-    `positions` names for each x the output of `graph` that is its cotangent, or -1; `rule_name` is for messages and files.
-    """
+    """(x..., y..., closed...) -> y, with the cotangents of x given by `rule`, a ClosedRule."""
 
     name = "closed_custom"
     multiple = True
     transient = True
     keeps = (True, False)
-    graph: Graph
+    rule: Any
     n_inputs: int
     n_outputs: int
-    positions: tuple[int, ...]
-    rule_name: str
 
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return specs[self.n_inputs : self.n_inputs + self.n_outputs]
@@ -74,20 +90,21 @@ class ClosedCustom(Op):
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
         closed = ctx.inputs[self.n_inputs + self.n_outputs :]
-        x_bars = bind(Call(self.graph), *bars, *closed) if self.graph.outputs else ()
+        graph = self.rule.graph
+        x_bars = bind(Call(graph), *bars, *closed) if graph.outputs else ()
         rest = [None] * (len(ctx.inputs) - self.n_inputs)
-        return [*[None if k < 0 else x_bars[k] for k in self.positions], *rest]
+        return [*[None if k < 0 else x_bars[k] for k in self.rule.positions], *rest]
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         last = self.n_inputs + self.n_outputs
-        graph, x_stacked = ctx.batched_graph(
-            self.graph, [True] * self.n_outputs + [ctx.stacked(last + k) for k in range(len(xs) - last)], all_stacked=True
+        graph, _ = ctx.batched_graph(
+            self.rule.graph,
+            [True] * self.n_outputs + [ctx.stacked(last + k) for k in range(len(xs) - last)],
+            all_stacked=True,
         )
-        ys = [xs[self.n_inputs + k] for k in range(self.n_outputs)]
-        ys = [y if ctx.stacked(self.n_inputs + k) else ctx.stack(y) for k, y in enumerate(ys)]
-        op = ClosedCustom(graph, self.n_inputs, self.n_outputs, self.positions, self.rule_name)
-        inputs = [x if ctx.stacked(k) else ctx.stack(x) for k, x in enumerate(xs[: self.n_inputs])]
-        return bind(op, *inputs, *ys, *xs[last:])
+        rule = ClosedRule(f"{self.rule.name}/rows", graph, self.rule.positions)
+        xs_and_ys = [x if ctx.stacked(k) else ctx.stack(x) for k, x in enumerate(xs[:last])]
+        return bind(ClosedCustom(rule, self.n_inputs, self.n_outputs), *xs_and_ys, *xs[last:])
 
 
 @define
