@@ -21,7 +21,7 @@ _literals: ContextVar[frozenset[int]] = ContextVar("graphad_literal_sizes", defa
 @contextmanager
 def apart_from(literals: frozenset[int]) -> Iterator[None]:
     """Inside the block every symbol is known to differ from each of `literals`: that is how size classes are made."""
-    token = _literals.set(literals)
+    token = _literals.set(_literals.get() | literals)
     try:
         yield
     finally:
