@@ -2,11 +2,13 @@
 
 `elementwise` makes an op class; `unary_function` and `binary_function` make its public function, which has a short way: when
 nothing listens and the operands are eager tensors of one dtype that the op takes, it is one NumPy call.
+
+1/0, log(0) and overflow have an answer (inf or nan), in compiled code as here. NumPy's warnings about graphad's own lines are
+filtered once, in `graphad/__init__.py`: `np.errstate` around each call would cost as much as the call.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -29,10 +31,6 @@ from graphad.ops.rules import (
     require_kind,
     same_dtype,
 )
-
-# 1/0, log(0) and overflow have an answer (inf or nan), in compiled code as here: NumPy's warnings about graphad's own lines are
-# switched off once. `np.errstate` around each call would cost as much as the call.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"graphad\.")
 
 Steps = tuple[tuple[str, ...], ...]
 _LETTERS = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bool": "b"}
@@ -96,7 +94,11 @@ class Elementwise(Op):
         if steps is None:
             return None
         if isinstance(steps, str):
-            return forms.call(steps, dtypes, self.result_dtype(dtypes[0])) if _kernel_takes(steps, dtypes) else None
+            return (
+                forms.call(steps, dtypes, self.result_dtype(dtypes[0]))
+                if _kernel_takes(steps, dtypes)
+                else None
+            )
         return map_of(steps, dtypes)
 
 
@@ -113,7 +115,9 @@ def map_of(steps: Steps, dtypes: Sequence[DType]) -> forms.Map | None:
         "nonzero" asks whether its argument differs from 0 (or from False). The last step is the result.
       dtypes: The dtypes of the inputs.
     """
-    refs: dict[str, forms.Ref] = {name: (forms.IN, k) for k, name in zip(range(len(dtypes)), "xyz", strict=False)}
+    refs: dict[str, forms.Ref] = {
+        name: (forms.IN, k) for k, name in zip(range(len(dtypes)), "xyz", strict=False)
+    }
     known = {name: dtypes[k] for name, (_, k) in refs.items()}
     body: list[forms.Statement] = []
     for fn, *names in steps:
@@ -181,10 +185,16 @@ def class_name(name: str) -> str:
 
 
 def comparison(
-    name: str, formula: Callable[..., Any], vjp: Any, kinds: frozenset[str] = ANY, scalar: str | Steps | None = None
+    name: str,
+    formula: Callable[..., Any],
+    vjp: Any,
+    kinds: frozenset[str] = ANY,
+    scalar: str | Steps | None = None,
 ) -> Any:
     """An elementwise op class whose result is bool."""
-    return elementwise(name, formula, vjp=vjp, kinds=kinds, scalar=scalar or name, result=bool_, keeps=(False, False))
+    return elementwise(
+        name, formula, vjp=vjp, kinds=kinds, scalar=scalar or name, result=bool_, keeps=(False, False)
+    )
 
 
 def unary_function(op_class: Any, doc: str, public_name: str | None = None) -> Callable[..., Tensor]:

@@ -56,24 +56,26 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
     if kwargs.pop("out", None) is not None:
         raise ArgumentTypeError(f"np.{ufunc.__name__}: out= is not supported, since tensors are immutable.")
     if method == "__call__":
-        function = _matmul() if ufunc is np.matmul else _UFUNCS.get(ufunc)
+        function = _UFUNCS.get(ufunc)
         if function is None:
             raise _refusal(ufunc.__name__)
         if kwargs:
-            raise ArgumentTypeError(f"np.{ufunc.__name__}: {sorted(kwargs)} are not supported for tensors; use `where` or `cast`.")
+            raise ArgumentTypeError(
+                f"np.{ufunc.__name__}: {sorted(kwargs)} are not supported for tensors; use `where` or `cast`."
+            )
         return function(*inputs)
     if method == "reduce" and ufunc in _REDUCES:
         axis, keepdims = kwargs.pop("axis", 0), kwargs.pop("keepdims", False)
         if not any(value is not None for value in kwargs.values()):
             return _REDUCES[ufunc](inputs[0], axis, keepdims)
-    raise ArgumentTypeError(f"np.{ufunc.__name__}.{method}: not supported for tensors; use graphad's functions, or x.numpy().")
+    raise ArgumentTypeError(
+        f"np.{ufunc.__name__}.{method}: not supported for tensors; use graphad's functions, or x.numpy()."
+    )
 
 
-def _matmul() -> Callable[..., Any]:
-    return import_module("graphad.ops.linalg").matmul  # type: ignore[no-any-return]
-
-
-def array_function(self: Any, func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def array_function(
+    self: Any, func: Any, types: Sequence[type], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """`__array_function__` of tensors and variables."""
     if func in _LOOKING:
         return func(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
@@ -94,7 +96,11 @@ def _refusal(name: str) -> ArgumentTypeError:
 def _plain(args: Any) -> Any:
     """Arguments with eager tensors as arrays."""
     return tuple(
-        np.asarray(x) if isinstance(x, EagerTensor) or hasattr(x, "__graphad_tensor__") else type(x)(_plain(x)) if type(x) in (list, tuple) else x
+        np.asarray(x)
+        if isinstance(x, EagerTensor) or hasattr(x, "__graphad_tensor__")
+        else type(x)(_plain(x))
+        if type(x) in (list, tuple)
+        else x
         for x in args
     )
 
@@ -162,6 +168,42 @@ def _where(condition: Any, *branches: Any) -> Any:
     return math.where(condition, *branches)
 
 
+def _matrix_product(a: Any, b: Any) -> Any:
+    """np.matmul and np.dot, which also take vectors."""
+    ranks = [
+        np.ndim(x) if x_rank is None else x_rank
+        for x, x_rank in ((a, getattr(a, "ndim", None)), (b, getattr(b, "ndim", None)))
+    ]
+    if 0 in ranks:
+        return math.multiply(a, b)
+    return _named("linalg", "tensordot" if 1 in ranks else "matmul")(a, b, *([1] if 1 in ranks else []))
+
+
+def _outer(a: Any, b: Any) -> Any:
+    reshape = _named("array", "reshape")
+    return math.multiply(reshape(a, [-1, 1]), reshape(b, [1, -1]))
+
+
+def _vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    return _named("linalg", "norm")(x, "euclidean" if ord is None else ord, axis, keepdims)
+
+
+def _flip(m: Any, axis: Any = None) -> Any:
+    axes = range(m.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    return _named("array", "reverse")(m, list(axes))
+
+
+def _sorted_by(name: str) -> Callable[..., Any]:
+    def run(a: Any, axis: int = -1) -> Any:
+        return _named("array", name)(a, axis)
+
+    return run
+
+
+def _logarithm(base: float) -> Callable[..., Any]:
+    return lambda x: math.divide(math.log(x), float(np.log(base)))
+
+
 def _einsum(subscripts: Any, *operands: Any) -> Any:
     return _named("linalg", "einsum")(subscripts, *operands)
 
@@ -202,6 +244,31 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.einsum: _einsum,
     np.tensordot: _named("linalg", "tensordot"),
     np.trace: _named("linalg", "trace"),
+    np.dot: _matrix_product,
+    np.outer: _outer,
+    np.flip: _flip,
+    np.roll: lambda a, shift, axis=None: _named("array", "roll")(a, shift, axis),
+    np.sort: _sorted_by("sort"),
+    np.argsort: _sorted_by("argsort"),
+    np.tile: lambda A, reps: _named("array", "tile")(A, [reps] if isinstance(reps, int) else reps),
+    np.repeat: lambda a, repeats, axis=None: _named("array", "repeat")(a, repeats, axis),
+    np.linalg.norm: _vector_norm,
+    np.linalg.inv: _named("linalg", "inv"),
+    np.linalg.det: _named("linalg", "det"),
+    np.linalg.solve: _named("linalg", "solve"),
+    np.linalg.cholesky: _named("linalg", "cholesky"),
+}
+_UFUNCS |= {
+    np.matmul: _matrix_product,
+    np.positive: lambda x: math.add(x, 0),
+    np.log2: _logarithm(2.0),
+    np.log10: _logarithm(10.0),
+    np.exp2: lambda x: math.pow(2.0, x),
+    np.hypot: lambda x, y: math.sqrt(math.add(math.square(x), math.square(y))),
+    np.degrees: lambda x: math.multiply(x, 180.0 / np.pi),
+    np.radians: lambda x: math.multiply(x, np.pi / 180.0),
+    np.rad2deg: lambda x: math.multiply(x, 180.0 / np.pi),
+    np.deg2rad: lambda x: math.multiply(x, np.pi / 180.0),
 }
 # Functions that only look at values: their results carry no gradient in NumPy's sense either.
 _LOOKING = frozenset(

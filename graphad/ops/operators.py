@@ -58,7 +58,9 @@ def _long(op: Any, reflected: str, x: Any, y: Any) -> Any:
     return bind(op, x, y)
 
 
-def _hot(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _hot(
+    op: Any, symbol: Callable[[Any, Any], Any], name: str
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An arithmetic operator and its reflected one, with the short way for `self` an eager tensor."""
     forward_name, reflected_name = f"__{name}__", f"__r{name}__"
 
@@ -195,7 +197,11 @@ def _operators() -> dict[str, Any]:
         "__array_ufunc__": numpy_protocols.array_ufunc,
         "__array_function__": numpy_protocols.array_function,
     }
-    for op, symbol, name in ((ADD, operator.add, "add"), (SUB, operator.sub, "sub"), (MUL, operator.mul, "mul")):
+    for op, symbol, name in (
+        (ADD, operator.add, "add"),
+        (SUB, operator.sub, "sub"),
+        (MUL, operator.mul, "mul"),
+    ):
         table[f"__{name}__"], table[f"__r{name}__"] = _hot(op, symbol, name)
     for op, name in ((FLOORDIV, "floordiv"), (MOD, "mod")):
         table[f"__{name}__"], table[f"__r{name}__"] = _through(op, name)

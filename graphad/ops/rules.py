@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.convert import lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.levels import busy, current
 from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
 from graphad.ops.array.shape import ExpandDims, SumTo, SumToShape, shape
 
 NUMERIC = frozenset({"float", "complex", "int", "uint"})
@@ -104,9 +105,17 @@ def elementwise_rows(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
     return place + max(map(len, shapes))
 
 
+_scalars: dict[tuple[float, int], Any] = {}
+
+
 def scalar_like(value: float, x: Any) -> Any:
-    """A number as a constant of the dtype of `x`, made at the current level."""
-    return lift(value, x.dtype)
+    """A number as a constant of the dtype of `x`, made at the current level. 0.0 and -0.0 are not told apart."""
+    dtype = x.dtype
+    data = _scalars.get((value, id(dtype)))  # a DType is never forgotten
+    if data is None:
+        data = _scalars[value, id(dtype)] = dtype.numpy.type(value)
+    level = None if busy() is None else current()
+    return EagerTensor(data) if level is None else level.constant(data)
 
 
 def np_dtype(x: Any) -> np.dtype[Any]:

@@ -117,7 +117,9 @@ class OpCase:
         self.arrays = [flat[i] for i in self._places]
         shown = ", ".join(f"{key}={value}" for key, value in attributes.items())
         shapes = "x".join(str(tuple(np.shape(x))) for x in self.arrays)
-        self.name = f"{function.__name__}-{shapes}" + (f"-{shown}" if shown else "") + (f"-{label}" if label else "")
+        self.name = (
+            f"{function.__name__}-{shapes}" + (f"-{shown}" if shown else "") + (f"-{label}" if label else "")
+        )
 
     def __repr__(self) -> str:
         return self.name
@@ -169,7 +171,9 @@ class OpCase:
 
     def gradient_values(self, arrays: Sequence[Any], bars: Sequence[Any], poison: bool = False) -> list[Any]:
         bars = [None if bar is None else EagerTensor(bar) for bar in bars]
-        return [None if g is None else lift(g).data for g in self.gradients(self.tensors(arrays), bars, poison)]
+        return [
+            None if g is None else lift(g).data for g in self.gradients(self.tensors(arrays), bars, poison)
+        ]
 
     def traced(self, specs: Sequence[TensorSpec] | None = None) -> Graph:
         specs = self.specs() if specs is None else specs
@@ -198,7 +202,9 @@ class OpCase:
             bar_specs = [None if bar is None else EagerTensor(bar).spec for bar in bars]
             graphs.append(self.traced_gradient(self.specs(), bar_specs))
             if self.order > 1 and len(bars) == 1:
-                graphs.append(trace_flat(lambda *xs: self._second(xs), [*self.specs(), bar_specs[0]], "second").graph)
+                graphs.append(
+                    trace_flat(lambda *xs: self._second(xs), [*self.specs(), bar_specs[0]], "second").graph
+                )
         for graph in graphs:
             names.update(node.op.name for node in graph.nodes)
         return names
@@ -224,7 +230,11 @@ class OpCase:
     def check_infer(self) -> None:
         """`infer` and `eval` agree for every op of the call, and the graph gives what the eager call gives."""
         graph = self.traced()
-        outputs = run_nodes(graph, self.arrays, lambda node, ins, outs: verify_outputs(node.op, [spec_of(x) for x in ins], outs))
+        outputs = run_nodes(
+            graph,
+            self.arrays,
+            lambda node, ins, outs: verify_outputs(node.op, [spec_of(x) for x in ins], outs),
+        )
         for y, z in zip(outputs, self.values(), strict=True):
             same(y, z)
 
@@ -269,7 +279,9 @@ class OpCase:
             if g is None:
                 close(np.zeros_like(want), want, self.tolerance)
                 continue
-            assert np.shape(g) == np.shape(x), f"gradient of input {i} has shape {np.shape(g)}, the input {np.shape(x)}"
+            assert np.shape(g) == np.shape(x), (
+                f"gradient of input {i} has shape {np.shape(g)}, the input {np.shape(x)}"
+            )
             assert g.dtype == x.dtype, f"gradient of input {i} has dtype {g.dtype}, the input {x.dtype}"
             close(g, want, self.tolerance)
 
@@ -294,10 +306,16 @@ class OpCase:
         bars = self.cotangents()
         tensors = self.tensors()
         dots = [_tangent(self.arrays[i], i) for i in self.sources]
-        with ForwardAccumulator([tensors[i] for i in self.sources], [EagerTensor(d) for d in dots]) as accumulator:
+        with ForwardAccumulator(
+            [tensors[i] for i in self.sources], [EagerTensor(d) for d in dots]
+        ) as accumulator:
             outputs = self.call(*tensors)
             y_dots = [accumulator.jvp(y) for y in outputs]
-        forward = sum(_dot(bar, y.data) for bar, y in zip(bars, y_dots, strict=True) if bar is not None and y is not None)
+        forward = sum(
+            _dot(bar, y.data)
+            for bar, y in zip(bars, y_dots, strict=True)
+            if bar is not None and y is not None
+        )
         found = self.gradient_values(self.arrays, bars)
         backward = sum(_dot(g, d) for g, d in zip(found, dots, strict=True) if g is not None)
         close(np.float64(forward), np.float64(backward), 1e-9)
@@ -326,7 +344,10 @@ class OpCase:
     def check_linear(self) -> None:
         """The VJP is linear in its cotangent."""
         one, two = self.cotangents(1), self.cotangents(2)
-        both = [None if a is None else _array(np.asarray(2.0 * a - 3.0 * b).astype(a.dtype)) for a, b in zip(one, two, strict=True)]
+        both = [
+            None if a is None else _array(np.asarray(2.0 * a - 3.0 * b).astype(a.dtype))
+            for a, b in zip(one, two, strict=True)
+        ]
         found = [self.gradient_values(self.arrays, bars) for bars in (one, two, both)]
         for a, b, c in zip(*found, strict=True):
             if a is not None:
@@ -335,7 +356,11 @@ class OpCase:
     def check_keeps(self) -> None:
         """The VJP reads no value that `keeps` does not declare."""
         bars = self.cotangents()
-        for a, b in zip(self.gradient_values(self.arrays, bars), self.gradient_values(self.arrays, bars, True), strict=True):
+        for a, b in zip(
+            self.gradient_values(self.arrays, bars),
+            self.gradient_values(self.arrays, bars, True),
+            strict=True,
+        ):
             if a is not None:
                 same(a, b)
 
@@ -358,7 +383,9 @@ class OpCase:
             stacks = [EagerTensor(np.stack(r)) for r, s in zip(rows, stacked, strict=True) if s]
             found = vectorized_map(row, stacks)
             for k in range(3):
-                want = self.values([r[k] if s else x for r, s, x in zip(rows, stacked, self.arrays, strict=True)])
+                want = self.values(
+                    [r[k] if s else x for r, s, x in zip(rows, stacked, self.arrays, strict=True)]
+                )
                 for y, z in zip(found, want, strict=True):
                     close(y.data[k], z, 1e-12)
 
@@ -370,20 +397,28 @@ class OpCase:
         """float32 stays float32, forwards and backwards, and the numbers are the same but for rounding."""
         narrow = [_narrow(x) for x in self.arrays]
         for y, z in zip(self.values(narrow), self.values(), strict=True):
-            assert y.dtype not in (np.float64, np.complex128) or z.dtype == y.dtype and not self.sources, f"result is {y.dtype}"
+            assert y.dtype not in (np.float64, np.complex128) or (z.dtype == y.dtype and not self.sources), (
+                f"result is {y.dtype}"
+            )
             if z.dtype.kind in "fc":
                 close(y, z.astype(y.dtype), 2e-5, True)
         bars = [None if b is None else _narrow(b) for b in self.cotangents()]
-        if self.order and all(b is None or b.dtype == y.dtype for b, y in zip(bars, self.values(narrow), strict=True)):
+        if self.order and all(
+            b is None or b.dtype == y.dtype for b, y in zip(bars, self.values(narrow), strict=True)
+        ):
             for g, i in zip(self.gradient_values(narrow, bars), self.sources, strict=True):
-                assert g is None or g.dtype == narrow[i].dtype, f"gradient is {g.dtype}, the input {narrow[i].dtype}"
+                assert g is None or g.dtype == narrow[i].dtype, (
+                    f"gradient is {g.dtype}, the input {narrow[i].dtype}"
+                )
 
     def check_compiled(self) -> None:
         """Compiled code gives what `eval` gives, forwards and backwards."""
         executable = pytest.importorskip("graphad.compiler.plan.executable")
         for graph, arrays in self._graphs():
             graph = specialise(graph, graph.inputs)
-            for y, z in zip(executable.run(graph, list(arrays), jit_compile=True), evaluate(graph, arrays), strict=True):
+            for y, z in zip(
+                executable.run(graph, list(arrays), jit_compile=True), evaluate(graph, arrays), strict=True
+            ):
                 assert np.asarray(y).dtype == z.dtype
                 close(np.asarray(y), z, 1e-10 if z.dtype.itemsize >= 8 else 1e-4)
 
@@ -392,7 +427,10 @@ class OpCase:
         if self.order:
             bars = self.cotangents()
             specs = [None if b is None else spec_of(b) for b in bars]
-            yield self.traced_gradient(self.specs(), specs), [*self.arrays, *[b for b in bars if b is not None]]
+            yield (
+                self.traced_gradient(self.specs(), specs),
+                [*self.arrays, *[b for b in bars if b is not None]],
+            )
 
     def agreements(self) -> list[Callable[[], None]]:
         """The checks that apply."""
@@ -412,7 +450,12 @@ class OpCase:
         if self.sources and self.order == 0:
             out.append(self.check_no_gradient)
         if self.sources and self.order > 0:
-            out += [self.check_finite_differences, self.check_linear, self.check_keeps, self.check_forward_mode]
+            out += [
+                self.check_finite_differences,
+                self.check_linear,
+                self.check_keeps,
+                self.check_forward_mode,
+            ]
         if self.sources and self.order > 1:
             out.append(self.check_second_order)
         return out
@@ -424,7 +467,10 @@ def agreements(cases: Iterable[OpCase]) -> list[Any]:
     for case in cases:
         seen[case.name] = seen.get(case.name, 0) + 1
         number = f"#{seen[case.name]}" if seen[case.name] > 1 else ""
-        out += [pytest.param(check, id=f"{case.name}{number}-{check.__name__.removeprefix('check_')}") for check in case.agreements()]
+        out += [
+            pytest.param(check, id=f"{case.name}{number}-{check.__name__.removeprefix('check_')}")
+            for check in case.agreements()
+        ]
     return out
 
 
@@ -450,7 +496,9 @@ def spec_of(x: Any) -> TensorSpec:
     return EagerTensor(x).spec
 
 
-def run_nodes(graph: Graph, arrays: Sequence[Any], look: Callable[[Any, list[Any], tuple[Any, ...]], None]) -> list[Any]:
+def run_nodes(
+    graph: Graph, arrays: Sequence[Any], look: Callable[[Any, list[Any], tuple[Any, ...]], None]
+) -> list[Any]:
     """The outputs of a graph; `look(node, inputs, outputs)` sees every op."""
     known: list[Any] = [*arrays, *graph.constants]
     for node in graph.nodes:
@@ -479,12 +527,18 @@ def _check_rows_of_node(node: Any, inputs: list[Any], outputs: tuple[Any, ...]) 
                 if claim == MIXED:
                     continue
                 if claim is None:
-                    np.testing.assert_array_equal(y, z, f"{node.op}: rows says that the result does not depend on input {i}")
+                    np.testing.assert_array_equal(
+                        y, z, f"{node.op}: rows says that the result does not depend on input {i}"
+                    )
                     continue
-                assert y.shape[claim] == x.shape[axis], f"{node.op}: rows names axis {claim} of {y.shape} for axis {axis} of {x.shape}"
+                assert y.shape[claim] == x.shape[axis], (
+                    f"{node.op}: rows names axis {claim} of {y.shape} for axis {axis} of {x.shape}"
+                )
                 rest = [slice(None)] * y.ndim
                 rest[claim] = slice(1, None)
-                np.testing.assert_array_equal(y[tuple(rest)], z[tuple(rest)], f"{node.op}: rows of input {i}, axis {axis}, are mixed")
+                np.testing.assert_array_equal(
+                    y[tuple(rest)], z[tuple(rest)], f"{node.op}: rows of input {i}, axis {axis}, are mixed"
+                )
 
 
 def _other(x: Any, key: Any) -> Any:
@@ -512,7 +566,13 @@ def _paired(bars: Sequence[Any], values: Sequence[Any]) -> float:
 
 
 def _narrow(x: Any) -> Any:
-    return x.astype(np.float32) if x.dtype == np.float64 else x.astype(np.complex64) if x.dtype == np.complex128 else x
+    return (
+        x.astype(np.float32)
+        if x.dtype == np.float64
+        else x.astype(np.complex64)
+        if x.dtype == np.complex128
+        else x
+    )
 
 
 def _numbers(graph: Graph, arrays: Sequence[Any]) -> dict[str, int]:
@@ -530,5 +590,3 @@ def _evaluate_with(graph: Graph, arrays: Sequence[Any], numbers: dict[str, int])
     for node in graph.nodes:
         known.extend(evaluated(with_sizes(node.op, numbers), [known[i] for i in node.inputs]))
     return [known[i] for i in graph.outputs]
-
-

@@ -13,8 +13,9 @@ from graphad.ops.array.create import ones_like
 from graphad.ops.array.transpose import roll
 from graphad.ops.math.compare import greater, is_finite
 from graphad.ops.math.power import rsqrt, sqrt
-from graphad.ops.math.reduce import norm, reduce_sum
+from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.math.select import maximum, minimum, where
+from graphad.ops.math.statistics import norm
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:

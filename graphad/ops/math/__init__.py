@@ -70,20 +70,21 @@ from graphad.ops.math.special import erf, erfc, erfinv
 from graphad.ops.math.cast import bitcast, cast, saturate_cast
 from graphad.ops.math.complexes import angle, complex, conj, imag, real
 from graphad.ops.math.reduce import (
-    argmax,
-    argmin,
-    count_nonzero,
-    norm,
     reduce_all,
     reduce_any,
-    reduce_euclidean_norm,
     reduce_logsumexp,
     reduce_max,
     reduce_mean,
     reduce_min,
     reduce_prod,
-    reduce_std,
     reduce_sum,
+)
+from graphad.ops.math.position import argmax, argmin
+from graphad.ops.math.statistics import (
+    count_nonzero,
+    norm,
+    reduce_euclidean_norm,
+    reduce_std,
     reduce_variance,
 )
 from graphad.ops.math.cumulative import cumprod, cumsum

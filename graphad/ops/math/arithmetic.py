@@ -24,7 +24,15 @@ from graphad.kernels import forms
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, conjugate, part_dtype
-from graphad.ops.rules import INEXACT, NUMERIC, REAL, align_stacked, elementwise_rows, same_dtype, scalar_like, unbroadcast
+from graphad.ops.rules import (
+    INEXACT,
+    REAL,
+    align_stacked,
+    elementwise_rows,
+    same_dtype,
+    scalar_like,
+    unbroadcast,
+)
 
 
 def _neg_vjp(ctx: Any, g: Any) -> Any:
@@ -32,7 +40,10 @@ def _neg_vjp(ctx: Any, g: Any) -> Any:
 
 
 def _add_vjp(ctx: Any, g: Any) -> Any:
-    return (unbroadcast(ctx, 0, g) if ctx.needs(0) else None, unbroadcast(ctx, 1, g) if ctx.needs(1) else None)
+    return (
+        unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, g) if ctx.needs(1) else None,
+    )
 
 
 def _sub_vjp(ctx: Any, g: Any) -> Any:
@@ -51,7 +62,7 @@ def _mul_vjp(ctx: Any, g: Any) -> Any:
 
 
 def _div_vjp(ctx: Any, g: Any) -> Any:
-    (x, y), x_bar, y_bar = ctx.inputs, None, None
+    y, x_bar, y_bar = ctx.inputs[1], None, None
     over = bind(DIV, g, conjugate(y))
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
@@ -89,7 +100,13 @@ Add = elementwise("add", lambda x, y: x + y, vjp=_add_vjp, scalar="add", keeps=(
 Sub = elementwise("sub", lambda x, y: x - y, vjp=_sub_vjp, scalar="sub", keeps=(False, False), doc="x - y.")
 Mul = elementwise("mul", lambda x, y: x * y, vjp=_mul_vjp, scalar="mul", doc="x * y.")
 Div = elementwise(
-    "div", lambda x, y: x / y, vjp=_div_vjp, scalar="div", kinds=INEXACT, keeps=((1,), True), doc="x / y, true division."
+    "div",
+    lambda x, y: x / y,
+    vjp=_div_vjp,
+    scalar="div",
+    kinds=INEXACT,
+    keeps=((1,), True),
+    doc="x / y, true division.",
 )
 Floordiv = elementwise(
     "floordiv",
@@ -141,7 +158,7 @@ def _no_nan(x: Any, y: Any, out: Any) -> Any:
 
 
 def _divide_no_nan_vjp(ctx: Any, g: Any) -> Any:
-    (x, y), x_bar, y_bar = ctx.inputs, None, None
+    y, x_bar, y_bar = ctx.inputs[1], None, None
     over = bind(DIVIDE_NO_NAN, g, conjugate(y))
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
@@ -206,7 +223,13 @@ def _abs_vjp(ctx: Any, g: Any) -> Any:
 
 
 Abs = elementwise(
-    "abs", np.abs, vjp=_abs_vjp, scalar="abs", result=part_dtype, keeps=(True, True), doc="The absolute value; its slope at 0 is 0."
+    "abs",
+    np.abs,
+    vjp=_abs_vjp,
+    scalar="abs",
+    result=part_dtype,
+    keeps=(True, True),
+    doc="The absolute value; its slope at 0 is 0.",
 )
 
 
@@ -279,7 +302,9 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 negative = unary_function(Neg, "-x, elementwise, any numeric dtype.", "negative")
 abs = unary_function(
-    Abs, "The absolute value, elementwise; a real tensor for complex `x`. The gradient at 0 is chosen to be 0.", "abs"
+    Abs,
+    "The absolute value, elementwise; a real tensor for complex `x`. The gradient at 0 is chosen to be 0.",
+    "abs",
 )
 square = unary_function(Square, "x * x, elementwise, any numeric dtype.")
 _SAME = "elementwise, operands of one numeric dtype broadcast together."
@@ -288,10 +313,13 @@ subtract = binary_function(Sub, f"x - y, {_SAME}", "subtract")
 multiply = binary_function(Mul, f"x * y, {_SAME}", "multiply")
 floordiv = binary_function(Floordiv, f"x / y rounded towards minus infinity, {_SAME} No gradient.")
 mod = binary_function(Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}")
-floormod = binary_function(Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}", "floormod")
+floormod = binary_function(
+    Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}", "floormod"
+)
 squared_difference = binary_function(SquaredDifference, f"(x - y) ** 2, {_SAME}")
 divide_no_nan = binary_function(
-    DivideNoNan, "x / y, and 0 where y is 0 (with gradient 0), elementwise, float or complex operands broadcast together."
+    DivideNoNan,
+    "x / y, and 0 where y is 0 (with gradient 0), elementwise, float or complex operands broadcast together.",
 )
 multiply_no_nan = binary_function(
     MultiplyNoNan,

@@ -50,7 +50,9 @@ class Cast(Op):
         return axes[0]
 
     def lower(self, x: TensorSpec) -> Any:
-        return None if x.dtype.is_complex and not self.dtype.is_complex else forms.cast_map(x.dtype, self.dtype)
+        return (
+            None if x.dtype.is_complex and not self.dtype.is_complex else forms.cast_map(x.dtype, self.dtype)
+        )
 
     def fold(self, ctx: Any, x: Any) -> Any:
         known = ctx.known(x)

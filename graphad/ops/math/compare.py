@@ -104,7 +104,9 @@ logical_xor = binary_function(LogicalXor, f"Whether exactly one of x and y is tr
 logical_not = unary_function(LogicalNot, "Whether x is false, elementwise, dtype bool.")
 is_nan = unary_function(IsNan, "Which elements are NaN, for float and complex dtypes.")
 is_inf = unary_function(IsInf, "Which elements are infinite, for float and complex dtypes.")
-is_finite = unary_function(IsFinite, "Which elements are neither infinite nor NaN, for float and complex dtypes.")
+is_finite = unary_function(
+    IsFinite, "Which elements are neither infinite nor NaN, for float and complex dtypes."
+)
 bitwise_and = binary_function(BitwiseAnd, f"The bits set in both x and y, {_INTEGERS}")
 bitwise_or = binary_function(BitwiseOr, f"The bits set in x or y or both, {_INTEGERS}")
 bitwise_xor = binary_function(BitwiseXor, f"The bits set in exactly one of x and y, {_INTEGERS}")

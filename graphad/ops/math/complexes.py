@@ -63,10 +63,23 @@ def _imaginary(x: Any) -> Any:
 
 
 COMPLEX_KIND = frozenset({"complex"})
-Complex = elementwise("complex", _join, vjp=_join_vjp, kinds=FLOATING, result=complex_dtype, keeps=(False, False), doc="x + iy.")
-RealPart = elementwise("real", _part, vjp=_real_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False))
-ImagPart = elementwise("imag", _imaginary, vjp=_imag_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False))
-Conj = elementwise("conj", np.conj, vjp=_conj_vjp, kinds=NUMERIC, keeps=(False, False), doc="Real part minus i times imaginary part.")
+Complex = elementwise(
+    "complex", _join, vjp=_join_vjp, kinds=FLOATING, result=complex_dtype, keeps=(False, False), doc="x + iy."
+)
+RealPart = elementwise(
+    "real", _part, vjp=_real_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False)
+)
+ImagPart = elementwise(
+    "imag", _imaginary, vjp=_imag_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False)
+)
+Conj = elementwise(
+    "conj",
+    np.conj,
+    vjp=_conj_vjp,
+    kinds=NUMERIC,
+    keeps=(False, False),
+    doc="Real part minus i times imaginary part.",
+)
 COMPLEX, REAL_PART, IMAG_PART, CONJ = Complex(), RealPart(), ImagPart(), Conj()
 
 

@@ -19,7 +19,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.math.arithmetic import MUL
 from graphad.ops.math.complexes import conjugate
-from graphad.ops.rules import broadcast_specs, require_kind, require_numeric, same_dtype, INEXACT
+from graphad.ops.rules import INEXACT, broadcast_specs, require_kind, require_numeric, same_dtype
 
 
 def _along_axis_rows(axis: int, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
@@ -197,7 +197,9 @@ def _axis_of(op: str, axis: Any, x: Any) -> int:
     return normalize_axis(op, axis, x.ndim, "x", x.dims)
 
 
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """The running sum of `x` along one axis.
 
     Args:
@@ -215,7 +217,9 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
     return bind(CumSum(_axis_of("cumsum", axis, x), bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]
 
 
-def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """The running product of `x` along one axis.
 
     Args:

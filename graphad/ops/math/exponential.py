@@ -104,16 +104,48 @@ def _plus_one(x: Any) -> Any:
     return bind(ADD, x, scalar_like(1.0, x))
 
 
-Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e ** x.")
-Expm1 = elementwise("expm1", np.expm1, vjp=times(lambda x: bind(EXP, x)), kinds=INEXACT, scalar="expm1", doc="e ** x - 1, exact near 0.")
-Log = elementwise("log", np.log, vjp=over(lambda x: x), kinds=INEXACT, scalar="log", doc="The natural logarithm.")
-Log1p = elementwise("log1p", np.log1p, vjp=over(_plus_one), kinds=INEXACT, scalar="log1p", doc="log(1 + x), exact near 0.")
-Tanh = elementwise("tanh", np.tanh, vjp=_tanh_vjp, kinds=INEXACT, scalar="tanh", keeps=(False, True), doc="The hyperbolic tangent.")
+Exp = elementwise(
+    "exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e ** x."
+)
+Expm1 = elementwise(
+    "expm1",
+    np.expm1,
+    vjp=times(lambda x: bind(EXP, x)),
+    kinds=INEXACT,
+    scalar="expm1",
+    doc="e ** x - 1, exact near 0.",
+)
+Log = elementwise(
+    "log", np.log, vjp=over(lambda x: x), kinds=INEXACT, scalar="log", doc="The natural logarithm."
+)
+Log1p = elementwise(
+    "log1p", np.log1p, vjp=over(_plus_one), kinds=INEXACT, scalar="log1p", doc="log(1 + x), exact near 0."
+)
+Tanh = elementwise(
+    "tanh",
+    np.tanh,
+    vjp=_tanh_vjp,
+    kinds=INEXACT,
+    scalar="tanh",
+    keeps=(False, True),
+    doc="The hyperbolic tangent.",
+)
 Sigmoid = elementwise(
-    "sigmoid", in_float32(_sigmoid), vjp=_sigmoid_vjp, kinds=INEXACT, scalar="sigmoid", keeps=(False, True), doc="1 / (1 + e ** -x)."
+    "sigmoid",
+    in_float32(_sigmoid),
+    vjp=_sigmoid_vjp,
+    kinds=INEXACT,
+    scalar="sigmoid",
+    keeps=(False, True),
+    doc="1 / (1 + e ** -x).",
 )
 Softplus = elementwise(
-    "softplus", in_float32(_softplus), vjp=_softplus_vjp, kinds=FLOATING, scalar="softplus", doc="log(1 + e ** x)."
+    "softplus",
+    in_float32(_softplus),
+    vjp=_softplus_vjp,
+    kinds=FLOATING,
+    scalar="softplus",
+    doc="log(1 + e ** x).",
 )
 TanhGrad = elementwise(
     "tanh_grad",
@@ -136,7 +168,14 @@ Logaddexp = elementwise(
     np.logaddexp,
     vjp=_logaddexp_vjp,
     kinds=FLOATING,
-    scalar=(("maximum", "x", "y"), ("minimum", "x", "y"), ("sub", "b", "a"), ("exp", "c"), ("log1p", "d"), ("add", "a", "e")),
+    scalar=(
+        ("maximum", "x", "y"),
+        ("minimum", "x", "y"),
+        ("sub", "b", "a"),
+        ("exp", "c"),
+        ("log1p", "d"),
+        ("add", "a", "e"),
+    ),
     doc="log(e ** x + e ** y).",
 )
 EXP, EXPM1, LOG, LOG1P = Exp(), Expm1(), Log(), Log1p()
@@ -150,7 +189,9 @@ log1p = unary_function(Log1p, f"log(1 + x), accurate near 0, {_DTYPES}")
 tanh = unary_function(Tanh, f"The hyperbolic tangent, {_DTYPES}")
 sigmoid = unary_function(Sigmoid, f"1 / (1 + e ** -x), {_DTYPES}")
 softplus = unary_function(Softplus, "log(1 + e ** x) without overflow, elementwise, float dtypes.")
-logaddexp = binary_function(Logaddexp, "log(e ** x + e ** y) without overflow, elementwise, float operands broadcast together.")
+logaddexp = binary_function(
+    Logaddexp, "log(e ** x + e ** y) without overflow, elementwise, float operands broadcast together."
+)
 
 
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:

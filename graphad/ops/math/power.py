@@ -54,9 +54,17 @@ def _rsqrt(x: Any) -> Any:
     return x.dtype.type(1) / np.sqrt(x)
 
 
-Sqrt = elementwise("sqrt", np.sqrt, vjp=_sqrt_vjp, kinds=INEXACT, scalar="sqrt", keeps=(False, True), doc="The square root.")
+Sqrt = elementwise(
+    "sqrt", np.sqrt, vjp=_sqrt_vjp, kinds=INEXACT, scalar="sqrt", keeps=(False, True), doc="The square root."
+)
 Rsqrt = elementwise(
-    "rsqrt", in_float32(_rsqrt), vjp=_rsqrt_vjp, kinds=INEXACT, scalar="rsqrt", keeps=(False, True), doc="1 / sqrt(x)."
+    "rsqrt",
+    in_float32(_rsqrt),
+    vjp=_rsqrt_vjp,
+    kinds=INEXACT,
+    scalar="rsqrt",
+    keeps=(False, True),
+    doc="1 / sqrt(x).",
 )
 Reciprocal = elementwise(
     "reciprocal",
@@ -110,7 +118,10 @@ POW = Pow()
 _EXPONENTS = (int, float, np.integer, np.floating)
 
 _DTYPES = "elementwise, float and complex dtypes."
-sqrt = unary_function(Sqrt, f"The square root; nan for negative floats, {_DTYPES} The gradient at 0 is inf, or 0 where the upstream one is 0.")
+sqrt = unary_function(
+    Sqrt,
+    f"The square root; nan for negative floats, {_DTYPES} The gradient at 0 is inf, or 0 where the upstream one is 0.",
+)
 rsqrt = unary_function(Rsqrt, f"1 / sqrt(x), {_DTYPES}")
 reciprocal = unary_function(Reciprocal, f"1 / x, {_DTYPES}")
 

@@ -6,7 +6,7 @@ rank. The way back is to put the reduced axes in again with size 1 and to broadc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,22 +16,21 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, SymbolicValueError
+from graphad.core.errors import ArgumentTypeError, SymbolicValueError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
-from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, reduced_dims
+from graphad.core.shapes import normalize_axes, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
 from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
 from graphad.ops.elementwise import named, quick_dtypes
-from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB, abs, square
-from graphad.ops.math.cast import Cast, cast
-from graphad.ops.math.compare import EQUAL, IS_FINITE, not_equal
-from graphad.ops.math.complexes import CONJ, conjugate, real
+from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
+from graphad.ops.math.cast import Cast
+from graphad.ops.math.compare import EQUAL, IS_FINITE
+from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.cumulative import CumProd
 from graphad.ops.math.exponential import EXP, LOG
-from graphad.ops.math.power import pow, sqrt
 from graphad.ops.math.select import SELECT
 from graphad.ops.rules import BOOLEAN, FLOATING, NUMERIC, REAL, require_kind, scalar_like
 
@@ -74,7 +73,9 @@ class Reduction(Op):
     def lower(self, x: TensorSpec) -> Any:
         if self.combine is None or scalars.kind_of(x.dtype) not in _KERNEL_KINDS[self.combine]:
             return None
-        return forms.Reduce(forms.identity_map(x.dtype), self.combine, self.over(len(x.dims or ())), self.keepdims)
+        return forms.Reduce(
+            forms.identity_map(x.dtype), self.combine, self.over(len(x.dims or ())), self.keepdims
+        )
 
     def restored(self, ctx: Any, g: Any) -> Any:
         """`g`, shaped like the output, with the reduced axes put in again as axes of size 1."""
@@ -119,7 +120,9 @@ class CountOf(Op):
         return TensorSpec.of((), self.dtype)
 
     def eval(self, x: Any) -> Any:
-        return self.dtype.numpy.type(product(x.shape if self.axes is None else [x.shape[axis] for axis in self.axes]))
+        return self.dtype.numpy.type(
+            product(x.shape if self.axes is None else [x.shape[axis] for axis in self.axes])
+        )
 
     vjp = no_gradient("a count is piecewise constant")
 
@@ -132,7 +135,9 @@ class CountOf(Op):
         return None
 
     def fold(self, ctx: Any, x: Any) -> Any:
-        return ctx.size(product(x.dims if self.axes is None else [x.dims[axis] for axis in self.axes]), self.dtype)
+        return ctx.size(
+            product(x.dims if self.axes is None else [x.dims[axis] for axis in self.axes]), self.dtype
+        )
 
 
 def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Any:
@@ -319,55 +324,6 @@ class ReduceLogSumExp(Reduction):
         return y if self.keepdims or not axes else bind(Squeeze(axes), y)
 
 
-class _Position(Op):
-    """Where along an axis the extreme is: the first one at a tie, a NaN before all others."""
-
-    keeps = (False, False)
-    search: ClassVar[Callable[..., Any]]
-    axis: int
-    dtype: DType
-
-    def infer(self, x: TensorSpec) -> TensorSpec:
-        require_kind(self.name, x, REAL)
-        if x.dims is not None:
-            axis = normalize_axis(self.name, self.axis, len(x.dims), "input", x.dims)
-            if type(x.dims[axis]) is int and x.dims[axis] == 0:
-                raise InvalidArgumentError(f"{self.name}: Reduction axis {axis} is empty in shape {format_dims(x.dims)}.")
-        return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
-
-    def eval(self, x: Any) -> Any:
-        return type(self).search(x, self.axis).astype(self.dtype.numpy)
-
-    vjp = no_gradient("a position is piecewise constant")
-
-    def batch(self, ctx: Any, x: Any) -> Any:
-        return bind(type(self)(self.axis % (len(x.dims) - 1) + 1, self.dtype), x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        if axes[0] is None:
-            return None
-        gone = self.axis % len(specs[0].dims or ())
-        return MIXED if axes[0] == gone else axes[0] - (gone < axes[0])
-
-
-@define
-class ArgMax(_Position):
-    """Where along an axis the largest element is."""
-
-    name, search = "argmax", staticmethod(np.argmax)
-    axis: int
-    dtype: DType
-
-
-@define
-class ArgMin(_Position):
-    """Where along an axis the smallest element is."""
-
-    name, search = "argmin", staticmethod(np.argmin)
-    axis: int
-    dtype: DType
-
-
 # -- public functions --------------------------------------------------------------------------------------------------
 
 
@@ -377,7 +333,9 @@ def as_axes(op: str, axis: Any, x: Any) -> tuple[int, ...] | None:
         return normalize_axes(op, None, x.ndim)
     if isinstance(axis, Tensor):
         if type(axis) is not EagerTensor:
-            raise SymbolicValueError(f"{op}: axis is a tensor whose value is not known while tracing; give integers.")
+            raise SymbolicValueError(
+                f"{op}: axis is a tensor whose value is not known while tracing; give integers."
+            )
         axis = axis.data
     if isinstance(axis, np.ndarray | np.generic):
         axis = axis.tolist()
@@ -407,7 +365,9 @@ def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
     quick = quick_dtypes(op_class.kinds)
     over_all = op_class(None, False)
 
-    def function(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    def function(
+        input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    ) -> Tensor:
         if type(input_tensor) is EagerTensor and busy() is None:
             data = input_tensor.data
             if data.dtype in quick:
@@ -422,164 +382,36 @@ def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
     return named(function, op_class.name, doc)
 
 
-reduce_sum = _reduction(ReduceSum, "The sum of the elements over axes.", "any numeric dtype", "; 0 for no elements")
+reduce_sum = _reduction(
+    ReduceSum, "The sum of the elements over axes.", "any numeric dtype", "; 0 for no elements"
+)
 reduce_mean = _reduction(
-    ReduceMean, "The mean of the elements over axes.", "any numeric dtype", "; integers are divided towards 0, no elements give nan"
+    ReduceMean,
+    "The mean of the elements over axes.",
+    "any numeric dtype",
+    "; integers are divided towards 0, no elements give nan",
 )
 reduce_max = _reduction(
-    ReduceMax, "The largest element over axes.", "a real dtype", "; the lowest number for no elements. Ties share the gradient evenly"
+    ReduceMax,
+    "The largest element over axes.",
+    "a real dtype",
+    "; the lowest number for no elements. Ties share the gradient evenly",
 )
 reduce_min = _reduction(
-    ReduceMin, "The smallest element over axes.", "a real dtype", "; the highest number for no elements. Ties share the gradient evenly"
+    ReduceMin,
+    "The smallest element over axes.",
+    "a real dtype",
+    "; the highest number for no elements. Ties share the gradient evenly",
 )
-reduce_prod = _reduction(ReduceProd, "The product of the elements over axes.", "any numeric dtype", "; 1 for no elements")
-reduce_all = _reduction(ReduceAll, "Whether all elements over axes are true.", "dtype bool", "; True for no elements")
-reduce_any = _reduction(ReduceAny, "Whether any element over axes is true.", "dtype bool", "; False for no elements")
+reduce_prod = _reduction(
+    ReduceProd, "The product of the elements over axes.", "any numeric dtype", "; 1 for no elements"
+)
+reduce_all = _reduction(
+    ReduceAll, "Whether all elements over axes are true.", "dtype bool", "; True for no elements"
+)
+reduce_any = _reduction(
+    ReduceAny, "Whether any element over axes is true.", "dtype bool", "; False for no elements"
+)
 reduce_logsumexp = _reduction(
     ReduceLogSumExp, "log(sum(exp(x))) over axes without overflow.", "a float dtype", "; -inf for no elements"
 )
-
-
-def argmax(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
-    """The index of the largest element along an axis, the first one at a tie. No gradient.
-
-    Args:
-      input: Tensor of a real dtype.
-      axis: The axis, 0 by default.
-      output_type: int32 or int64.
-    Returns: Tensor of `output_type` without that axis.
-    """
-    return _position(ArgMax, input, axis, output_type)
-
-
-def argmin(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
-    """The index of the smallest element along an axis, the first one at a tie. No gradient.
-
-    Args:
-      input: Tensor of a real dtype.
-      axis: The axis, 0 by default.
-      output_type: int32 or int64.
-    Returns: Tensor of `output_type` without that axis.
-    """
-    return _position(ArgMin, input, axis, output_type)
-
-
-def _position(op_class: Any, x: Any, axis: Any, output_type: Any) -> Any:
-    x, dtype = lift(x), dtypes.as_dtype(output_type)
-    if not dtype.is_integer:
-        raise DTypeError(f"{op_class.name}: output_type is {dtype.name}; an integer dtype is needed.")
-    number = normalize_axis(op_class.name, 0 if axis is None else axis, x.ndim, "input", x.dims)
-    return bind(op_class(number, dtype), x)
-
-
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The variance of the elements over axes: the mean of (x - mean(x)) ** 2.
-
-    Args:
-      input_tensor: Tensor, a float or complex dtype.
-      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
-      keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor with the dtype of the input, real for a complex one.
-    """
-    x = lift(input_tensor)
-    if not x.dtype.is_differentiable:
-        raise DTypeError(f"reduce_variance: x has dtype {x.dtype.name}; a float or complex dtype is needed. Use cast(x, ...).")
-    axes = as_axes("reduce_variance", axis, x)
-    off = bind(SUB, x, _bound(ReduceMean, axes, True, x))
-    if x.dtype.is_complex:
-        off = real(bind(MUL, bind(CONJ, off), off))
-    else:
-        off = square(off)
-    return _bound(ReduceMean, axes, keepdims, off)  # type: ignore[no-any-return]
-
-
-def _bound(op_class: Any, axes: tuple[int, ...] | None, keepdims: bool, x: Any) -> Any:
-    return x if axes is not None and not axes else bind(op_class(axes, bool(keepdims)), x)
-
-
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The standard deviation of the elements over axes, the square root of `reduce_variance`.
-
-    Args:
-      input_tensor: Tensor, a float or complex dtype.
-      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
-      keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor with the dtype of the input, real for a complex one. The gradient is nan where all elements are equal.
-    """
-    return sqrt(reduce_variance(input_tensor, axis, keepdims))
-
-
-def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The square root of the sum of squares over axes.
-
-    Args:
-      input_tensor: Tensor, any numeric dtype.
-      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
-      keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor with the dtype of the input. The gradient at 0 is nan.
-    """
-    x = lift(input_tensor)
-    squares = bind(MUL, x, conjugate(x)) if x.dtype.is_complex else square(x)
-    total = reduce_sum(squares, axis, keepdims)
-    return sqrt(total) if x.dtype.is_differentiable else cast(sqrt(cast(total, dtypes.float64)), x.dtype)
-
-
-def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """The norm of vectors, or of matrices where `axis` names two axes.
-
-    Args:
-      tensor: Tensor, a float or complex dtype.
-      ord: "euclidean" (the default), 1, 2, inf, or another positive number for vectors; "fro", "euclidean", 1 or inf for matrices.
-      axis: None for all elements as one vector, one axis, or two axes of matrices.
-      keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor, real for complex input. The gradient of the euclidean norm at 0 is nan.
-    Raises: InvalidArgumentError: an order that is not supported.
-    """
-    x = lift(tensor)
-    matrix = isinstance(axis, list | tuple) and len(axis) == 2
-    if isinstance(axis, list | tuple) and len(axis) not in (1, 2):
-        raise InvalidArgumentError(f"norm: 'axis' must be None, an integer, or two integers, got {axis!r}.")
-    if isinstance(ord, str):
-        if ord not in ("euclidean", "fro"):
-            raise InvalidArgumentError(f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number.")
-        return _two_norm(x, axis, keepdims)
-    if matrix:
-        if ord not in (1, np.inf):
-            raise InvalidArgumentError(f"norm: 'ord' {ord!r} is not supported for matrices; it is 'fro', 'euclidean', 1 or inf.")
-        rows, columns = axis
-        inner, outer = (rows, columns) if ord == 1 else (columns, rows)
-        sums = reduce_sum(abs(x), inner, True)
-        largest = reduce_max(sums, outer, True)
-        if keepdims:
-            return largest
-        return bind(Squeeze(normalize_axes("norm", list(axis), x.ndim, "x", x.dims) or ()), largest)  # type: ignore[no-any-return]
-    if ord == 2:
-        return _two_norm(x, axis, keepdims)
-    if ord == 1:
-        return reduce_sum(abs(x), axis, keepdims)  # type: ignore[no-any-return]
-    if ord == np.inf:
-        return reduce_max(abs(x), axis, keepdims)  # type: ignore[no-any-return]
-    if not ord > 0:
-        raise InvalidArgumentError(f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number.")
-    return pow(reduce_sum(pow(abs(x), ord), axis, keepdims), 1.0 / ord)
-
-
-def _two_norm(x: Any, axis: Any, keepdims: bool) -> Any:
-    squares = real(bind(MUL, x, conjugate(x))) if x.dtype.is_complex else square(x)
-    return sqrt(reduce_sum(squares, axis, keepdims))
-
-
-def count_nonzero(
-    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = dtypes.int64, name: str | None = None
-) -> Tensor:
-    """How many elements over axes are not 0 (or not False). No gradient.
-
-    Args:
-      input: Tensor.
-      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
-      keepdims: Keep the reduced axes with size 1.
-      dtype: The dtype of the result.
-    """
-    x = lift(input)
-    nonzero = x if x.dtype.is_bool else not_equal(x, scalar_like(0, x))
-    return reduce_sum(cast(nonzero, dtype), axis, keepdims)  # type: ignore[no-any-return]

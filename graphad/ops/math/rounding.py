@@ -32,14 +32,24 @@ _constant = no_gradient("rounding is piecewise constant")
 
 
 def _rounding(name: str, formula: Any, doc: str) -> Any:
-    return elementwise(name, formula, vjp=_constant, kinds=FLOATING, scalar=name, keeps=(False, False), doc=doc)
+    return elementwise(
+        name, formula, vjp=_constant, kinds=FLOATING, scalar=name, keeps=(False, False), doc=doc
+    )
 
 
 Floor = _rounding("floor", np.floor, "The largest integer not above x.")
 Ceil = _rounding("ceil", np.ceil, "The smallest integer not below x.")
 Round = _rounding("round", np.rint, "The nearest integer, halves to the even one.")
 Trunc = _rounding("trunc", np.trunc, "x without its fraction.")
-Sign = elementwise("sign", np.sign, vjp=_sign_vjp, kinds=NUMERIC, scalar="sign", keeps=(False, False), doc="-1, 0 or 1; x / |x| for complex x.")
+Sign = elementwise(
+    "sign",
+    np.sign,
+    vjp=_sign_vjp,
+    kinds=NUMERIC,
+    scalar="sign",
+    keeps=(False, False),
+    doc="-1, 0 or 1; x / |x| for complex x.",
+)
 SIGN = Sign()
 
 _NO_GRADIENT = "elementwise, float dtypes. No gradient."
@@ -48,7 +58,8 @@ ceil = unary_function(Ceil, f"The smallest integer not below x, {_NO_GRADIENT}")
 rint = unary_function(Round, f"The nearest integer, halves to the even one, {_NO_GRADIENT}", "rint")
 trunc = unary_function(Trunc, f"x without its fraction, {_NO_GRADIENT}")
 sign = unary_function(
-    Sign, "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None."
+    Sign,
+    "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None.",
 )
 
 

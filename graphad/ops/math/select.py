@@ -45,7 +45,9 @@ class Select(Op):
 
     def infer(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
         if not condition.dtype.is_bool:
-            raise DTypeError(f"where: condition has dtype {condition.dtype.name}; bool is needed. Use cast or a comparison.")
+            raise DTypeError(
+                f"where: condition has dtype {condition.dtype.name}; bool is needed. Use cast or a comparison."
+            )
         dtype = same_dtype("where", (x, y))
         return broadcast_specs("where", (condition, x, y), dtype)
 
@@ -117,11 +119,17 @@ def _minimum_vjp(ctx: Any, g: Any) -> Sequence[Any]:
     return _split(ctx, g, bind(LESS_EQUAL, *ctx.inputs))
 
 
-Maximum = elementwise("maximum", np.maximum, vjp=_maximum_vjp, kinds=REAL, scalar="maximum", doc="The larger of x and y.")
-Minimum = elementwise("minimum", np.minimum, vjp=_minimum_vjp, kinds=REAL, scalar="minimum", doc="The smaller of x and y.")
+Maximum = elementwise(
+    "maximum", np.maximum, vjp=_maximum_vjp, kinds=REAL, scalar="maximum", doc="The larger of x and y."
+)
+Minimum = elementwise(
+    "minimum", np.minimum, vjp=_minimum_vjp, kinds=REAL, scalar="minimum", doc="The smaller of x and y."
+)
 MAXIMUM, MINIMUM = Maximum(), Minimum()
 
-_TIES = "operands of one real dtype broadcast together; NaN if either is NaN. At a tie the gradient goes to x."
+_TIES = (
+    "operands of one real dtype broadcast together; NaN if either is NaN. At a tie the gradient goes to x."
+)
 maximum = binary_function(Maximum, f"The larger of x and y, elementwise, {_TIES}")
 minimum = binary_function(Minimum, f"The smaller of x and y, elementwise, {_TIES}")
 

@@ -19,19 +19,45 @@ from graphad.ops.rules import FLOATING, scalar_like
 
 # P in powers of x ** 2, for |x| <= 1.
 _NEAR = (
-    1.1283791670955126, -0.37612638903183754, 0.1128379167095512, -0.026866170645129854,
-    0.005223977625423455, -0.0008548327021945428, 0.00012055332903350668, -1.4925647581008593e-05,
-    1.6462045711013026e-06, -1.6364645854816389e-07, 1.479243542696247e-08, -1.2164764337224506e-09,
-    8.709755232851789e-11, -4.2320376764874594e-12,
+    1.1283791670955126,
+    -0.37612638903183754,
+    0.1128379167095512,
+    -0.026866170645129854,
+    0.005223977625423455,
+    -0.0008548327021945428,
+    0.00012055332903350668,
+    -1.4925647581008593e-05,
+    1.6462045711013026e-06,
+    -1.6364645854816389e-07,
+    1.479243542696247e-08,
+    -1.2164764337224506e-09,
+    8.709755232851789e-11,
+    -4.2320376764874594e-12,
 )
 # Q as a Chebyshev expansion over 1/2 <= x <= 28; beyond 28 erfc is 0.
 _FAR = (
-    0.48863291291256256, 0.11387144277534043, -0.05028544904408141, 0.013875641093652262,
-    -0.0025136103622821495, 0.00024987445206749604, 3.72846364694214e-06, -4.391739307641142e-06,
-    2.387713274835541e-07, 7.652975053984201e-08, -7.365769675478684e-09, -1.7075767916801798e-09,
-    1.750848218411315e-10, 4.8343553174085556e-11, -3.271720261041187e-12, -1.5495988169081694e-12,
-    1.1272347407950868e-14, 4.9492398602885814e-14, 3.475393933095897e-15, -1.364575914609755e-15,
-    -2.5238911344677193e-16, 2.231855942550233e-17,
+    0.48863291291256256,
+    0.11387144277534043,
+    -0.05028544904408141,
+    0.013875641093652262,
+    -0.0025136103622821495,
+    0.00024987445206749604,
+    3.72846364694214e-06,
+    -4.391739307641142e-06,
+    2.387713274835541e-07,
+    7.652975053984201e-08,
+    -7.365769675478684e-09,
+    -1.7075767916801798e-09,
+    1.750848218411315e-10,
+    4.8343553174085556e-11,
+    -3.271720261041187e-12,
+    -1.5495988169081694e-12,
+    1.1272347407950868e-14,
+    4.9492398602885814e-14,
+    3.475393933095897e-15,
+    -1.364575914609755e-15,
+    -2.5238911344677193e-16,
+    2.231855942550233e-17,
 )
 _BORDER, _END, _CENTRE = 0.5, 28.0, 2.5
 _T_LOW, _T_HIGH = (_BORDER - _CENTRE) / (_BORDER + _CENTRE), (_END - _CENTRE) / (_END + _CENTRE)
@@ -130,10 +156,18 @@ def _erfinv_vjp(ctx: Any, g: Any) -> Any:
 
 
 Erf = elementwise("erf", _erf, vjp=_erf_vjp, kinds=FLOATING, scalar="erf", doc="The error function.")
-Erfc = elementwise("erfc", _erfc, vjp=_erfc_vjp, kinds=FLOATING, scalar="erfc", doc="1 - erf(x), accurate for large x.")
-Erfinv = elementwise("erfinv", _erfinv, vjp=_erfinv_vjp, kinds=FLOATING, keeps=(False, True), doc="The inverse of erf.")
+Erfc = elementwise(
+    "erfc", _erfc, vjp=_erfc_vjp, kinds=FLOATING, scalar="erfc", doc="1 - erf(x), accurate for large x."
+)
+Erfinv = elementwise(
+    "erfinv", _erfinv, vjp=_erfinv_vjp, kinds=FLOATING, keeps=(False, True), doc="The inverse of erf."
+)
 ERF, ERFC, ERFINV = Erf(), Erfc(), Erfinv()
 
-erf = unary_function(Erf, "The error function 2 / sqrt(pi) * integral of exp(-t ** 2) from 0 to x, elementwise, float dtypes.")
+erf = unary_function(
+    Erf, "The error function 2 / sqrt(pi) * integral of exp(-t ** 2) from 0 to x, elementwise, float dtypes."
+)
 erfc = unary_function(Erfc, "1 - erf(x), accurate for large x, elementwise, float dtypes.")
-erfinv = unary_function(Erfinv, "The x with erf(x) = y; inf at 1, -inf at -1, nan beyond, elementwise, float dtypes.")
+erfinv = unary_function(
+    Erfinv, "The x with erf(x) = y; inf at 1, -inf at -1, nan beyond, elementwise, float dtypes."
+)

@@ -58,7 +58,9 @@ Cosh = _row("cosh", np.cosh, times(lambda x: bind(SINH, x)))
 Asinh = _row("asinh", np.arcsinh, times(lambda x: bind(RSQRT, _one_plus_square(x))))
 Acosh = _row("acosh", np.arccosh, over(_acosh_slope))
 Atanh = _row("atanh", np.arctanh, over(_one_minus_square))
-Atan2 = elementwise("atan2", np.arctan2, vjp=_atan2_vjp, kinds=FLOATING, scalar="atan2", doc="The angle of the point (x, y).")
+Atan2 = elementwise(
+    "atan2", np.arctan2, vjp=_atan2_vjp, kinds=FLOATING, scalar="atan2", doc="The angle of the point (x, y)."
+)
 SIN, COS, SINH, COSH, ATAN2 = Sin(), Cos(), Sinh(), Cosh(), Atan2()
 
 _DTYPES = "elementwise, float and complex dtypes."
@@ -74,5 +76,6 @@ asinh = unary_function(Asinh, f"The inverse hyperbolic sine, {_DTYPES}")
 acosh = unary_function(Acosh, f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES}")
 atanh = unary_function(Atanh, f"The inverse hyperbolic tangent; nan outside -1 to 1 for floats, {_DTYPES}")
 atan2 = binary_function(
-    Atan2, "The angle, from -pi to pi, of the point with ordinate `y` (the first argument) and abscissa `x`, elementwise, float dtypes."
+    Atan2,
+    "The angle, from -pi to pi, of the point with ordinate `y` (the first argument) and abscissa `x`, elementwise, float dtypes.",
 )

@@ -157,12 +157,20 @@ CASES += [
     OpCase(m.pow, real(3, 4), 2, expected=lambda x: x**2, label="square"),
     OpCase(m.pow, real(3, 4), 3.0, expected=lambda x: x**3, label="cube"),
     OpCase(m.pow, real(3, 4), 1, expected=lambda x: x, label="itself"),
-    OpCase(m.pow, real(3, 4), -2.0, expected=lambda x: x**-2.0, label="negative", tolerance=1e-3, float32=False),
+    OpCase(
+        m.pow, real(3, 4), -2.0, expected=lambda x: x**-2.0, label="negative", tolerance=1e-3, float32=False
+    ),
     OpCase(m.pow, 2.0, real(3, 4), expected=lambda y: 2.0**y, label="of a number"),
     OpCase(m.maximum, integer(3, 4), integer(4, seed=1), expected=np.maximum),
     OpCase(m.add_n, [real(2, 3), real(2, 3, seed=1), real(2, 3, seed=2)], expected=lambda x, y, z: x + y + z),
     OpCase(m.add_n, [real(2, 3)], expected=lambda x: x),
-    OpCase(m.divide_no_nan, np.array([1.0, 0.0, 2.0]), [0.0, 0.0, 2.0], expected=lambda x: np.array([0, 0, 1.0]), label="zeros"),
+    OpCase(
+        m.divide_no_nan,
+        np.array([1.0, 0.0, 2.0]),
+        [0.0, 0.0, 2.0],
+        expected=lambda x: np.array([0, 0, 1.0]),
+        label="zeros",
+    ),
 ]
 
 _c, _x, _y = boolean(3, 4), real(3, 4), real(3, 4, seed=1)
@@ -171,7 +179,13 @@ CASES += [
     OpCase(m.where, boolean(4), real(3, 1), real(seed=1), expected=np.where),
     OpCase(m.where, _c, complex_(3, 4), complex_(3, 4, seed=2), expected=np.where),
     OpCase(m.clip_by_value, real(3, 4), -1.0, 1.0, expected=lambda x: np.clip(x, -1, 1)),
-    OpCase(m.clip_by_value, real(3, 4), real(4, low=-1.5, high=-0.5, seed=1), real(3, 1, low=0.5, high=1.5, seed=2), expected=np.clip),
+    OpCase(
+        m.clip_by_value,
+        real(3, 4),
+        real(4, low=-1.5, high=-0.5, seed=1),
+        real(3, 1, low=0.5, high=1.5, seed=2),
+        expected=np.clip,
+    ),
 ]
 CASES += [
     OpCase(f, real(3, 4), real(4, seed=1), expected=formula, order=0)
@@ -184,14 +198,25 @@ CASES += [
         (m.greater_equal, np.greater_equal),
     ]
 ]
-CASES += [OpCase(f, integer(3, 4), integer(4, seed=1), expected=g) for f, g in [(m.equal, np.equal), (m.less, np.less)]]
+CASES += [
+    OpCase(f, integer(3, 4), integer(4, seed=1), expected=g)
+    for f, g in [(m.equal, np.equal), (m.less, np.less)]
+]
 CASES += [
     OpCase(f, boolean(3, 4), boolean(4, seed=1), expected=g)
-    for f, g in [(m.logical_and, np.logical_and), (m.logical_or, np.logical_or), (m.logical_xor, np.logical_xor)]
+    for f, g in [
+        (m.logical_and, np.logical_and),
+        (m.logical_or, np.logical_or),
+        (m.logical_xor, np.logical_xor),
+    ]
 ]
 CASES += [
     OpCase(f, integer(3, 4), integer(4, seed=1), expected=g)
-    for f, g in [(m.bitwise_and, np.bitwise_and), (m.bitwise_or, np.bitwise_or), (m.bitwise_xor, np.bitwise_xor)]
+    for f, g in [
+        (m.bitwise_and, np.bitwise_and),
+        (m.bitwise_or, np.bitwise_or),
+        (m.bitwise_xor, np.bitwise_xor),
+    ]
 ]
 CASES += [
     OpCase(f, integer(3, 4), integer(4, low=0, seed=1), expected=g)
@@ -209,13 +234,27 @@ CASES += [
     OpCase(m.cast, complex_(3, 4), np.float64, expected=np.real, float32=False),
     OpCase(m.cast, integer(3, 4), np.float64, expected=lambda x: x.astype(np.float64)),
     OpCase(m.cast, boolean(3, 4), np.int64, expected=lambda x: x.astype(np.int64)),
-    OpCase(m.saturate_cast, real(3, 4, low=-400, high=400), np.int8, expected=lambda x: np.clip(x, -128, 127).astype(np.int8), order=0),
+    OpCase(
+        m.saturate_cast,
+        real(3, 4, low=-400, high=400),
+        np.int8,
+        expected=lambda x: np.clip(x, -128, 127).astype(np.int8),
+        order=0,
+    ),
     OpCase(m.bitcast, integer(3, 4), np.float32, expected=lambda x: x.view(np.float32)),
     OpCase(m.bitcast, integer(3, 4), np.uint8, expected=lambda x: x.view(np.uint8).reshape(3, 4, 4)),
     OpCase(m.bitcast, integer(3, 2), np.int64, expected=lambda x: x.view(np.int64).reshape(3)),
 ]
 
-for _axis, _keep in [(None, False), (None, True), (0, False), (-1, True), ([0, 2], False), ((1, -1), True), ([], False)]:
+for _axis, _keep in [
+    (None, False),
+    (None, True),
+    (0, False),
+    (-1, True),
+    ([0, 2], False),
+    ((1, -1), True),
+    ([], False),
+]:
     _np_axis = tuple(_axis) if isinstance(_axis, list) else _axis
     for _f, _g in [
         (m.reduce_sum, np.sum),
@@ -223,7 +262,10 @@ for _axis, _keep in [(None, False), (None, True), (0, False), (-1, True), ([0, 2
         (m.reduce_prod, np.prod),
         (m.reduce_max, np.max),
         (m.reduce_min, np.min),
-        (m.reduce_logsumexp, lambda x, axis, keepdims: np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))),
+        (
+            m.reduce_logsumexp,
+            lambda x, axis, keepdims: np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims)),
+        ),
     ]:
 
         def _formula(x: Any, g: Any = _g, axis: Any = _np_axis, keepdims: bool = _keep) -> Any:
@@ -246,7 +288,13 @@ CASES += [
     OpCase(m.reduce_all, boolean(3, 4), expected=np.all),
     OpCase(m.argmax, real(3, 4), axis=1, expected=lambda x: np.argmax(x, 1), order=0),
     OpCase(m.argmin, real(3, 4, 2), axis=-1, expected=lambda x: np.argmin(x, -1), order=0),
-    OpCase(m.argmax, real(3, 4), expected=lambda x: np.argmax(x, 0).astype(np.int32), order=0, output_type=np.int32),
+    OpCase(
+        m.argmax,
+        real(3, 4),
+        expected=lambda x: np.argmax(x, 0).astype(np.int32),
+        order=0,
+        output_type=np.int32,
+    ),
     OpCase(m.reduce_variance, real(3, 4), axis=1, expected=lambda x: np.var(x, 1)),
     OpCase(m.reduce_variance, real(3, 4), expected=np.var),
     OpCase(m.reduce_variance, complex_(3, 4), axis=0, expected=lambda x: np.var(x, 0)),
@@ -257,10 +305,23 @@ CASES += [
     OpCase(m.norm, real(3, 4), ord=INF, axis=0, expected=lambda x: np.max(np.abs(x), 0)),
     OpCase(m.norm, positive(3, 4), ord=3, axis=0, expected=lambda x: np.sum(np.abs(x) ** 3, 0) ** (1 / 3)),
     OpCase(m.norm, complex_(3, 4), axis=0, expected=lambda x: np.linalg.norm(x, axis=0)),
-    OpCase(m.norm, real(2, 3, 4), ord=1, axis=[-2, -1], expected=lambda x: np.linalg.norm(x, 1, (-2, -1)), unknown=("sizes",)),
+    OpCase(
+        m.norm,
+        real(2, 3, 4),
+        ord=1,
+        axis=[-2, -1],
+        expected=lambda x: np.linalg.norm(x, 1, (-2, -1)),
+        unknown=("sizes",),
+    ),
     OpCase(m.count_nonzero, integer(3, 4), axis=1, expected=lambda x: np.count_nonzero(x, 1)),
 ]
-for _options in [{}, {"axis": 1}, {"axis": -1, "exclusive": True}, {"reverse": True}, {"axis": 1, "exclusive": True, "reverse": True}]:
+for _options in [
+    {},
+    {"axis": 1},
+    {"axis": -1, "exclusive": True},
+    {"reverse": True},
+    {"axis": 1, "exclusive": True, "reverse": True},
+]:
     CASES += [OpCase(m.cumsum, real(3, 4), **_options), OpCase(m.cumprod, real(3, 4), **_options)]
 CASES += [
     OpCase(m.cumsum, real(3, 4), expected=lambda x: np.cumsum(x, 0)),

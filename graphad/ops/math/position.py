@@ -1,0 +1,102 @@
+"""Where the largest or smallest element along an axis is: `argmax` and `argmin`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import DType
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.shapes import format_dims, normalize_axis, reduced_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.rules import REAL, require_kind
+
+
+class _Position(Op):
+    """Where along an axis the extreme is: the first one at a tie, a NaN before all others."""
+
+    keeps = (False, False)
+    search: ClassVar[Callable[..., Any]]
+    axis: int
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_kind(self.name, x, REAL)
+        if x.dims is not None:
+            axis = normalize_axis(self.name, self.axis, len(x.dims), "input", x.dims)
+            if type(x.dims[axis]) is int and x.dims[axis] == 0:
+                raise InvalidArgumentError(
+                    f"{self.name}: Reduction axis {axis} is empty in shape {format_dims(x.dims)}."
+                )
+        return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
+
+    def eval(self, x: Any) -> Any:
+        return type(self).search(x, self.axis).astype(self.dtype.numpy)
+
+    vjp = no_gradient("a position is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(type(self)(self.axis % (len(x.dims) - 1) + 1, self.dtype), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is None:
+            return None
+        gone = self.axis % len(specs[0].dims or ())
+        return MIXED if axes[0] == gone else axes[0] - (gone < axes[0])
+
+
+@define
+class ArgMax(_Position):
+    """Where along an axis the largest element is."""
+
+    name, search = "argmax", staticmethod(np.argmax)
+    axis: int
+    dtype: DType
+
+
+@define
+class ArgMin(_Position):
+    """Where along an axis the smallest element is."""
+
+    name, search = "argmin", staticmethod(np.argmin)
+    axis: int
+    dtype: DType
+
+
+def argmax(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """The index of the largest element along an axis, the first one at a tie. No gradient.
+
+    Args:
+      input: Tensor of a real dtype.
+      axis: The axis, 0 by default.
+      output_type: int32 or int64.
+    Returns: Tensor of `output_type` without that axis.
+    """
+    return _position(ArgMax, input, axis, output_type)
+
+
+def argmin(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """The index of the smallest element along an axis, the first one at a tie. No gradient.
+
+    Args:
+      input: Tensor of a real dtype.
+      axis: The axis, 0 by default.
+      output_type: int32 or int64.
+    Returns: Tensor of `output_type` without that axis.
+    """
+    return _position(ArgMin, input, axis, output_type)
+
+
+def _position(op_class: Any, x: Any, axis: Any, output_type: Any) -> Any:
+    x, dtype = lift(x), dtypes.as_dtype(output_type)
+    if not dtype.is_integer:
+        raise DTypeError(f"{op_class.name}: output_type is {dtype.name}; an integer dtype is needed.")
+    number = normalize_axis(op_class.name, 0 if axis is None else axis, x.ndim, "input", x.dims)
+    return bind(op_class(number, dtype), x)

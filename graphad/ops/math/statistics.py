@@ -1,0 +1,151 @@
+"""What is built from reductions: variance, standard deviation, norms, counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.shapes import normalize_axes
+from graphad.core.tensor import Tensor
+from graphad.ops.array.shape import Squeeze
+from graphad.ops.math.arithmetic import MUL, SUB, abs, square
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import not_equal
+from graphad.ops.math.complexes import CONJ, conjugate, real
+from graphad.ops.math.power import pow, sqrt
+from graphad.ops.math.reduce import ReduceMean, as_axes, reduce_max, reduce_sum
+from graphad.ops.rules import scalar_like
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The variance of the elements over axes: the mean of (x - mean(x)) ** 2.
+
+    Args:
+      input_tensor: Tensor, a float or complex dtype.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor with the dtype of the input, real for a complex one.
+    """
+    x = lift(input_tensor)
+    if not x.dtype.is_differentiable:
+        raise DTypeError(
+            f"reduce_variance: x has dtype {x.dtype.name}; a float or complex dtype is needed. Use cast(x, ...)."
+        )
+    axes = as_axes("reduce_variance", axis, x)
+    off = bind(SUB, x, _bound(ReduceMean, axes, True, x))
+    if x.dtype.is_complex:
+        off = real(bind(MUL, bind(CONJ, off), off))
+    else:
+        off = square(off)
+    return _bound(ReduceMean, axes, keepdims, off)  # type: ignore[no-any-return]
+
+
+def _bound(op_class: Any, axes: tuple[int, ...] | None, keepdims: bool, x: Any) -> Any:
+    return x if axes is not None and not axes else bind(op_class(axes, bool(keepdims)), x)
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The standard deviation of the elements over axes, the square root of `reduce_variance`.
+
+    Args:
+      input_tensor: Tensor, a float or complex dtype.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor with the dtype of the input, real for a complex one. The gradient is nan where all elements are equal.
+    """
+    return sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares over axes.
+
+    Args:
+      input_tensor: Tensor, any numeric dtype.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor with the dtype of the input. The gradient at 0 is nan.
+    """
+    x = lift(input_tensor)
+    squares = bind(MUL, x, conjugate(x)) if x.dtype.is_complex else square(x)
+    total = reduce_sum(squares, axis, keepdims)
+    return sqrt(total) if x.dtype.is_differentiable else cast(sqrt(cast(total, dtypes.float64)), x.dtype)
+
+
+def norm(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The norm of vectors, or of matrices where `axis` names two axes.
+
+    Args:
+      tensor: Tensor, a float or complex dtype.
+      ord: "euclidean" (the default), 1, 2, inf or another positive number for vectors; for matrices "fro", "euclidean", 1, inf.
+      axis: None for all elements as one vector, one axis, or two axes of matrices.
+      keepdims: Keep the reduced axes with size 1.
+    Returns: Tensor, real for complex input. The gradient of the euclidean norm at 0 is nan.
+    Raises: InvalidArgumentError: an order that is not supported.
+    """
+    x = lift(tensor)
+    matrix = isinstance(axis, list | tuple) and len(axis) == 2
+    if isinstance(axis, list | tuple) and len(axis) not in (1, 2):
+        raise InvalidArgumentError(f"norm: 'axis' must be None, an integer, or two integers, got {axis!r}.")
+    if isinstance(ord, str):
+        if ord not in ("euclidean", "fro"):
+            raise InvalidArgumentError(
+                f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number."
+            )
+        return _two_norm(x, axis, keepdims)
+    if matrix:
+        if ord not in (1, np.inf):
+            raise InvalidArgumentError(
+                f"norm: 'ord' {ord!r} is not supported for matrices; it is 'fro', 'euclidean', 1 or inf."
+            )
+        rows, columns = axis
+        inner, outer = (rows, columns) if ord == 1 else (columns, rows)
+        sums = reduce_sum(abs(x), inner, True)
+        largest = reduce_max(sums, outer, True)
+        if keepdims:
+            return largest
+        return bind(Squeeze(normalize_axes("norm", list(axis), x.ndim, "x", x.dims) or ()), largest)  # type: ignore[no-any-return]
+    if ord == 2:
+        return _two_norm(x, axis, keepdims)
+    if ord == 1:
+        return reduce_sum(abs(x), axis, keepdims)  # type: ignore[no-any-return]
+    if ord == np.inf:
+        return reduce_max(abs(x), axis, keepdims)  # type: ignore[no-any-return]
+    if not ord > 0:
+        raise InvalidArgumentError(
+            f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number."
+        )
+    return pow(reduce_sum(pow(abs(x), ord), axis, keepdims), 1.0 / ord)
+
+
+def _two_norm(x: Any, axis: Any, keepdims: bool) -> Any:
+    squares = real(bind(MUL, x, conjugate(x))) if x.dtype.is_complex else square(x)
+    return sqrt(reduce_sum(squares, axis, keepdims))
+
+
+def count_nonzero(
+    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """How many elements over axes are not 0 (or not False). No gradient.
+
+    Args:
+      input: Tensor.
+      axis: Axis or list of axes to reduce, negative ones from the end; None for all.
+      keepdims: Keep the reduced axes with size 1.
+      dtype: The dtype of the result.
+    """
+    x = lift(input)
+    nonzero = x if x.dtype.is_bool else not_equal(x, scalar_like(0, x))
+    return reduce_sum(cast(nonzero, dtype), axis, keepdims)  # type: ignore[no-any-return]

@@ -1,0 +1,211 @@
+"""One row for every op of graphad.ops.linalg, and more where shapes, axes, dtypes or edges differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.ops import array as a
+from graphad.ops import linalg as la
+from tests.support.op_case import OpCase, complex_, integer, real
+
+SIZES = ("sizes",)
+
+
+def definite(*shape: int) -> Any:
+    """Well conditioned matrices."""
+    return real(*shape) + 4 * np.eye(shape[-1])
+
+
+def factor(x: Any) -> Any:
+    return la.cholesky(la.matmul(x, x, adjoint_b=True) + a.eye(3, dtype=x.dtype))
+
+
+def _factor(x: Any) -> Any:
+    return np.linalg.cholesky(x @ np.conj(np.swapaxes(x, -1, -2)) + np.eye(3))
+
+
+def log_volume(x: Any) -> Any:
+    return la.logdet(la.matmul(x, x, transpose_b=True) + a.eye(3, dtype=x.dtype))
+
+
+def clipped(x: Any, y: Any) -> Any:
+    return la.clip_by_global_norm([x, y], 0.5)
+
+
+def _clipped(x: Any, y: Any) -> Any:
+    n = np.sqrt((x * x).sum() + (y * y).sum())
+    return [x * 0.5 / n, y * 0.5 / n, n]
+
+
+def _einsum(equation: str, *inputs: Any, unknown: Any = ("sizes", "rank"), **options: Any) -> OpCase:
+    def einsum(*xs: Any) -> Any:
+        return la.einsum(equation, *xs)
+
+    return OpCase(
+        einsum,
+        *inputs,
+        expected=lambda *xs: np.asarray(np.einsum(equation, *xs)),
+        unknown=unknown,
+        label=equation,
+        **options,
+    )
+
+
+def _swap(x: Any) -> Any:
+    return np.swapaxes(x, -1, -2)
+
+
+MATMUL = [
+    OpCase(la.matmul, real(3, 4), real(4, 2), expected=np.matmul),
+    OpCase(la.matmul, real(4, 3), real(4, 2), transpose_a=True, expected=lambda x, y: x.T @ y),
+    OpCase(la.matmul, real(3, 4), real(2, 4), transpose_b=True, expected=lambda x, y: x @ y.T),
+    OpCase(
+        la.matmul, real(4, 3), real(2, 4), transpose_a=True, transpose_b=True, expected=lambda x, y: x.T @ y.T
+    ),
+    OpCase(la.matmul, real(5, 3, 4), real(4, 2), expected=np.matmul),
+    OpCase(
+        la.matmul,
+        real(5, 4, 3),
+        real(2, 4),
+        transpose_a=True,
+        transpose_b=True,
+        expected=lambda x, y: _swap(x) @ y.T,
+    ),
+    OpCase(la.matmul, real(3, 4), real(5, 4, 2), expected=np.matmul),
+    OpCase(la.matmul, real(2, 1, 3, 4), real(3, 4, 2), expected=np.matmul),
+    OpCase(
+        la.matmul,
+        complex_(3, 2),
+        complex_(4, 3),
+        adjoint_a=True,
+        adjoint_b=True,
+        expected=lambda x, y: np.conj(x.T) @ np.conj(y.T),
+    ),
+    OpCase(la.matmul, complex_(3, 2), complex_(2, 3), expected=np.matmul),
+    OpCase(la.matmul, integer(3, 2), integer(2, 3), expected=np.matmul),
+    OpCase(la.matmul, real(3, 0), real(0, 2), expected=np.matmul),
+    OpCase(la.matvec, real(3, 4), real(4), expected=np.matmul),
+    OpCase(
+        la.matvec,
+        real(5, 4, 3),
+        real(5, 4),
+        transpose_a=True,
+        expected=lambda x, v: np.einsum("bij,bi->bj", x, v),
+    ),
+]
+
+EINSUM = [
+    _einsum("ij,jk->ik", real(2, 3), real(3, 4)),
+    _einsum("ij,jk", real(2, 3), real(3, 4)),
+    _einsum("bij,bjk->bki", real(2, 3, 4), real(2, 4, 2)),
+    _einsum("ij,jk,kl->il", real(2, 3), real(3, 4), real(4, 2)),
+    _einsum("...ij,...jk->...ik", real(5, 2, 3), real(3, 4)),
+    _einsum("i...,ij...->j...", real(3, 2), real(3, 4, 2), unknown=SIZES),
+    _einsum("bxby->bxy", real(2, 3, 2, 4)),
+    _einsum("ii", real(3, 3)),
+    _einsum("ii->i", real(3, 3)),
+    _einsum("...ii->...i", real(2, 3, 3)),
+    _einsum("i,j->ji", real(3), real(2)),
+    _einsum("i,i->", real(3), real(3, seed=1)),
+    _einsum("ij->", real(3, 2)),
+    _einsum("ijk->ki", real(2, 3, 4)),
+    _einsum("ijk,ij->", real(3, 2, 2), real(3, 2)),
+    _einsum("aijk,bjkl->ailb", real(2, 3, 2, 2), real(3, 2, 2, 2)),
+    _einsum("bthd,bshd->bhts", real(2, 3, 2, 2), real(2, 4, 2, 2)),
+    _einsum("ij,kj->ik", complex_(2, 3), complex_(2, 3)),
+    OpCase(
+        la.tensordot,
+        real(2, 3, 4),
+        real(3, 4, 2),
+        axes=2,
+        expected=lambda x, y: np.tensordot(x, y, 2),
+        unknown=SIZES,
+    ),
+    OpCase(
+        la.tensordot,
+        real(2, 3, 4),
+        real(4, 5, 2),
+        axes=[[0, -1], [2, 0]],
+        expected=lambda x, y: np.tensordot(x, y, ((0, 2), (2, 0))),
+        unknown=SIZES,
+    ),
+    OpCase(la.tensordot, real(2), real(3), axes=0, expected=np.outer, unknown=SIZES),
+]
+
+DIAGONAL = [
+    OpCase(la.diag_part, real(2, 3, 4), expected=lambda x: np.diagonal(x, 0, -2, -1)),
+    OpCase(la.diag_part, real(2, 3, 4), k=2, expected=lambda x: np.diagonal(x, 2, -2, -1)),
+    OpCase(la.diag_part, real(3, 4), k=-1, expected=lambda x: np.diagonal(x, -1)),
+    OpCase(la.diag, real(3), expected=np.diag),
+    OpCase(la.diag, real(3), k=-2, expected=lambda d: np.diag(d, -2)),
+    OpCase(la.diag, real(2, 3), expected=lambda d: np.stack([np.diag(row) for row in d])),
+    OpCase(la.set_diag, real(2, 3, 4), real(2, 3, seed=1)),
+    OpCase(la.set_diag, real(3, 4), real(3, seed=1), k=1),
+    OpCase(la.band_part, real(3, 4), num_lower=-1, num_upper=0, expected=np.tril),
+    OpCase(la.band_part, real(2, 3, 4), num_lower=0, num_upper=1, expected=lambda x: np.triu(np.tril(x, 1))),
+    OpCase(la.trace, real(2, 3, 3), expected=lambda x: np.trace(x, axis1=1, axis2=2)),
+    OpCase(la.matrix_transpose, real(2, 3, 4), expected=_swap),
+]
+
+SOLVE = [
+    OpCase(la.solve, definite(3, 3), real(3, 2), expected=np.linalg.solve),
+    OpCase(la.solve, definite(3, 3), real(3, 2), adjoint=True, expected=lambda m, b: np.linalg.solve(m.T, b)),
+    OpCase(la.solve, definite(2, 3, 3), real(2, 3, 2), expected=np.linalg.solve),
+    OpCase(la.solve, definite(3, 3), real(2, 3, 2), expected=np.linalg.solve),
+    OpCase(
+        la.solve,
+        complex_(2, 2) + 4 * np.eye(2),
+        complex_(2, 2, seed=1),
+        adjoint=True,
+        expected=lambda m, b: np.linalg.solve(np.conj(m.T), b),
+    ),
+    OpCase(
+        la.triangular_solve, definite(3, 3), real(3, 2), expected=lambda m, b: np.linalg.solve(np.tril(m), b)
+    ),
+    OpCase(
+        la.triangular_solve,
+        definite(2, 3, 3),
+        real(2, 3, 2),
+        lower=False,
+        adjoint=True,
+        expected=lambda m, b: np.linalg.solve(_swap(np.triu(m)), b),
+    ),
+    OpCase(la.inv, definite(2, 3, 3), expected=np.linalg.inv),
+    OpCase(
+        la.inv, complex_(2, 2) + 4 * np.eye(2), adjoint=True, expected=lambda x: np.conj(np.linalg.inv(x).T)
+    ),
+    OpCase(la.det, definite(2, 3, 3), expected=np.linalg.det),
+    OpCase(la.det, complex_(2, 2), expected=np.linalg.det),
+    OpCase(la.slogdet, definite(2, 3, 3), expected=lambda x: list(np.linalg.slogdet(x))),
+    OpCase(log_volume, real(3, 3), expected=lambda x: np.linalg.slogdet(x @ x.T + np.eye(3))[1]),
+    OpCase(factor, real(3, 3), expected=_factor),
+    OpCase(factor, complex_(3, 3), expected=_factor, label="complex"),
+    OpCase(
+        la.cholesky_solve,
+        definite(3, 3),
+        real(3, 2),
+        expected=lambda m, b: np.linalg.solve(np.tril(m) @ np.tril(m).T, b),
+    ),
+]
+
+NORM = [
+    OpCase(
+        la.l2_normalize, real(2, 3), axis=1, expected=lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)
+    ),
+    OpCase(la.clip_by_norm, real(2, 3), clip_norm=0.5, expected=lambda x: x * 0.5 / np.linalg.norm(x)),
+    OpCase(la.clip_by_norm, real(2, 3), clip_norm=50.0, expected=lambda x: x),
+    OpCase(
+        la.clip_by_norm,
+        real(2, 3),
+        clip_norm=0.5,
+        axes=[1],
+        expected=lambda x: x * 0.5 / np.linalg.norm(x, axis=1, keepdims=True),
+    ),
+    OpCase(clipped, real(2, 3), real(2, seed=1), expected=_clipped),
+    OpCase(la.global_norm, [real(2, 3), real(2, seed=1)], expected=lambda x, y: _clipped(x, y)[2]),
+    OpCase(la.cross, real(2, 3), real(2, 3, seed=1), expected=np.cross),
+]
+
+CASES = [*MATMUL, *EINSUM, *DIAGONAL, *SOLVE, *NORM]

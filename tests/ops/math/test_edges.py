@@ -1,0 +1,213 @@
+"""Kinks, zeros, infinities, ties and dtypes of math ops, where a derivative is chosen rather than computed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphad.core.convert import lift
+from graphad.core.errors import DTypeError, InvalidArgumentError, SymbolicValueError
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
+from graphad.gradient.tape import GradientTape
+from graphad.ops import math as m
+from graphad.ops import operators  # noqa: F401
+from graphad.trace.tracer import trace_flat
+
+
+def gradient(function: Callable[..., Any], *xs: Any) -> Any:
+    tensors = [lift(x) for x in xs]
+    with GradientTape() as tape:
+        tape.watch(tensors)
+        y = function(*tensors)
+    found = [None if g is None else g.numpy() for g in tape.gradient(y, tensors)]
+    return found[0] if len(found) == 1 else found
+
+
+def test_gradient_at_kinks() -> None:
+    assert gradient(m.abs, 0.0) == 0
+    assert gradient(m.sqrt, 0.0) == np.inf
+    assert gradient(lambda x: x**0.5, 0.0) == np.inf
+    assert np.isnan(gradient(m.norm, [0.0, 0.0])).all()
+    assert gradient(lambda x: m.maximum(x, 0.0), 0.0) == 1
+    assert gradient(lambda x: m.minimum(x, 0.0), 0.0) == 1
+    assert gradient(m.maximum, 1.0, 1.0) == [1, 0]
+    assert gradient(m.minimum, 1.0, 1.0) == [1, 0]
+    assert gradient(lambda x: m.clip_by_value(x, 0.0, 1.0), [0.0, 1.0, 2.0]).tolist() == [1, 1, 0]
+    assert gradient(lambda x: m.pow(x, 2), [-1.0, 0.0, 1.0]).tolist() == [-2, 0, 2]
+    assert gradient(lambda x: m.pow(x, lift([0.0, 1.0])), [0.0, 0.0]).tolist() == [0, 1]
+
+
+def test_gradient_is_none_for_rounding_and_comparisons_and_zeros_for_sign() -> None:
+    for f in (m.floor, m.ceil, m.round, m.rint, m.trunc, m.argmax, m.count_nonzero):
+        assert gradient(f, [1.5, -0.5]) is None
+    assert gradient(lambda x: m.cast(x, np.int32), [1.5]) is None
+    assert gradient(lambda x: x > 1.0, [1.5]) is None
+    assert gradient(m.sign, [1.5, np.inf]).tolist() == [0, 0]
+
+
+def test_where_passes_only_the_chosen_branch() -> None:
+    assert gradient(lambda x: m.where(x < 10.0, x, x * x), [2.0, 20.0]).tolist() == [1, 40]
+
+
+def test_infinite_derivative_leaks_through_where_except_for_sqrt() -> None:
+    assert np.isnan(gradient(lambda x: m.where(x > 0.0, m.log(x), 0.0), 0.0))
+    assert np.isnan(gradient(lambda x: m.where(x > 0.0, x**0.5, 0.0), 0.0))
+    assert gradient(lambda x: m.where(x > 0.0, m.sqrt(x), 0.0), 0.0) == 0
+
+
+def test_extremes_share_the_gradient_among_ties() -> None:
+    assert gradient(m.reduce_max, [3.0, 1.0, 3.0]).tolist() == [0.5, 0, 0.5]
+    assert gradient(lambda x: m.reduce_min(x, axis=1), [[1.0, 1.0, 1.0, 1.0]]).tolist() == [[0.25] * 4]
+
+
+def test_products_with_zeros_have_exact_gradients() -> None:
+    assert gradient(m.reduce_prod, [0.0, 2.0, 3.0]).tolist() == [6, 0, 0]
+    assert gradient(m.reduce_prod, [[0.0, 2.0], [3.0, 0.0]]).tolist() == [[0, 0], [0, 0]]
+    assert gradient(m.cumprod, [2.0, 0.0, 3.0]).tolist() == [1, 8, 0]
+
+
+def test_division_and_product_without_nan() -> None:
+    assert m.divide_no_nan(1.0, 0.0).numpy() == 0
+    assert gradient(m.divide_no_nan, 1.0, 0.0) == [0, 0]
+    assert m.multiply_no_nan(np.float32(np.inf), 0.0).numpy() == 0
+
+
+def test_complex_gradient_is_conjugated() -> None:
+    assert gradient(lambda x: x * x, np.complex128(2 + 1j)) == 4 - 2j
+
+
+def test_no_numpy_warnings_appear() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        x = lift([0.0, -1.0, np.inf, 1e38])
+        for f in (m.log, m.sqrt, m.reciprocal, m.exp, m.acosh, m.log1p, m.sin, m.rsqrt, m.square):
+            f(x)
+        for y in (
+            x / 0.0,
+            x * 1e38,
+            x - x,
+            x**0.5,
+            x // 0.0,
+            x % 0.0,
+            x + 3e38,
+            lift(1.0) / lift(0.0),
+            lift(1e38) * 1e38,
+        ):
+            assert y.dtype.name == "float32"
+        m.reduce_mean(lift(np.zeros((0, 2), np.float32)), 0)
+        m.cast(lift([np.nan]), np.int32)
+    assert not seen
+
+
+def test_integer_division_gives_floats_and_refuses_nothing_else() -> None:
+    assert m.divide(lift([1, 2]), lift([2, 2])).dtype.name == "float64"
+    assert m.divide(lift(np.int8([1])), lift(np.int8([2]))).dtype.name == "float32"
+    assert m.divide(1, 2).numpy() == 0.5
+    with pytest.raises(InvalidArgumentError, match="Integer division by zero"):
+        m.floordiv(lift([1]), lift([0]))
+    with pytest.raises(InvalidArgumentError, match="negative integer powers"):
+        m.pow(lift([2]), lift([-1]))
+
+
+def test_dtypes_are_not_mixed() -> None:
+    with pytest.raises(DTypeError, match="was expected to be a int32 tensor but is a float32 tensor"):
+        m.add(lift([1]), lift([1.0]))
+    with pytest.raises(InvalidArgumentError, match="Incompatible shapes"):
+        m.add(lift([1.0, 2.0]), lift([1.0, 2.0, 3.0]))
+    with pytest.raises(DTypeError, match="bool"):
+        m.add(lift([True]), lift([False]))
+
+
+def test_reductions_of_nothing() -> None:
+    empty = lift(np.zeros((0, 2), np.float32))
+    assert m.reduce_sum(empty, 0).numpy().tolist() == [0, 0]
+    assert m.reduce_prod(empty, 0).numpy().tolist() == [1, 1]
+    assert m.reduce_max(empty, 0).numpy().tolist() == [-np.inf, -np.inf]
+    assert m.reduce_min(empty, 0).numpy().tolist() == [np.inf, np.inf]
+    assert np.isnan(m.reduce_mean(empty, 0).numpy()).all()
+    assert m.reduce_logsumexp(empty, 0).numpy().tolist() == [-np.inf, -np.inf]
+    assert m.reduce_max(lift(np.zeros((0,), np.int32))).numpy() == np.iinfo(np.int32).min
+    assert bool(m.reduce_all(lift(np.zeros((0,), bool)))) and not bool(
+        m.reduce_any(lift(np.zeros((0,), bool)))
+    )
+
+
+def test_reductions_check_axes() -> None:
+    x = lift([[1.0, 2.0]])
+    with pytest.raises(InvalidArgumentError, match=r"axis 2 is out of range for x with shape \(1, 2\)"):
+        m.reduce_sum(x, axis=2)
+    with pytest.raises(InvalidArgumentError, match="same axis twice"):
+        m.reduce_sum(x, axis=[0, -2])
+    assert m.reduce_sum(x, axis=lift([0, 1])).numpy() == 3
+    assert m.reduce_sum(x, axis=np.array(1)).numpy().tolist() == [3]
+
+
+def test_mean_of_integers_is_divided_towards_zero() -> None:
+    assert m.reduce_mean(lift([1, 0, 1, 0])).numpy() == 0
+    assert m.reduce_mean(lift([-1, -2])).numpy() == -1
+
+
+def test_logsumexp_of_large_and_of_minus_infinite_numbers() -> None:
+    assert m.reduce_logsumexp([1000.0, 1000.0]).numpy() == np.float32(1000 + np.log(2))
+    assert m.reduce_logsumexp([-np.inf, -np.inf]).numpy() == -np.inf
+    assert gradient(m.reduce_logsumexp, [-np.inf, 0.0]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_float_dtypes_are_kept(name: str) -> None:
+    x = lift(np.array([0.25, 0.5, 0.75], name))
+    functions = [f for f in vars(m).values() if callable(f) and f.__name__ in UNARY]
+    assert len(functions) == len(UNARY)
+    for f in functions:
+        for value in (x, lift(x.data[0])):
+            y = f(value)
+            assert y.dtype.name == name, f.__name__
+            assert not isinstance(y.data, np.ndarray) or y.data.ndim
+
+
+UNARY = set(
+    "negative abs square reciprocal sqrt rsqrt exp expm1 log log1p sigmoid tanh softplus log_sigmoid sin cos tan asin acos atan "
+    "sinh cosh asinh acosh atanh erf erfc erfinv sign floor ceil round rint trunc reduce_sum reduce_mean reduce_max reduce_min "
+    "reduce_prod reduce_logsumexp reduce_variance reduce_std reduce_euclidean_norm norm".split()
+)
+
+
+def test_sum_of_half_floats_is_accumulated_in_float32() -> None:
+    x = lift(np.full(5000, 0.1, np.float16))
+    assert abs(float(m.reduce_sum(x)) - 500) < 1
+
+
+def test_error_function_is_accurate() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    x = np.random.default_rng(0).uniform(-6, 26, 300)
+    for f, exact in ((m.erf, mpmath.erf), (m.erfc, mpmath.erfc)):
+        found = f(EagerTensor(x)).numpy()
+        want = np.array([float(exact(v)) for v in x])
+        assert np.max(np.abs(found - want) / np.spacing(np.abs(want))) <= 5
+    p = np.random.default_rng(1).uniform(-1, 1, 300)
+    want = np.array([float(mpmath.erfinv(v)) for v in p])
+    np.testing.assert_allclose(m.erfinv(EagerTensor(p)).numpy(), want, rtol=2e-15)
+    assert m.erfinv([1.0, -1.0]).numpy().tolist() == [np.inf, -np.inf]
+
+
+def test_where_with_one_argument_gives_indices_when_eager() -> None:
+    assert m.where(lift([[True, False], [False, True]])).numpy().tolist() == [[0, 0], [1, 1]]
+    with pytest.raises(SymbolicValueError, match="where"):
+        trace_flat(lambda x: [m.where(x)], [TensorSpec([2], np.bool_)])
+
+
+def test_casts_saturate_or_read_bits() -> None:
+    assert m.saturate_cast([-1.0, 300.0, 3.7], np.uint8).numpy().tolist() == [0, 255, 3]
+    assert m.saturate_cast([3e9, -3e9], np.int32).numpy().tolist() == [2147483520, -2147483648]
+    assert m.bitcast(lift(1.0), np.int32).numpy() == 0x3F800000
+    with pytest.raises(InvalidArgumentError, match="bitcast"):
+        m.bitcast(lift([1, 2, 3]), np.int64)
+
+
+def test_pow_of_small_whole_exponents_is_a_product() -> None:
+    graph = trace_flat(lambda x: [x**2, x**3.0, x**1], [TensorSpec([2])]).graph
+    assert {node.op.name for node in graph.nodes} == {"square", "mul"}
