@@ -9,11 +9,9 @@ from graphad.ops.array.create import (
     eye,
     fill,
     identity,
-    linspace,
     one_hot,
     ones,
     ones_like,
-    range,
     rank,
     size,
     stop_gradient,
@@ -31,6 +29,7 @@ from graphad.ops.array.scatter import (
     tensor_scatter_nd_update,
     unsorted_segment_sum,
 )
+from graphad.ops.array.sequence import linspace, range
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, squeeze
 from graphad.ops.array.slice import slice, slice_update, strided_slice
 from graphad.ops.array.sort import TopK, argsort, sort, top_k

@@ -6,7 +6,6 @@ folds into a constant or into an op on symbols when the graph is specialised.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_like, to_numpy
+from graphad.core.convert import lift, to_numpy
 from graphad.core.dims import Dim, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
@@ -24,8 +23,8 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
-from graphad.ops.array.shape import BroadcastTo, ExpandDims, broadcast_to, static_sizes
-from graphad.ops.array.support import known_scalar, require_index, shifted, static_int
+from graphad.ops.array.shape import BroadcastTo, broadcast_to, static_sizes
+from graphad.ops.array.support import known_scalar, require_index, require_scalar, shifted, static_int
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
@@ -309,238 +308,6 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @define
-class Steps(Op):
-    """start, start + delta, ... with `size` members."""
-
-    name = "steps"
-    start: Any
-    size: Any
-    delta: Any
-    dtype: DType
-
-    def infer(self) -> TensorSpec:
-        return TensorSpec.of((self.size,), self.dtype)
-
-    def eval(self) -> Any:
-        return _members(self.start, self.size, self.delta, self.dtype)
-
-    vjp = no_gradient("it has no inputs")
-
-    def batch(self, ctx: Any) -> Any:
-        return ctx.unstacked(bind(self))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None
-
-
-@define
-class Range(Op):
-    """start, start + delta, ... as far as `limit`, which is left out."""
-
-    name = "range"
-    keeps = (False, False)
-
-    def infer(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
-        for spec, word in ((start, "start"), (limit, "limit"), (delta, "delta")):
-            _require_scalar("range", spec, word)
-            if spec.dtype is not start.dtype:
-                raise DTypeError(
-                    f"range: {word} has dtype {spec.dtype.name}, start has {start.dtype.name}; they must be the same."
-                )
-        return TensorSpec.of((None,), start.dtype)
-
-    def eval(self, start: Any, limit: Any, delta: Any) -> Any:
-        count = _count(start.item(), limit.item(), delta.item())
-        return _members(start.item(), count, delta.item(), dtypes.from_numpy(start.dtype))
-
-    vjp = no_gradient("a range is made of integers, or changes its length with its limits")
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None if all(axis is None for axis in axes) else MIXED
-
-    def fold(self, ctx: Any, start: Any, limit: Any, delta: Any) -> Any:
-        first, last, step = (known_scalar(ctx, x) for x in (start, limit, delta))
-        if first is None or last is None or step is None:
-            return None
-        if not isinstance(first, Dim) and not isinstance(last, Dim):
-            return lift(_members(first, _count(first, last, step), step, start.dtype))
-        if isinstance(step, Dim) or step not in (1, -1):
-            return None
-        count = (last - first) * step
-        if not isinstance(first, Dim):
-            return bind(Steps(first, count, step, start.dtype))
-        return bind(Steps(0, count, step, start.dtype)) + start
-
-
-def _require_scalar(op: str, spec: TensorSpec, word: str) -> None:
-    if spec.dims is not None and len(spec.dims) != 0:
-        raise InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; a scalar is needed.")
-
-
-def _count(start: Any, limit: Any, delta: Any) -> int:
-    if delta == 0:
-        raise InvalidArgumentError(
-            "range: Requires delta != 0: 0; give a step that leads from start to limit."
-        )
-    if (start > limit and delta > 0) or (start < limit and delta < 0):
-        sign = "<=" if delta > 0 else ">="
-        raise InvalidArgumentError(
-            f"range: Requires start {sign} limit when delta is {'positive' if delta > 0 else 'negative'}: {start}/{limit}."
-        )
-    if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
-        return -((start - limit) // delta)
-    return math.ceil(abs((limit - start) / delta))
-
-
-def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
-    if dtype.is_integer:
-        return (np.arange(count, dtype=np.int64) * delta + start).astype(dtype.numpy)
-    return (np.arange(count, dtype=np.float64) * delta + start).astype(dtype.numpy)
-
-
-def range(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
-) -> Tensor:
-    """start, start + delta, start + 2 delta, ... as far as `limit`, which is left out.
-
-    Args:
-      start: The first member; with `limit` left out it is the limit, and 0 is the start.
-      limit: Where to stop.
-      delta: The step.
-      dtype: The dtype; by default that of the arguments (float wins over int, 64 bits over 32).
-    Returns: Tensor [n]. Its gradient is None.
-    Raises: InvalidArgumentError: `delta` is 0 or leads away from `limit`.
-    """
-    if limit is None:
-        start, limit = 0, start
-    arguments = (start, limit, delta)
-    if not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in arguments):
-        found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
-        first, last, step = (np.asarray(x).item() for x in arguments)
-        return lift(_members(first, _count(first, last, step), step, found))  # type: ignore[no-any-return]
-    if dtype is None:
-        own = [x.dtype for x in arguments if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")]
-        found = max(own, key=_order)
-    else:
-        found = as_dtype(dtype)
-    return bind(Range(), *[_converted(x, found) for x in arguments])  # type: ignore[no-any-return]
-
-
-def _order(dtype: DType) -> tuple[bool, int]:
-    return dtype.is_floating, dtype.itemsize
-
-
-def _common(values: Sequence[Any]) -> DType:
-    return max([dtypes.from_numpy(x.dtype) for x in values], key=_order)
-
-
-def _converted(x: Any, dtype: DType) -> Any:
-    if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__"):
-        x = lift(x)
-        if x.dtype is not dtype:
-            from graphad.ops.math.cast import cast  # math stands above array
-
-            return cast(x, dtype)
-        return x
-    return lift(x, dtype)
-
-
-@define
-class UnitSteps(Op):
-    """n numbers in equal steps from 0 to 1, both included."""
-
-    name = "unit_steps"
-    keeps = (False, False)
-    dtype: DType
-
-    def infer(self, n: TensorSpec) -> TensorSpec:
-        require_index("linspace", n, "num")
-        _require_scalar("linspace", n, "num")
-        return TensorSpec.of((None,), self.dtype)
-
-    def eval(self, n: Any) -> Any:
-        return np.linspace(0.0, 1.0, int(n)).astype(self.dtype.numpy)
-
-    vjp = no_gradient("it depends on a count alone")
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None if axes[0] is None else MIXED
-
-    def fold(self, ctx: Any, n: Any) -> Any:
-        known = known_scalar(ctx, n)
-        if known is None:
-            return None
-        return bind(UnitStepsOf(known, self.dtype))
-
-
-@define
-class UnitStepsOf(Op):
-    """UnitSteps with the count as an attribute."""
-
-    name = "unit_steps_of"
-    n: Any
-    dtype: DType
-
-    def infer(self) -> TensorSpec:
-        return TensorSpec.of((self.n,), self.dtype)
-
-    def eval(self) -> Any:
-        return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
-
-    vjp = no_gradient("it has no inputs")
-
-    def batch(self, ctx: Any) -> Any:
-        return ctx.unstacked(bind(self))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None
-
-
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` values in equal steps from `start` to `stop`, both included.
-
-    Args:
-      start, stop: Numbers or float tensors of one shape; differentiable.
-      num: How many, 1 or more: an int, or an integer scalar tensor.
-      axis: Where the new axis goes in the result, for `start` and `stop` that are no scalars.
-    Returns: Tensor [num] for scalars.
-    """
-    count = static_int("linspace", num, "num")
-    if count is not None and not isinstance(count, Dim) and count < 1:
-        raise InvalidArgumentError(f"linspace: num is {count}; it must be 1 or more.")
-    fixed = not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in (start, stop))
-    if fixed and count is not None:
-        first, last = to_numpy(start), to_numpy(stop)
-        dtype = _common([first, last])
-        if dtype.is_integer:
-            raise DTypeError("linspace: start and stop are integers; give floats.")
-        return lift(np.linspace(start, stop, count, axis=axis).astype(dtype.numpy))  # type: ignore[no-any-return]
-    start = (
-        lift(start)
-        if isinstance(start, Tensor) or not isinstance(stop, Tensor)
-        else lift_like("linspace", start, stop.dtype)
-    )
-    stop = lift_like("linspace", stop, start.dtype)
-    if not start.dtype.is_floating:
-        raise DTypeError(f"linspace: start has dtype {start.dtype.name}; a float dtype is needed.")
-    if count is None:
-        t = bind(UnitSteps(start.dtype), lift(num))
-    elif isinstance(count, Dim):
-        t = bind(UnitStepsOf(count, start.dtype))
-    else:
-        t = lift(np.linspace(0.0, 1.0, count).astype(start.dtype.numpy))
-    if start.ndim == 0 and stop.ndim == 0:
-        return start * (1.0 - t) + stop * t  # type: ignore[no-any-return]
-    if start.ndim is None:
-        raise InvalidArgumentError("linspace: the rank of start must be known.")
-    place = normalize_axis("linspace", axis, start.ndim + 1)
-    start, stop = bind(ExpandDims((place,)), start), bind(ExpandDims((place,)), stop)
-    after = start.ndim - 1 - place
-    t = bind(ExpandDims(tuple(np.arange(1, after + 1).tolist())), t) if after else t
-    return start * (1.0 - t) + stop * t  # type: ignore[no-any-return]
-
-
-@define
 class EyeOf(Op):
     """A matrix with ones on its diagonal."""
 
@@ -575,7 +342,7 @@ class Eye(Op):
     def infer(self, n: TensorSpec, m: TensorSpec) -> TensorSpec:
         for spec, word in ((n, "num_rows"), (m, "num_columns")):
             require_index("eye", spec, word)
-            _require_scalar("eye", spec, word)
+            require_scalar("eye", spec, word)
         return TensorSpec.of((None, None), self.dtype)
 
     def eval(self, n: Any, m: Any) -> Any:
@@ -673,7 +440,7 @@ class OneHotTo(Op):
 
     def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec, depth: TensorSpec) -> TensorSpec:
         require_index("one_hot", depth, "depth")
-        _require_scalar("one_hot", depth, "depth")
+        require_scalar("one_hot", depth, "depth")
         return OneHot(0, self.axis).infer(indices, on, off).with_dims(_opened(indices.dims, self.axis))
 
     def eval(self, indices: Any, on: Any, off: Any, depth: Any) -> Any:
@@ -738,11 +505,9 @@ __all__ = [
     "eye",
     "fill",
     "identity",
-    "linspace",
     "one_hot",
     "ones",
     "ones_like",
-    "range",
     "rank",
     "size",
     "stop_gradient",

@@ -327,7 +327,10 @@ class BroadcastTo(Op):
         return bind(BroadcastTo((x.dims[0], *self.shape)), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None if axes[0] is None else axes[0] + len(self.shape) - len(specs[0].dims or ())
+        if axes[0] is None:
+            return None
+        place = axes[0] + len(self.shape) - len(specs[0].dims or ())
+        return place if self.shape[place] == specs[0].dims[axes[0]] else MIXED  # type: ignore[index]
 
     def lower(self, x: TensorSpec) -> Any:
         return forms.View("broadcast", self.shape)

@@ -1,10 +1,6 @@
 """Indexing: x[key] with ints, slices, Ellipsis, newaxis and scalar tensors; and its transpose, which writes into zeros.
 
-A key is an attribute as long as it holds numbers only. Scalar tensors in it become further inputs of the op, and the key
-holds their positions. When sizes are known the key becomes starts, strides and sizes: a view.
-
-An entry of an encoded key is an int, "..." , "new", ("at", k) for input k, or ("slice", start, stop, step, size) where start
-and stop are ints, None or ("at", k), and size is what is known of the result (None where it follows from the rest).
+Keys are encoded by `keys.py`. When sizes are known a key becomes starts, strides and sizes: a view.
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
-from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
@@ -27,190 +22,26 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
-from graphad.ops.array.shape import Reshape, broadcast_to, known_value, shape
+from graphad.ops.array.keys import (
+    FULL,
+    Key,
+    check_indices,
+    encode,
+    encode_bound,
+    indexed_dims,
+    indexed_rows,
+    is_at,
+    is_slice,
+    normal_key,
+    only_index,
+    python_key,
+    spilled,
+)
+from graphad.ops.array.shape import Reshape, broadcast_to, shape
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
 
-Key = tuple[Any, ...]
-NEW, REST = "new", "..."
-_FULL = ("slice", None, None, None, None)
 _SIMPLE = (int, builtins.slice)
-_LARGEST = 256
-_VALID = (
-    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
-    "valid indices"
-)
-
-
-# -- keys ------------------------------------------------------------------------------------------------------------
-
-
-def encode(key: Any, given: list[Any]) -> Key:
-    """A Python key as an attribute; scalar tensors whose value is not known are appended to `given`."""
-    items = key if type(key) is tuple else (key,)
-    out = [_entry(item, given) for item in items]
-    if sum(1 for item in out if type(item) is str and item == REST) > 1:
-        raise InvalidArgumentError("getitem: Multiple ellipses in slice spec not allowed.")
-    return tuple(out)
-
-
-def _entry(item: Any, given: list[Any]) -> Any:
-    if type(item) is int or isinstance(item, Dim):
-        return item
-    if item is None:
-        return NEW
-    if item is Ellipsis:
-        return REST
-    if type(item) is builtins.slice:
-        step = None if item.step is None else _bound(item.step, given)
-        if type(step) is tuple:
-            raise ArgumentTypeError("getitem: the step of a slice must be known while tracing; give an int.")
-        if step == 0:
-            raise InvalidArgumentError("getitem: slice step cannot be zero; give a step other than 0.")
-        start, stop = _bound(item.start, given), _bound(item.stop, given)
-        return ("slice", start, stop, step, None)
-    return _bound(item, given)
-
-
-def _bound(item: Any, given: list[Any]) -> Any:
-    """One index or bound: an int, None, or ("at", k)."""
-    if item is None or type(item) is int or isinstance(item, Dim):
-        return item
-    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
-        x = lift(item)
-        if not x.dtype.is_integer or x.dims:
-            raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
-        value = known_value(x)
-        if value is not None:
-            return int(value)
-        given.append(x)
-        return ("at", len(given))
-    if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__") or np.ndim(item):
-        raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
-    return item.__index__()
-
-
-def is_at(entry: Any) -> bool:
-    return type(entry) is tuple and entry[0] == "at"
-
-
-def is_slice(entry: Any) -> bool:
-    return type(entry) is tuple and entry[0] == "slice"
-
-
-def expand(key: Key, rank: int, dims: Any = None) -> Key:
-    """The key with the ellipsis written out, one entry for each axis besides the new ones."""
-    used = len([entry for entry in key if type(entry) is not str])
-    if used > rank:
-        shown = format_dims(dims) if dims is not None else f"<rank {rank}>"
-        raise InvalidArgumentError(
-            f"getitem: Too many indices: {used} for a tensor with shape {shown}; give {rank} at most."
-        )
-    rest = (_FULL,) * (rank - used)
-    for k, entry in enumerate(key):
-        if type(entry) is str and entry == REST:
-            return key[:k] + rest + key[k + 1 :]
-    return key + rest
-
-
-def python_key(key: Key, numbers: Sequence[Any] = ()) -> Any:
-    """The key as NumPy takes it; `numbers` are the values of the scalar inputs."""
-
-    def number(bound: Any) -> Any:
-        return int(numbers[bound[1] - 1]) if is_at(bound) else bound
-
-    out: list[Any] = []
-    for entry in key:
-        if type(entry) is str:
-            out.append(None if entry == NEW else Ellipsis)
-        elif is_slice(entry):
-            out.append(builtins.slice(number(entry[1]), number(entry[2]), entry[3]))
-        else:
-            out.append(number(entry))
-    return tuple(out)
-
-
-def resolve_slice(entry: Any, size: Any) -> tuple[Any, Any, Any]:
-    """Start, step and number of elements of a slice with known bounds along an axis of a known size."""
-    _, start, stop, step, _ = entry
-    step = 1 if step is None else step
-    if step == 1 and start is None and stop is None:
-        return 0, 1, size
-    low, high = (0, size) if step > 0 else (-1, size - 1)
-
-    def clamp(bound: Any, default: Any) -> Any:
-        if bound is None:
-            return default
-        bound = bound + size if bound < 0 else bound
-        return low if bound < low else high if bound > high else bound
-
-    first = clamp(start, low if step > 0 else high)
-    last = clamp(stop, high if step > 0 else low)
-    span = last - first if step > 0 else first - last
-    if span <= 0:
-        return 0, 1, 0
-    width = abs(step)
-    return first, step, span if width == 1 else (span + width - 1) // width
-
-
-def _index(entry: int, axis: int, size: Any) -> Any:
-    """An index counted from the front. Raises: InvalidArgumentError: it is out of range."""
-    if not -size <= entry < size:
-        raise InvalidArgumentError(
-            f"getitem: slice index {entry} of dimension {axis} out of bounds: the size is {size}."
-        )
-    return entry + size if entry < 0 else entry
-
-
-def _sliced_size(entry: Any, size: Any) -> Any:
-    if entry[4] is not None:
-        return entry[4]
-    if entry[1] is None and entry[2] is None and entry[3] in (None, 1, -1):
-        return size
-    if size is None or is_at(entry[1]) or is_at(entry[2]):
-        return None
-    return resolve_slice(entry, size)[2]
-
-
-def indexed_dims(key: Key, dims: Any) -> Any:
-    """The shape of x[key], as far as it is known."""
-    if dims is None:
-        return None
-    out, axis = [], 0
-    for entry in expand(key, len(dims), dims):
-        if type(entry) is str:
-            out.append(1)
-            continue
-        size = dims[axis]
-        if is_slice(entry):
-            out.append(_sliced_size(entry, size))
-        elif not is_at(entry) and size is not None:
-            _index(entry, axis, size)
-        axis += 1
-    return tuple(out)
-
-
-def indexed_rows(key: Key, dims: Any, axis: Any) -> Any:
-    """Where axis `axis` of x is in x[key] if it is kept whole there, else MIXED."""
-    if axis is None:
-        return None
-    place, at = 0, 0
-    for entry in expand(key, len(dims), dims):
-        if type(entry) is str:
-            place += 1
-            continue
-        if at == axis:
-            return place if is_slice(entry) and resolve_whole(entry, dims[axis]) else MIXED
-        at += 1
-        place += is_slice(entry)
-    return MIXED
-
-
-def resolve_whole(entry: Any, size: Any) -> bool:
-    """Whether a slice keeps an axis as it is."""
-    if is_at(entry[1]) or is_at(entry[2]):
-        return False
-    return resolve_slice(entry, size)[:2] == (0, 1) and resolve_slice(entry, size)[2] == size
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -240,7 +71,7 @@ class GetItem(Op):
         return (_put(self.key, g, ctx.shape(0), ctx.inputs[0], ()),)
 
     def batch(self, ctx: Any, x: Any) -> Any:
-        return bind(GetItem((_FULL, *self.key)), x)
+        return bind(GetItem((FULL, *self.key)), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return indexed_rows(self.key, specs[0].dims, axes[0])
@@ -248,7 +79,7 @@ class GetItem(Op):
     def fold(self, ctx: Any, x: Any) -> Any:
         if x.dtype.is_integer and ctx.known(x) is not None:
             return None  # the specialiser runs `eval` on the sizes
-        starts, strides, sizes = _normal(self.key, x.dims)
+        starts, strides, sizes = normal_key(self.key, x.dims)
         want = indexed_dims(self.key, x.dims)
         y = (
             x
@@ -256,19 +87,6 @@ class GetItem(Op):
             else bind(Slice(starts, strides, sizes), x)
         )
         return y if want == sizes else bind(Reshape(want), y)
-
-
-def _normal(key: Key, dims: Any) -> tuple[Any, Any, Any]:
-    starts, strides, sizes = [], [], []
-    entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
-    for axis, entry in enumerate(entries):
-        first, step, count = (
-            resolve_slice(entry, dims[axis]) if is_slice(entry) else (_index(entry, axis, dims[axis]), 1, 1)
-        )
-        starts.append(first)
-        strides.append(step)
-        sizes.append(count)
-    return tuple(starts), tuple(strides), tuple(sizes)
 
 
 @define
@@ -358,7 +176,7 @@ class GetItemAt(Op):
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
 
     def eval(self, x: Any, *numbers: Any) -> Any:
-        _check_indices(self.key, x.shape, numbers)
+        check_indices(self.key, x.shape, numbers)
         return x[python_key(self.key, numbers)]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -367,8 +185,8 @@ class GetItemAt(Op):
 
     def batch(self, ctx: Any, x: Any, *numbers: Any) -> Any:
         if not any(ctx.stacked(1 + k) for k in range(len(numbers))):
-            return bind(GetItemAt((_FULL, *self.key)), x, *numbers)
-        axis = _only_index(self.key, len(x.dims) - ctx.stacked(0))
+            return bind(GetItemAt((FULL, *self.key)), x, *numbers)
+        axis = only_index(self.key, len(x.dims) - ctx.stacked(0))
         if axis is None:
             return ctx.rowwise(self, x, *numbers)
         size = x.dims[axis + ctx.stacked(0)]
@@ -395,26 +213,6 @@ class GetItemAt(Op):
             for e in self.key
         )
         return bind(GetItem(key), x)
-
-
-def _check_indices(key: Key, dims: Any, numbers: Sequence[Any]) -> None:
-    axis = 0
-    for entry in expand(key, len(dims), dims):
-        if type(entry) is str:
-            continue
-        if not is_slice(entry):
-            _index(int(numbers[entry[1] - 1]) if is_at(entry) else entry, axis, dims[axis])
-        axis += 1
-
-
-def _only_index(key: Key, rank: int) -> int | None:
-    """The axis of a key that takes one index given as an input and keeps all else, None for other keys."""
-    if any(type(entry) is str and entry == NEW for entry in key):
-        return None
-    entries = expand(key, rank)
-    at = [axis for axis, entry in enumerate(entries) if is_at(entry)]
-    whole = all(is_at(entry) or entry == _FULL for entry in entries)
-    return at[0] if whole and len(at) == 1 else None
 
 
 # -- the transpose, and writing ------------------------------------------------------------------------------------------
@@ -452,7 +250,7 @@ class GetItemGrad(Op):
     def batch(self, ctx: Any, g: Any, *numbers: Any) -> Any:
         if any(ctx.stacked(1 + k) for k in range(len(numbers))):
             return ctx.rowwise(self, g, *numbers)
-        return bind(GetItemGrad((_FULL, *self.key), (g.dims[0], *self.shape)), g, *numbers)
+        return bind(GetItemGrad((FULL, *self.key), (g.dims[0], *self.shape)), g, *numbers)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if axes[0] is None:
@@ -465,7 +263,7 @@ class GetItemGrad(Op):
     def fold(self, ctx: Any, g: Any, *numbers: Any) -> Any:
         if numbers:
             return None
-        starts, strides, sizes = _normal(self.key, self.shape)
+        starts, strides, sizes = normal_key(self.key, self.shape)
         y = g if g.dims == sizes else bind(Reshape(sizes), g)
         if sizes == self.shape and all(step == 1 for step in strides):
             return y
@@ -519,7 +317,7 @@ class SliceUpdate(Op):
 
     def eval(self, x: Any, value: Any, *numbers: Any) -> Any:
         out = np.array(x)
-        _check_indices(self.key, x.shape, numbers)
+        check_indices(self.key, x.shape, numbers)
         out[python_key(self.key, numbers)] = value
         return out
 
@@ -533,7 +331,7 @@ class SliceUpdate(Op):
         if any(ctx.stacked(2 + k) for k in range(len(numbers))):
             return ctx.rowwise(self, x, value, *numbers)
         x, value = all_stacked(ctx, (x, value))
-        return bind(SliceUpdate((_FULL, *self.key)), x, value, *numbers)
+        return bind(SliceUpdate((FULL, *self.key)), x, value, *numbers)
 
 
 # -- public ----------------------------------------------------------------------------------------------------------------
@@ -569,27 +367,8 @@ def getitem(x: Any, key: Any) -> Tensor:
     given: list[Any] = []
     encoded = encode(key, given)
     if type(x) is EagerTensor:
-        encoded = _spilled(encoded, given)
+        encoded = spilled(encoded, given)
     return read(x, encoded, given)  # type: ignore[no-any-return]
-
-
-def _spilled(key: Key, given: list[Any]) -> Key:
-    """The key with large numbers as inputs: ops are kept for ever, and a loop over rows should not make one for each."""
-
-    def number(bound: Any) -> Any:
-        if type(bound) is not int or -_LARGEST < bound < _LARGEST:
-            return bound
-        given.append(lift(np.int64(bound)))
-        return ("at", len(given))
-
-    return tuple(
-        ("slice", number(e[1]), number(e[2]), e[3], e[4])
-        if is_slice(e)
-        else number(e)
-        if type(e) is int
-        else e
-        for e in key
-    )
 
 
 def _is_mask(key: Any) -> bool:
@@ -639,11 +418,13 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
         for axis in range(rank):
             start = starts[axis] if first is None else int(first[axis])
             if count is not None and int(count[axis]) == -1:
-                entries.append(("slice", _bound(start, given), None, None, None))
+                entries.append(("slice", encode_bound(start, given), None, None, None))
                 continue
             width = counts[axis] if count is None else int(count[axis])
             known = width if type(width) is int else None
-            entries.append(("slice", _bound(start, given), _bound(start + width, given), None, known))
+            entries.append(
+                ("slice", encode_bound(start, given), encode_bound(start + width, given), None, known)
+            )
         return read(x, tuple(entries), given)  # type: ignore[no-any-return]
     starts_, counts_ = [int(b) for b in np.ravel(first)], [int(s) for s in np.ravel(count)]
     if len(starts_) != len(counts_) or (x.ndim is not None and x.ndim != len(starts_)):

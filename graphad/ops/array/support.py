@@ -82,6 +82,12 @@ def require_index(op: str, spec: TensorSpec, name: str) -> None:
         raise DTypeError(f"{op}: {name} has dtype {spec.dtype.name}; an integer dtype is needed.")
 
 
+def require_scalar(op: str, spec: TensorSpec, word: str) -> None:
+    """Raises: InvalidArgumentError: the tensor is known to be no scalar."""
+    if spec.dims is not None and len(spec.dims) != 0:
+        raise InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; a scalar is needed.")
+
+
 def merge_sizes(op: str, shapes: Sequence[Any], axis: int) -> Any:
     """The size that all `shapes` have at `axis`, as far as it is known. Raises: InvalidArgumentError: they differ."""
     size = None

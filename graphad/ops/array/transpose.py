@@ -19,6 +19,7 @@ from graphad.core.shapes import format_dims, normalize_axes, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
+from graphad.ops.array.shape import reshape
 from graphad.ops.array.support import require_index, static_array
 
 
@@ -279,8 +280,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         raise ArgumentTypeError("roll: axis must be known while tracing; give integers.")
     axes = tuple(normalize_axis("roll", int(a), x.ndim, "input", x.dims) for a in values.ravel())
     shifts = lift(shift)
-    if shifts.ndim == 0:
-        shifts = bind(lookup("expand_dims")((0,)), shifts)
+    if shifts.ndim is None or shifts.ndim == 0:
+        shifts = reshape(shifts, [len(axes)])
     return bind(Roll(axes), x, shifts)  # type: ignore[no-any-return]
 
 

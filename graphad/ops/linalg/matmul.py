@@ -78,25 +78,26 @@ class MatMul(Op):
         return bind(self, *align_matrices(ctx, (a, b)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        places = []
-        for k, (spec, axis) in enumerate(zip(specs, axes, strict=True)):
+        shapes = [spec.dims or () for spec in specs]
+        if axes[0] is None and axes[1] is None:
+            return None
+        lead = broadcast_dims("matmul", shapes[0][:-2], shapes[1][:-2]) or ()
+        found = set()
+        for k, (dims, axis) in enumerate(zip(shapes, axes, strict=True)):
             if axis is None:
                 continue
-            place = axis - len(spec.dims or ())
-            if place >= -2:
-                free = -2 if k == 0 else -1
-                if (
-                    (place == free) == (self.transpose_a if k == 0 else self.transpose_b)
-                    or len(places)
-                    or axes[1 - k] is not None
-                ):
+            place = axis - len(dims)
+            if place < -2:
+                if dims[axis] != lead[place + 2]:
                     return MIXED
-                place = free
-            places.append(place)
-        if not places:
-            return None
-        rank = max(len(spec.dims or ()) for spec in specs)
-        return places[0] + rank if len(set(places)) == 1 else MIXED
+                found.add(place)
+                continue
+            # The contracted axis mixes rows; so does a free axis of one operand when the other has rows too.
+            free = (-1 if self.transpose_a else -2) if k == 0 else (-2 if self.transpose_b else -1)
+            if place != free or axes[1 - k] is not None:
+                return MIXED
+            found.add(-2 if k == 0 else -1)
+        return found.pop() + len(lead) + 2 if len(found) == 1 else MIXED
 
     def lower(self, a: TensorSpec, b: TensorSpec) -> Any:
         return forms.Contract(self.transpose_a, self.transpose_b)

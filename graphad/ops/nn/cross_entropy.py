@@ -8,7 +8,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import range as range_of
+from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import expand_dims, shape
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import cast, equal, reduce_sum, softplus, where

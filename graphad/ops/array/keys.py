@@ -1,0 +1,256 @@
+"""Keys of x[key] as attributes: encoding what Python gives, and what a key means for a shape.
+
+A key is an attribute as long as it holds numbers only. Scalar tensors in it become further inputs of the op, and the key
+holds their positions. An entry of an encoded key is an int, "..." , "new", ("at", k) for input k, or
+("slice", start, stop, step, size) where start and stop are ints, None or ("at", k), and size is what is known of the result
+(None where it follows from the rest).
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dims import Dim
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.op import MIXED
+from graphad.core.shapes import format_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.array.shape import known_value
+
+Key = tuple[Any, ...]
+NEW, REST = "new", "..."
+FULL = ("slice", None, None, None, None)
+_VALID = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
+    "valid indices"
+)
+
+
+_LARGEST = 256
+
+
+def encode(key: Any, given: list[Any]) -> Key:
+    """A Python key as an attribute; scalar tensors whose value is not known are appended to `given`."""
+    items = key if type(key) is tuple else (key,)
+    out = [_entry(item, given) for item in items]
+    if sum(1 for item in out if type(item) is str and item == REST) > 1:
+        raise InvalidArgumentError("getitem: Multiple ellipses in slice spec not allowed.")
+    return tuple(out)
+
+
+def _entry(item: Any, given: list[Any]) -> Any:
+    if type(item) is int or isinstance(item, Dim):
+        return item
+    if item is None:
+        return NEW
+    if item is Ellipsis:
+        return REST
+    if type(item) is builtins.slice:
+        step = None if item.step is None else encode_bound(item.step, given)
+        if type(step) is tuple:
+            raise ArgumentTypeError("getitem: the step of a slice must be known while tracing; give an int.")
+        if step == 0:
+            raise InvalidArgumentError("getitem: slice step cannot be zero; give a step other than 0.")
+        start, stop = encode_bound(item.start, given), encode_bound(item.stop, given)
+        return ("slice", start, stop, step, None)
+    return encode_bound(item, given)
+
+
+def encode_bound(item: Any, given: list[Any]) -> Any:
+    """One index or bound: an int, None, or ("at", k)."""
+    if item is None or type(item) is int or isinstance(item, Dim):
+        return item
+    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+        x = lift(item)
+        if not x.dtype.is_integer or x.dims:
+            raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
+        value = known_value(x)
+        if value is not None:
+            return int(value)
+        given.append(x)
+        return ("at", len(given))
+    if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__") or np.ndim(item):
+        raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
+    return item.__index__()
+
+
+def is_at(entry: Any) -> bool:
+    return type(entry) is tuple and entry[0] == "at"
+
+
+def is_slice(entry: Any) -> bool:
+    return type(entry) is tuple and entry[0] == "slice"
+
+
+def expand(key: Key, rank: int, dims: Any = None) -> Key:
+    """The key with the ellipsis written out, one entry for each axis besides the new ones."""
+    used = len([entry for entry in key if type(entry) is not str])
+    if used > rank:
+        shown = format_dims(dims) if dims is not None else f"<rank {rank}>"
+        raise InvalidArgumentError(
+            f"getitem: Too many indices: {used} for a tensor with shape {shown}; give {rank} at most."
+        )
+    rest = (FULL,) * (rank - used)
+    for k, entry in enumerate(key):
+        if type(entry) is str and entry == REST:
+            return key[:k] + rest + key[k + 1 :]
+    return key + rest
+
+
+def python_key(key: Key, numbers: Sequence[Any] = ()) -> Any:
+    """The key as NumPy takes it; `numbers` are the values of the scalar inputs."""
+
+    def number(bound: Any) -> Any:
+        return int(numbers[bound[1] - 1]) if is_at(bound) else bound
+
+    out: list[Any] = []
+    for entry in key:
+        if type(entry) is str:
+            out.append(None if entry == NEW else Ellipsis)
+        elif is_slice(entry):
+            out.append(builtins.slice(number(entry[1]), number(entry[2]), entry[3]))
+        else:
+            out.append(number(entry))
+    return tuple(out)
+
+
+def resolve_slice(entry: Any, size: Any) -> tuple[Any, Any, Any]:
+    """Start, step and number of elements of a slice with known bounds along an axis of a known size."""
+    _, start, stop, step, _ = entry
+    step = 1 if step is None else step
+    if step == 1 and start is None and stop is None:
+        return 0, 1, size
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def clamp(bound: Any, default: Any) -> Any:
+        if bound is None:
+            return default
+        bound = bound + size if bound < 0 else bound
+        return low if bound < low else high if bound > high else bound
+
+    first = clamp(start, low if step > 0 else high)
+    last = clamp(stop, high if step > 0 else low)
+    span = last - first if step > 0 else first - last
+    if span <= 0:
+        return 0, 1, 0
+    width = abs(step)
+    return first, step, span if width == 1 else (span + width - 1) // width
+
+
+def front_index(entry: int, axis: int, size: Any) -> Any:
+    """An index counted from the front. Raises: InvalidArgumentError: it is out of range."""
+    if not -size <= entry < size:
+        raise InvalidArgumentError(
+            f"getitem: slice index {entry} of dimension {axis} out of bounds: the size is {size}."
+        )
+    return entry + size if entry < 0 else entry
+
+
+def _sliced_size(entry: Any, size: Any) -> Any:
+    if entry[4] is not None:
+        return entry[4]
+    if entry[1] is None and entry[2] is None and entry[3] in (None, 1, -1):
+        return size
+    if size is None or is_at(entry[1]) or is_at(entry[2]):
+        return None
+    return resolve_slice(entry, size)[2]
+
+
+def indexed_dims(key: Key, dims: Any) -> Any:
+    """The shape of x[key], as far as it is known."""
+    if dims is None:
+        return None
+    out, axis = [], 0
+    for entry in expand(key, len(dims), dims):
+        if type(entry) is str:
+            out.append(1)
+            continue
+        size = dims[axis]
+        if is_slice(entry):
+            out.append(_sliced_size(entry, size))
+        elif not is_at(entry) and size is not None:
+            front_index(entry, axis, size)
+        axis += 1
+    return tuple(out)
+
+
+def indexed_rows(key: Key, dims: Any, axis: Any) -> Any:
+    """Where axis `axis` of x is in x[key] if it is kept whole there, else MIXED."""
+    if axis is None:
+        return None
+    place, at = 0, 0
+    for entry in expand(key, len(dims), dims):
+        if type(entry) is str:
+            place += 1
+            continue
+        if at == axis:
+            return place if is_slice(entry) and resolve_whole(entry, dims[axis]) else MIXED
+        at += 1
+        place += is_slice(entry)
+    return MIXED
+
+
+def resolve_whole(entry: Any, size: Any) -> bool:
+    """Whether a slice keeps an axis as it is."""
+    if is_at(entry[1]) or is_at(entry[2]):
+        return False
+    return resolve_slice(entry, size)[:2] == (0, 1) and resolve_slice(entry, size)[2] == size
+
+
+def normal_key(key: Key, dims: Any) -> tuple[Any, Any, Any]:
+    starts, strides, sizes = [], [], []
+    entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
+    for axis, entry in enumerate(entries):
+        first, step, count = (
+            resolve_slice(entry, dims[axis])
+            if is_slice(entry)
+            else (front_index(entry, axis, dims[axis]), 1, 1)
+        )
+        starts.append(first)
+        strides.append(step)
+        sizes.append(count)
+    return tuple(starts), tuple(strides), tuple(sizes)
+
+
+def check_indices(key: Key, dims: Any, numbers: Sequence[Any]) -> None:
+    axis = 0
+    for entry in expand(key, len(dims), dims):
+        if type(entry) is str:
+            continue
+        if not is_slice(entry):
+            front_index(int(numbers[entry[1] - 1]) if is_at(entry) else entry, axis, dims[axis])
+        axis += 1
+
+
+def only_index(key: Key, rank: int) -> int | None:
+    """The axis of a key that takes one index given as an input and keeps all else, None for other keys."""
+    if any(type(entry) is str and entry == NEW for entry in key):
+        return None
+    entries = expand(key, rank)
+    at = [axis for axis, entry in enumerate(entries) if is_at(entry)]
+    whole = all(is_at(entry) or entry == FULL for entry in entries)
+    return at[0] if whole and len(at) == 1 else None
+
+
+def spilled(key: Key, given: list[Any]) -> Key:
+    """The key with large numbers as inputs: ops are kept for ever, and a loop over rows should not make one for each."""
+
+    def number(bound: Any) -> Any:
+        if type(bound) is not int or -_LARGEST < bound < _LARGEST:
+            return bound
+        given.append(lift(np.int64(bound)))
+        return ("at", len(given))
+
+    return tuple(
+        ("slice", number(e[1]), number(e[2]), e[3], e[4])
+        if is_slice(e)
+        else number(e)
+        if type(e) is int
+        else e
+        for e in key
+    )
