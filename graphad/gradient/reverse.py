@@ -13,6 +13,7 @@ from typing import Any
 
 from graphad.core.errors import InternalError
 from graphad.core.levels import entered, here
+from graphad.core.op import IO, WRITES
 from graphad.core.spec import TensorSpec
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.recorder import Recorder
@@ -22,7 +23,7 @@ from graphad.graph.replay import replay
 from graphad.trace.tracer import Trace
 
 _lock = threading.RLock()
-_cache: weakref.WeakKeyDictionary[Graph, dict[tuple[bool, ...], Pullback]] = weakref.WeakKeyDictionary()
+_cache: weakref.WeakKeyDictionary[Graph, dict[Any, Pullback]] = weakref.WeakKeyDictionary()
 
 
 class BackwardGraph:
@@ -44,9 +45,17 @@ class BackwardGraph:
 
 
 class Pullback:
-    """The forward graph with residuals of one graph, and its backward graphs by which cotangents are given."""
+    """The forward graph with residuals of one graph, and its backward graphs by which cotangents are given.
 
-    def __init__(self, graph: Graph, needs: tuple[bool, ...], transforms: Any) -> None:
+    Args:
+      graph: The graph.
+      needs: The inputs whose cotangents are wanted.
+      transforms: What rules ask about sub-graphs.
+      fixed: Inputs that are the same in every step of a loop. What is computed from them and from constants alone is no
+        residual: one step of backward computes it again, instead of keeping a copy for each step.
+    """
+
+    def __init__(self, graph: Graph, needs: tuple[bool, ...], transforms: Any, fixed: frozenset[int] = frozenset()) -> None:
         graph = transforms.closed(graph)
         self.needs = needs
         self._transforms = transforms
@@ -61,6 +70,8 @@ class Pullback:
             self._ys = replay(graph, self._xs)
             trace.recorders = ()
         self._entries = recorder.entries
+        self._n_forward = len(trace.builder.nodes)
+        self._fixed = fixed
         self.n_outputs = len(self._ys)
         self.differentiable = tuple([y.mark is not None and y.mark in recorder.tracked for y in self._ys])
         self._bars = [trace.input(TensorSpec.of(y.dims, y.dtype)) if d else None for y, d in zip(self._ys, self.differentiable, strict=True)]
@@ -69,7 +80,7 @@ class Pullback:
         full = self._differentiate(self.differentiable)
         self._freeze(full)
         self.forward = self._forward_graph(graph.name)
-        self._backward[self.differentiable] = self._split(full, self.differentiable)
+        self._backward[self.differentiable] = self._split(full, self.differentiable, (self._n_forward, len(trace.builder.nodes)))
 
     def backward(self, given: Sequence[bool]) -> BackwardGraph | None:
         """The backward graph for a set of given cotangents.
@@ -79,7 +90,9 @@ class Pullback:
         key = tuple(given)
         with _lock:
             if key not in self._backward:
-                self._backward[key] = self._split(self._differentiate(key), key)
+                start = len(self._trace.builder.nodes)
+                x_bars = self._differentiate(key)
+                self._backward[key] = self._split(x_bars, key, (start, len(self._trace.builder.nodes)))
             return self._backward[key]
 
     def _differentiate(self, given: Sequence[bool]) -> list[Any]:
@@ -95,21 +108,37 @@ class Pullback:
             backward(self._entries, bars, wanted, self._transforms)
             return [None if mark is None else dense(bars.get(mark)) for mark in self._marks]
 
-    def _depends_on_bars(self) -> set[int]:
-        reached = {bar.index for bar in self._bars if bar is not None}
-        for node in self._trace.builder.nodes:
-            if any(i in reached for i in node.inputs):
-                reached.update(node.outputs)
-        return reached
+    def _depends_on_bars(self) -> tuple[set[int], set[int]]:
+        """The values that belong to the backward pass, and the starts of its nodes.
 
-    def _needed(self, x_bars: Sequence[Any], behind: set[int]) -> tuple[list[Node], list[int]]:
-        """The backward nodes behind `x_bars` in order, and the forward values they read."""
+        They depend on a cotangent, or come from a rule that has an effect: it happens when the gradient is computed.
+        """
+        reached = {bar.index for bar in self._bars if bar is not None}
+        starts = set()
+        for position, node in enumerate(self._trace.builder.nodes):
+            if (position >= self._n_forward and node.op.effects) or any(i in reached for i in node.inputs):
+                reached.update(node.outputs)
+                starts.add(id(node))
+        return reached, starts
+
+    def _needed(self, x_bars: Sequence[Any], part: tuple[int, int]) -> tuple[list[Node], list[int]]:
+        """The backward nodes behind `x_bars` in order, and the forward values they read.
+
+        Args:
+          x_bars: The cotangents.
+          part: The range of nodes that this differentiation added; what has a result there is needed as well.
+        """
         builder = self._trace.builder
+        behind, starts = self._depends_on_bars()
         wanted = {bar.index for bar in x_bars if bar is not None}
         read: dict[int, None] = {i: None for i in wanted if i not in behind}
         nodes = []
-        for node in reversed(builder.nodes):
-            if any(i in behind for i in node.outputs) and any(i in wanted for i in node.outputs):
+        for position in range(len(builder.nodes) - 1, -1, -1):
+            node = builder.nodes[position]
+            if id(node) not in starts:
+                continue
+            acts = node.op.effects & (WRITES | IO) and part[0] <= position < part[1]
+            if acts or any(i in wanted for i in node.outputs):
                 nodes.append(node)
                 for i in node.inputs:
                     wanted.add(i)
@@ -121,22 +150,34 @@ class Pullback:
     def _freeze(self, x_bars: Sequence[Any]) -> None:
         """Fix the residuals: the forward values that the backward graph for all cotangents reads."""
         builder = self._trace.builder
-        _, read = self._needed(x_bars, self._depends_on_bars())
-        self._residual_serials = sorted(i for i in read if i not in self._input_serials and i not in builder.values)
+        _, read = self._needed(x_bars, (self._n_forward, len(builder.nodes)))
+        again = self._from_fixed()
+        self._residual_serials = sorted(
+            i for i in read if i not in self._input_serials and i not in builder.values and i not in again
+        )
+
+    def _from_fixed(self) -> set[int]:
+        """The values that constants and fixed inputs give without an effect."""
+        builder = self._trace.builder
+        known = {self._xs[k].index for k in self._fixed} | builder.values.keys()
+        for node in builder.nodes:
+            if not node.op.effects and not node.op.structured and all(i in known for i in node.inputs):
+                known.update(node.outputs)
+        return known
 
     def _forward_graph(self, name: str) -> Graph:
         builder = self._trace.builder
         outputs = [y.index for y in self._ys] + self._residual_serials
-        behind = self._depends_on_bars()
+        _, starts = self._depends_on_bars()
         part = GraphBuilder()
         part.specs, part.constants, part.values = builder.specs, builder.constants, builder.values
-        part.nodes = [node for node in builder.nodes if not any(i in behind for i in node.outputs)]
+        part.nodes = [node for node in builder.nodes if id(node) not in starts]
         graph, _ = part.finish(outputs, f"{name}_forward", [x.index for x in self._xs])
         return graph
 
-    def _split(self, x_bars: Sequence[Any], given: Sequence[bool]) -> BackwardGraph | None:
+    def _split(self, x_bars: Sequence[Any], given: Sequence[bool], added: tuple[int, int]) -> BackwardGraph | None:
         builder = self._trace.builder
-        nodes, read = self._needed(x_bars, self._depends_on_bars())
+        nodes, read = self._needed(x_bars, added)
         available = set(self._residual_serials) | set(self._input_serials) | set(builder.values)
         again = self._recomputed([i for i in read if i not in available], available)
         if again is None:
@@ -175,13 +216,13 @@ class Pullback:
         return nodes
 
 
-def pullback_of(graph: Graph, needs: Sequence[bool], transforms: Any) -> Pullback:
+def pullback_of(graph: Graph, needs: Sequence[bool], transforms: Any, fixed: frozenset[int] = frozenset()) -> Pullback:
     """The pullback of a graph for cotangents of the inputs that `needs` names; cached on the graph."""
     if len(needs) != len(graph.inputs):
         raise InternalError(f"pullback_of: {len(needs)} needs for {len(graph.inputs)} inputs of {graph!r}.")
-    key = tuple(needs)
+    key = (tuple(needs), fixed)
     with _lock:
         known = _cache.setdefault(graph, {})
         if key not in known:
-            known[key] = Pullback(graph, key, transforms)
+            known[key] = Pullback(graph, tuple(needs), transforms, fixed)
         return known[key]

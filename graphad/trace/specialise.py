@@ -21,7 +21,7 @@ from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.graph.ir import Graph
+from graphad.graph.ir import Graph, Node
 from graphad.ops.array.shape import Reshape, SizeVector
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
@@ -31,6 +31,7 @@ KNOWN_LIMIT = 256  # elements of an integer value that is followed while special
 _literals: weakref.WeakKeyDictionary[Graph, frozenset[int]] = weakref.WeakKeyDictionary()
 _concrete: dict[tuple[Op, tuple[int, ...]], Op] = {}
 _CONCRETE_LIMIT = 50_000
+_SIZES_PER_GRAPH = 32
 
 
 def literal_sizes(graph: Graph) -> frozenset[int]:
@@ -130,22 +131,35 @@ def specialise_call(graph: Graph, shapes: Sequence[Sequence[int]]) -> Specialise
             raise
 
 
-def specialise(graph: Graph, specs: Sequence[TensorSpec], expanding: bool = True) -> Graph:
+def specialise(
+    graph: Graph,
+    specs: Sequence[TensorSpec],
+    expanding: bool = True,
+    known: Sequence[Any] | None = None,
+    keeps_rules: bool = False,
+) -> Graph:
     """The graph replayed with definite input specs; the same object where there is nothing to specialise.
 
     Args:
       graph: The graph.
       specs: Its inputs, with numbers and Dims for sizes.
       expanding: Put the simpler ops that an op names by `expand` in its place.
+      known: For each input the integers (and size symbols) it holds, None where they are not known.
+      keeps_rules: Keep the rules of custom gradients, for a graph that is still to be differentiated.
     Raises: UndecidedSize: a comparison needs the number behind a symbol.
     """
-    if not _needs_replay(graph, specs, expanding):
+    has_known = known is not None and any(value is not None for value in known)
+    if not has_known and not _needs_replay(graph, specs, expanding):
         return graph
     with apart_from(literal_sizes(graph)):
-        trace = Specialiser(graph.name, expanding)
+        trace = Specialiser(graph.name, expanding, keeps_rules)
         with entered(trace):
             inputs = [trace.input(spec) for spec in specs]
-            outputs = trace.inline(graph, inputs)
+            values: list[Any] = list(inputs)
+            for i, value in enumerate(known or ()):
+                if value is not None:
+                    values[i] = KnownTensor(value, specs[i].dtype)
+            outputs = trace.inline(graph, values)
             return trace.finish(outputs, RETURN, False, inputs)
 
 
@@ -200,9 +214,10 @@ class KnownTensor(Tensor):
 class Specialiser(Trace):
     """A trace in which shape arithmetic folds; it is also the context of `fold` rules."""
 
-    def __init__(self, name: str, expanding: bool) -> None:
+    def __init__(self, name: str, expanding: bool, keeps_rules: bool = False) -> None:
         super().__init__(name)
         self._expanding = expanding
+        self._keeps_rules = keeps_rules
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         kind = type(op)
@@ -219,6 +234,10 @@ class Specialiser(Trace):
                     computed = self._computed(op, inputs, values)
                     if computed is not None:
                         return computed
+        return self.node(op, inputs)
+
+    def node(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs of an op as it is, folded no further."""
         serials = [x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs]
         known = self.builder.specs
         inferred = op.infer(*[known[i] for i in serials])
@@ -226,16 +245,30 @@ class Specialiser(Trace):
         start = self.builder.add_node(op, serials, specs, self.line)
         return tuple([SymbolicTensor(self, start + k, spec, None, self.line) for k, spec in enumerate(specs)])
 
+    def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
+        """A sub-graph for operands that are values of this trace, or specs; known sizes become part of the graph."""
+        known = [None if isinstance(x, TensorSpec) else self.known_values(x) for x in operands]
+        specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
+        return specialise(graph, specs, self._expanding, known, self._keeps_rules)
+
+    def number_of(self, x: Any) -> Any:
+        """The NumPy value of a constant, None for other values."""
+        if type(x) is SymbolicTensor and x.trace is self:
+            return self.builder.values.get(x.index)
+        return x.data if type(x) is EagerTensor else None
+
     def _simpler(self, op: Any, kind: type[Op], rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """What stands for an op in the definite graph, None for the op itself."""
         if rule == INLINES:
             return tuple(self.inline(op.graph, inputs))
+        if rule == CUSTOM and self._keeps_rules:
+            return None
         if rule == CUSTOM:  # its own derivative is used up by now: it hands its results on
             outputs = op.infer(*[x.spec for x in inputs])
             return tuple(inputs[op.n_inputs : op.n_inputs + len(outputs)])
         if kind is SizeVector:
             return (self._sizes(op.dims, op.dtype, op.scalar),)
-        if not all(is_definite(x.dims) for x in inputs):
+        if not op.structured and not all(is_definite(x.dims) for x in inputs):
             return None
         found = op.fold(self, *inputs) if rule == FOLDS else None
         if found is None and self._expanding:
@@ -399,9 +432,19 @@ def symbols_of(op: Op) -> frozenset[str]:
     return found
 
 
+_symbols_of_graphs: weakref.WeakKeyDictionary[Graph, frozenset[str]] = weakref.WeakKeyDictionary()
+_numbered_graphs: weakref.WeakKeyDictionary[Graph, dict[Any, Graph]] = weakref.WeakKeyDictionary()
+
+
 def _symbols(x: Any) -> frozenset[str]:
     if isinstance(x, Dim):
         return x.symbols
+    if isinstance(x, Graph):
+        found = _symbols_of_graphs.get(x)
+        if found is None:
+            parts = [symbols_of(node.op) for node in x.nodes] + [_symbols(spec.dims) for spec in x.specs]
+            found = _symbols_of_graphs[x] = frozenset().union(*parts)
+        return found
     if type(x) is tuple:
         out: frozenset[str] = frozenset()
         for item in x:
@@ -437,4 +480,27 @@ def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
 def _numbered(x: Any, numbers: Mapping[str, int]) -> Any:
     if isinstance(x, Dim):
         return evaluate(x, numbers)
+    if isinstance(x, Graph):
+        names = _symbols(x)
+        return x if not names else _numbered_graph(x, {name: numbers[name] for name in names})
     return tuple([_numbered(item, numbers) for item in x]) if type(x) is tuple else x
+
+
+def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
+    known = _numbered_graphs.setdefault(graph, {})
+    key = tuple(sorted(numbers.items()))
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _SIZES_PER_GRAPH:
+            known.clear()
+        nodes = [
+            Node(with_sizes(node.op, numbers), node.inputs, node.start, tuple([_numbered_spec(s, numbers) for s in node.specs]), node.line)
+            for node in graph.nodes
+        ]
+        inputs = [_numbered_spec(spec, numbers) for spec in graph.inputs]
+        found = known[key] = Graph(inputs, graph.constants, nodes, graph.outputs, graph.name)
+    return found
+
+
+def _numbered_spec(spec: TensorSpec, numbers: Mapping[str, int]) -> TensorSpec:
+    return spec.with_dims(_numbered(spec.dims, numbers)) if _symbols(spec.dims) else spec

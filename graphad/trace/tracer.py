@@ -103,6 +103,10 @@ class Trace:
         start = self.builder.add_node(op, serials, specs, line)
         return tuple([SymbolicTensor(self, start + k, spec, None, line) for k, spec in enumerate(specs)])
 
+    def traced(self, function: Callable[..., Sequence[Any]], specs: Sequence[TensorSpec], name: str) -> Traced:
+        """A function as a graph of its own: a branch or the body of a loop."""
+        return trace_flat(function, specs, name, keep_all=True)
+
     def serial(self, x: Any, op: Op) -> int:
         """The serial number of a value, which becomes a capture if it comes from outside."""
         if type(x) is SymbolicTensor and x.trace is self:

@@ -24,7 +24,8 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.shape import BroadcastTo, ExpandDims
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.reduce import reduce_sum
-from graphad.trace.tracer import Trace
+from graphad.trace.specialise import specialise
+from graphad.trace.tracer import Trace, Traced, trace_flat
 
 
 class BatchedTensor(Tensor):
@@ -82,9 +83,25 @@ class BatchContext:
         return repeated(x, self.size)
 
     def batched_graph(
-        self, graph: Graph, stacked: Sequence[bool] | None = None, all_stacked: bool = False
+        self,
+        graph: Graph,
+        stacked: Sequence[bool] | None = None,
+        all_stacked: bool = False,
+        specs: Sequence[TensorSpec] | None = None,
     ) -> tuple[Graph, tuple[bool, ...]]:
-        """The graph on stacks, and which of its outputs are stacked."""
+        """The graph on stacks, and which of its outputs are stacked.
+
+        Args:
+          graph: A graph on rows.
+          stacked: Which of its inputs are stacked; by default its inputs are those of the op.
+          all_stacked: Repeat outputs that are the same in every row.
+          specs: What is known of its inputs, where they are not those of the op.
+        """
+        if specs is None and stacked is None:
+            specs = [x.spec for x in self._inputs]
+        graph = _close(graph)
+        if specs is not None and any(not spec.is_definite for spec in graph.specs):
+            graph = specialise(graph, specs, expanding=False, keeps_rules=True)
         return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
 
     def rowwise(self, op: Op, *xs: Any) -> Any:
@@ -125,6 +142,10 @@ class BatchLevel:
         if self.below is not None:
             self.below.line = line
 
+    def traced(self, function: Any, specs: Sequence[TensorSpec], name: str) -> Traced:
+        """A function of rows as a graph on rows: a branch or the body of a loop."""
+        return trace_flat(function, specs, name, keep_all=True)
+
     def wrap(self, value: Any, stacked: bool = True) -> Any:
         """A value of the level below as a value of this level."""
         return BatchedTensor(self, value) if stacked else value
@@ -142,7 +163,7 @@ class BatchLevel:
                 return bind_all(op, inputs)
             values = [x.stacked if s else x for x, s in zip(inputs, stacked, strict=True)]
             for value in values:
-                if not is_definite(value.dims):
+                if not is_definite(value.dims) and not getattr(op, "any_sizes", False):
                     raise MissingRuleError(
                         f"{op.name}: a batch rule needs known sizes, but an operand has shape {value.spec.shape}."
                     )
@@ -158,6 +179,19 @@ class BatchLevel:
         if not self.is_stacked(x):
             return x
         return reduce_sum(x.stacked, axis=0)
+
+
+def _as_it_is(graph: Graph) -> Graph:
+    return graph
+
+
+_close: Any = _as_it_is
+
+
+def set_closing(closed: Any) -> None:
+    """Tell how the Python rules of a graph become graphs, which only the floor above knows."""
+    global _close
+    _close = closed
 
 
 def repeated(x: Any, size: Any) -> Any:

@@ -11,10 +11,12 @@ from typing import Any
 
 from graphad.core.bind import bind
 from graphad.core.errors import InternalError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
+from graphad.ops.control.layers import pull_back_residuals
+from graphad.ops.control.rows import rows_of
 
 
 class GraphCall(Op):
@@ -39,6 +41,10 @@ class GraphCall(Op):
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return tuple(run(self.graph, values))
 
+    def plain(self) -> Call:
+        """The same computation without what only its derivative needs."""
+        return Call(self.graph)  # type: ignore[no-any-return]
+
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> CallForward:
         """The same call with the residuals that the cotangents of the needed inputs take."""
         pullback = transforms.pullback_of(self.graph, needs)
@@ -50,7 +56,7 @@ class GraphCall(Op):
         return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return MIXED
+        return tuple(rows_of(self.graph, axes))
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
         """The tangents of the outputs: the call of the graph with tangents beside its values."""
@@ -90,6 +96,8 @@ class CallForward(GraphCall):
         below = self.base
         if isinstance(below, CallForward) and all(bar is None for bar in y_bars[below.base.n_outputs :]):
             return below.vjp(ctx.first(below.n_outputs), *y_bars[: below.n_outputs])
+        if any(bar is not None for bar in y_bars[below.n_outputs :]):
+            return pull_back_residuals(self, ctx, y_bars)
         shown = list(y_bars[: below.n_outputs])
         differentiable = self.pullback.differentiable
         given = [bar is not None and d for bar, d in zip(shown, differentiable, strict=True)]

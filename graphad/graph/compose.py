@@ -1,0 +1,129 @@
+"""Graphs put together from other graphs: with other inputs, one inside another, and with what does not change taken out.
+
+Each answer comes with the number that every old value has in the new graph, so that whoever remembers a value finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphad.core.op import WRITES, Op
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.ir import Graph, Node
+
+
+def rewired(
+    graph: Graph, inputs: Sequence[TensorSpec], positions: Sequence[int], outputs: Sequence[int] | None = None
+) -> tuple[Graph, dict[int, int]]:
+    """The graph with other inputs, of which input i is now number positions[i]; returns also the new numbers of values."""
+    number = dict(enumerate(positions))
+    shift = len(inputs) - len(graph.inputs)
+    number.update((i, i + shift) for i in range(len(graph.inputs), graph.size))
+    nodes = [
+        Node(node.op, tuple([number[i] for i in node.inputs]), node.start + shift, node.specs, node.line)
+        for node in graph.nodes
+    ]
+    kept = graph.outputs if outputs is None else outputs
+    return Graph(inputs, graph.constants, nodes, [number[i] for i in kept], graph.name), number
+
+
+def append(builder: GraphBuilder, graph: Graph, inputs: Sequence[int]) -> list[int]:
+    """Put the nodes of a graph behind those of a builder; returns the serial numbers of its outputs."""
+    known = [*inputs, *[builder.add_constant(array) for array in graph.constants]]
+    for node in graph.nodes:
+        start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
+        known.extend(range(start, start + len(node.specs)))
+    return [known[i] for i in graph.outputs]
+
+
+def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
+    """Put one op behind the nodes of a builder; the serial number of its output, or a tuple of them."""
+    inferred = op.infer(*[builder.specs[i] for i in inputs])
+    specs = inferred if op.multiple else (inferred,)
+    start = builder.add_node(op, inputs, specs)
+    return tuple(range(start, start + len(specs))) if op.multiple else start
+
+
+def inputs_behind(graph: Graph, outputs: Iterable[int]) -> set[int]:
+    """The inputs from which any of the values `outputs` is computed, those of nodes that write or print included."""
+    wanted = set(outputs)
+    for node in reversed(graph.nodes):
+        if has_result(node) or any(i in wanted for i in node.outputs):
+            wanted.update(node.inputs)
+    return {i for i in wanted if i < len(graph.inputs)}
+
+
+def has_result(node: Node) -> bool:
+    """Whether a node does something although nobody reads it."""
+    return bool(node.op.effects & ~1)
+
+
+def invariant_nodes(graph: Graph, varying: int, reads_too: bool) -> list[Node]:
+    """The nodes that depend on constants and on inputs from number `varying` on alone, in order.
+
+    Args:
+      graph: The body of a loop whose first `varying` inputs change from step to step.
+      varying: How many these are.
+      reads_too: Whether reading a variable gives the same value in every step.
+    """
+    fixed = set(range(varying, graph.first_node_value))
+    found = []
+    for node in graph.nodes:
+        op = node.op
+        pure = not op.effects or (reads_too and op.name == "read")
+        if pure and not op.structured and not op.transient and all(i in fixed for i in node.inputs):
+            found.append(node)
+            fixed.update(node.outputs)
+    return found
+
+
+def writes(graph: Graph | None) -> bool:
+    """Whether the graph assigns any variable."""
+    return graph is not None and bool(graph.effects & WRITES)
+
+
+def without_nodes(
+    graph: Graph, gone: Sequence[Node], keep_all: bool
+) -> tuple[Graph, Graph, dict[int, int]]:
+    """A graph in two: `gone` as a graph of its own, whose outputs are further inputs of what is left.
+
+    Args:
+      graph: The graph.
+      gone: Nodes that depend on inputs and constants alone.
+      keep_all: Hand over every value of `gone`, not only those that are read.
+    Returns: The graph of `gone` (with the same inputs), what is left, and the numbers of the values in the latter.
+    """
+    starts = {node.start for node in gone}
+    values = [i for node in gone for i in node.outputs]
+    left = [node for node in graph.nodes if node.start not in starts]
+    read = {i for node in left for i in node.inputs} | set(graph.outputs)
+    handed = [i for i in values if keep_all or i in read]
+    first = _selected(graph, gone, handed)
+    n = len(graph.inputs)
+    number = {i: i for i in range(n)}
+    number.update((i, n + k) for k, i in enumerate(handed))
+    number.update((n + k, n + len(handed) + k) for k in range(len(graph.constants)))
+    following = n + len(handed) + len(graph.constants)
+    nodes = []
+    for node in left:
+        nodes.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line))
+        for value in node.outputs:
+            number[value] = following
+            following += 1
+    inputs = [*graph.inputs, *[graph.specs[i] for i in handed]]
+    rest = Graph(inputs, graph.constants, nodes, [number[i] for i in graph.outputs], graph.name)
+    return first, rest, number
+
+
+def _selected(graph: Graph, nodes: Sequence[Node], outputs: Sequence[int]) -> Graph:
+    number = {i: i for i in range(graph.first_node_value)}
+    following = graph.first_node_value
+    out = []
+    for node in nodes:
+        out.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line))
+        for value in node.outputs:
+            number[value] = following
+            following += 1
+    return Graph(graph.inputs, graph.constants, out, [number[i] for i in outputs], f"{graph.name}_invariant")

@@ -1,0 +1,176 @@
+"""A graph as one Python function: every eval rule bound once, one line per node, values freed after their last use.
+
+What runs a graph many times, a loop above all, pays for the walk over its nodes once. Results equal those of `evaluate`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.graph.ir import Graph, Node
+
+# Ops whose eval is a Python operator: the quickest there is on NumPy scalars.
+_INFIX = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "neg": "-{}",
+    "square": "{0} * {0}",
+    "less": "{} < {}",
+    "less_equal": "{} <= {}",
+    "greater": "{} > {}",
+    "greater_equal": "{} >= {}",
+}
+_INLINED = frozenset({"call", "call_forward"})
+
+
+class Emitter:
+    """Prints graphs as Python lines.
+
+    Attributes:
+      lines: The lines so far, without their indent.
+      names: What the lines refer to: functions and constants.
+      sources: For each line, the user's line behind it.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.sources: list[str | None] = []
+        self.names: dict[str, Any] = {"ndarray": np.ndarray}
+        self._count = 0
+
+    def fresh(self, letter: str = "v") -> str:
+        self._count += 1
+        return f"{letter}{self._count}"
+
+    def name_of(self, value: Any, letter: str) -> str:
+        """A name for an object that the lines refer to."""
+        name = self.fresh(letter)
+        self.names[name] = value
+        return name
+
+    def line(self, text: str, source: str | None = None) -> None:
+        self.lines.append(text)
+        self.sources.append(source)
+
+    def graph(self, graph: Graph, inputs: Sequence[str], indent: str = "", free: bool = True) -> list[str]:
+        """Lines that compute a graph; returns the names of its outputs.
+
+        Args:
+          graph: The graph.
+          inputs: A name for each input.
+          indent: Put before every line.
+          free: Delete each value after its last use.
+        """
+        known: list[str] = [*inputs, *[self.name_of(array, "k") for array in graph.constants]]
+        last = _last_uses(graph) if free else None
+        for position, node in enumerate(graph.nodes):
+            known.extend(self._node(node, [known[i] for i in node.inputs], indent))
+            if last is not None:
+                gone = [known[i] for i in last[position]]
+                if gone:
+                    self.line(f"{indent}del {', '.join(gone)}", node.line)
+        return [known[i] for i in graph.outputs]
+
+    def _node(self, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
+        op = node.op
+        if op.name in _INLINED:
+            # Named anew, so that freeing an operand of the call does not free the caller's value.
+            return self.graph(op.graph, inputs, indent, free=False)  # type: ignore[attr-defined]
+        if op.multiple:
+            outputs = [self.fresh() for _ in node.specs]
+            function = self.name_of(op.eval, "f")
+            left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
+            self.line(f"{indent}{left}{function}({', '.join(inputs)})", node.line)
+            for output, spec in zip(outputs, node.specs, strict=True):
+                self._scalar(output, spec, indent)
+            return outputs
+        output = self.fresh()
+        infix = _INFIX.get(op.name)
+        if infix is not None:
+            self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line)
+            return [output]
+        formula = getattr(type(op), "formula", None)
+        direct = formula is not None and type(op).eval is _shared_eval(type(op))
+        function = self.name_of(formula if direct else op.eval, "f")
+        self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line)
+        if not isinstance(formula, np.ufunc):
+            self._scalar(output, node.specs[0], indent)
+        return [output]
+
+    def _scalar(self, name: str, spec: Any, indent: str) -> None:
+        """A 0-d array as a NumPy scalar, unless the rank rules it out."""
+        if not spec.dims:
+            self.line(f"{indent}if {name}.__class__ is ndarray and not {name}.ndim: {name} = {name}[()]")
+
+    def compiled(self, head: str, name: str) -> Callable[..., Any]:
+        """The function whose first line is `head` and whose body is the lines."""
+        body = [f"    {line}" for line in self.lines] or ["    pass"]
+        text = "\n".join([head, *body])
+        exec(compile(text, f"<{name}>", "exec"), self.names)
+        function: Callable[..., Any] = self.names[name]
+        sources = self.sources
+
+        def noted(*values: Any) -> Any:
+            try:
+                return function(*values)
+            except Exception as error:
+                _note(error, f"<{name}>", sources)
+                raise
+
+        return noted if any(sources) else function
+
+
+def _shared_eval(kind: Any) -> Any:
+    """The `eval` that only calls `formula`: the one of the class that all elementwise ops derive from."""
+    for base in kind.__mro__:
+        if base.__name__ == "Elementwise":
+            return base.eval
+    return None
+
+
+def _note(error: BaseException, place: str, sources: Sequence[str | None]) -> None:
+    """Say which traced line raised, unless somebody has said so."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == place:
+            source = sources[trace.tb_lineno - 2]
+            if source is not None and not getattr(error, "__notes__", None):
+                error.add_note(f"in the traced line {source}")
+        trace = trace.tb_next
+
+
+def _last_uses(graph: Graph) -> list[list[int]]:
+    """For every node, the values of nodes that nothing reads after it; outputs of calls keep their names, so they stay."""
+    last: list[list[int]] = [[] for _ in graph.nodes]
+    seen = set(graph.outputs) | set(range(graph.first_node_value))
+    for node in graph.nodes:
+        if node.op.name in _INLINED:
+            seen.update(node.outputs)
+            seen.update(node.inputs)
+    for position in range(len(graph.nodes) - 1, -1, -1):
+        node = graph.nodes[position]
+        for value in dict.fromkeys((*node.inputs, *node.outputs)):
+            if value not in seen:
+                seen.add(value)
+                last[position].append(value)
+    return last
+
+
+_prepared: weakref.WeakKeyDictionary[Graph, Callable[..., Any]] = weakref.WeakKeyDictionary()
+
+
+def prepared(graph: Graph) -> Callable[..., Any]:
+    """The graph as a function of its inputs that returns a tuple; made once."""
+    found = _prepared.get(graph)
+    if found is None:
+        emitter = Emitter()
+        inputs = [emitter.fresh("x") for _ in graph.inputs]
+        outputs = emitter.graph(graph, inputs)
+        emitter.line(f"return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
+        found = _prepared[graph] = emitter.compiled(f"def graph_({', '.join(inputs)}):", "graph_")
+    return found

@@ -1,0 +1,176 @@
+"""`cond`, `case` and `switch_case`: Python functions of which one runs, chosen by the value of a tensor.
+
+A predicate with a value now (eager, or known while tracing) just calls its function. Otherwise both functions are traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.tensor import EagerTensor
+from graphad.ops.array.shape import known_value
+from graphad.ops.control.cond import BOTH, Cond, as_predicate
+from graphad.ops.control.parts import Nest, Part, common, same_structure, spec_of
+
+
+def cond(pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, name: str | None = None) -> Any:
+    """The result of `true_fn()` if `pred` holds, else that of `false_fn()`.
+
+    Args:
+      pred: A scalar; a number counts as true unless it is 0.
+      true_fn, false_fn: Functions of no arguments. While tracing, or in a vectorized function, both are traced, and must return
+        the same structure of tensors with the same dtypes; None stands for no value.
+    Returns: A nest like that of the functions' results.
+    Raises:
+      ArgumentTypeError (a TypeError): a function is not callable, or the structures of the results differ.
+      DTypeError (a TypeError): the dtypes of the results differ.
+    Example:
+      >>> x = constant(-2.0)
+      >>> cond(x > 0.0, lambda: x, lambda: -x).numpy()
+      2.0
+    """
+    for argument, fn in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(fn):
+            raise ArgumentTypeError(f"cond: {argument} must be callable, got {fn!r}.")
+    return conditional(pred, true_fn, false_fn)  # type: ignore[arg-type]
+
+
+def conditional(predicate: Any, then_fn: Callable[[], Any], else_fn: Callable[[], Any], names: Sequence[str] | None = None) -> Any:
+    """`cond`; with `names` the functions return one value for each name, and messages speak of these."""
+    test = as_predicate("cond", predicate)
+    known = test.data if type(test) is EagerTensor else known_value(test)
+    if known is not None:
+        return then_fn() if known else else_fn()
+    found: list[Nest] = []
+
+    def traced(function: Callable[[], Any]) -> Callable[[], Any]:
+        def run() -> list[Any]:
+            found.append(Nest(function()))
+            return found[-1].tensors()
+
+        return run
+
+    then_part = Part("cond", traced(then_fn), (), "then")
+    else_part = Part("cond", traced(else_fn), (), "else")
+    _check_same(found[0], found[1], then_part, else_part, names)
+    outer = common((then_part, else_part))
+    specs = [spec_of(x) for x in outer]
+    place = {id(x): k for k, x in enumerate(outer)}
+    then_graph, else_graph = then_part.with_inputs(specs, (), place), else_part.with_inputs(specs, (), place)
+    op = Cond(then_graph, else_graph, (BOTH,) * len(then_graph.outputs))
+    return found[0].build(bind(op, test, *outer))
+
+
+def _check_same(then_nest: Nest, else_nest: Nest, then_part: Part, else_part: Part, names: Sequence[str] | None) -> None:
+    if names is not None:
+        for k, name in enumerate(names):
+            a, b = then_nest.shape[k], else_nest.shape[k]
+            for mine, side in ((a, "main"), (b, "else")):
+                if mine is None and (a is not None or b is not None):
+                    raise InvalidArgumentError(f"'{name}' is None at the end of the {side} branch.")
+            if not same_structure(a, b):
+                raise ArgumentTypeError(f"'{name}' must have the same nested structure in the main and else branches.")
+    elif not same_structure(then_nest.shape, else_nest.shape):
+        raise ArgumentTypeError(
+            "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of return "
+            f"values.\n\ntrue_fn output: {then_nest.shape}\nfalse_fn output: {else_nest.shape}"
+        )
+    places = [k for k, leaf in enumerate(then_nest.leaves) if leaf is not None]
+    specs = zip(then_part.graph.output_specs, else_part.graph.output_specs, strict=True)
+    for k, (a, b) in zip(places, specs, strict=True):
+        if a.dtype is b.dtype:
+            continue
+        if names is not None:
+            label = _label(then_nest, names, k)
+            raise DTypeError(
+                f"'{label}' has dtype {a.dtype.name} in the main branch, but dtype {b.dtype.name} in the else branch."
+            )
+        raise DTypeError(
+            "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of return "
+            f"values: result {k} has dtype {a.dtype.name} from true_fn and {b.dtype.name} from false_fn."
+        )
+
+
+def _label(nest: Nest, names: Sequence[str], leaf: int) -> str:
+    """The name to which a leaf belongs."""
+    for name, part in zip(names, nest.shape, strict=True):
+        if leaf in Nest(part).leaves:
+            return name
+    return names[0]
+
+
+def case(
+    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, strict: bool = False, name: str = "case"
+) -> Any:
+    """The result of the first function whose predicate holds.
+
+    Args:
+      pred_fn_pairs: Pairs (predicate, function of no arguments).
+      default: Called when none holds; without it the last function is.
+      exclusive: Raise if more than one predicate holds.
+      strict: Accepted for compatibility.
+    Returns: The result of the function chosen; while tracing all must return the same structure.
+    Raises: InvalidArgumentError: `exclusive`, and more than one predicate holds.
+    """
+    pairs = list(pred_fn_pairs)
+    if not pairs:
+        raise InvalidArgumentError("case: pred_fn_pairs is empty; give at least one pair (predicate, function).")
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not callable(pair[1]):
+            raise ArgumentTypeError(f"case: each of pred_fn_pairs must be a pair (predicate, function), got {pair!r}.")
+    predicates = [as_predicate("case", pair[0]) for pair in pairs]
+    if exclusive:
+        _check_exclusive(predicates)
+    result = default
+    rest = list(zip(predicates, [pair[1] for pair in pairs], strict=True))
+    if result is None:
+        result = rest.pop()[1]
+    for predicate, function in reversed(rest):
+        result = _either(predicate, function, result)
+    return result()
+
+
+def _either(predicate: Any, function: Callable[[], Any], otherwise: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: conditional(predicate, function, otherwise)
+
+
+def _check_exclusive(predicates: Sequence[Any]) -> None:
+    if all(type(p) is EagerTensor for p in predicates):
+        true = [k for k, p in enumerate(predicates) if p.data]
+        if len(true) > 1:
+            raise InvalidArgumentError(f"case: exclusive=True, but predicates {true} hold; at most one may.")
+
+
+def switch_case(branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case") -> Any:
+    """The result of branch_fns[branch_index]().
+
+    Args:
+      branch_index: An integer scalar.
+      branch_fns: Functions of no arguments: a list, a dict by integer, or a list of pairs (integer, function).
+      default: Called for an index without a function; by default the function with the largest index is.
+    """
+    if isinstance(branch_fns, dict):
+        table = dict(branch_fns)
+    elif all(isinstance(item, list | tuple) for item in branch_fns):
+        table = dict(branch_fns)
+    else:
+        table = dict(enumerate(branch_fns))
+    if not table or not all(callable(fn) for fn in table.values()):
+        raise ArgumentTypeError("switch_case: branch_fns must hold at least one function, and nothing else.")
+    if not all(isinstance(key, int) for key in table):
+        raise ArgumentTypeError(f"switch_case: the keys of branch_fns must be integers, got {list(table)}.")
+    index = lift(branch_index)
+    if not index.dtype.is_integer:
+        raise DTypeError(f"switch_case: branch_index has dtype {index.dtype.name}; an integer is needed.")
+    otherwise = table[max(table)] if default is None else default
+    if type(index) is EagerTensor:
+        return table.get(int(index), otherwise)()
+    result = otherwise
+    for key in sorted(table, reverse=True):
+        if table[key] is not otherwise:
+            result = _either(index == key, table[key], result)
+    return result()

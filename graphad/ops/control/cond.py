@@ -1,0 +1,358 @@
+"""One of two graphs, chosen by a predicate; where the predicate differs from row to row, each row's outputs from its own.
+
+Outputs are marked: "both" branches have it, or it is private to "then" or "else" (a residual) and a placeholder otherwise.
+So the backward branch only ever reads residuals of its own forward branch, and no nan comes from a branch not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import bool_
+from graphad.core.errors import DTypeError, InternalError, InvalidArgumentError, MissingRuleError
+from graphad.core.op import IO, WRITES, Op, define
+from graphad.core.shapes import format_dims, is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import append, inputs_behind, rewired
+from graphad.graph.evaluate import run
+from graphad.graph.ir import Graph
+from graphad.graph.walk import with_outputs
+from graphad.ops.array.shape import ExpandDims
+from graphad.ops.control.layers import add_zeros, merged, pull_back_residuals, with_stacked_outputs
+from graphad.ops.control.rows import joined_rows, rows_of
+from graphad.ops.math.arithmetic import ADD
+from graphad.ops.math.select import SELECT
+
+BOTH, THEN, ELSE, SUM = "both", "then", "else", "sum"
+
+
+@define
+class Cond(Op):
+    """(predicate, operands...) -> outputs of `then_graph` or of `else_graph`.
+
+    Attributes:
+      then_graph, else_graph: Graphs on the operands. Their outputs are those marked for them, in order.
+      kinds: For each output "both", "then", "else", or "sum": the sum over rows of what both branches give.
+      depth: The rank of the predicate. Above 0 both branches run on stacks with that many leading axes.
+      full: For each operand whether it carries all these axes.
+    """
+
+    name = "cond"
+    multiple = True
+    structured = True
+    keeps = (True, True)
+    then_graph: Graph
+    else_graph: Graph
+    kinds: tuple[str, ...]
+    depth: int = 0
+    full: tuple[bool, ...] = ()
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.kinds)
+
+    @property
+    def effects(self) -> int:  # type: ignore[override]
+        return self.then_graph.effects | self.else_graph.effects
+
+    def plain(self) -> Cond:
+        """The same computation without what only its derivative needs."""
+        return self
+
+    # -- forward -----------------------------------------------------------------------------------------------------
+
+    def infer(self, predicate: TensorSpec, *operands: TensorSpec) -> tuple[TensorSpec, ...]:
+        if not predicate.dtype.is_bool or (predicate.dims is not None and len(predicate.dims) != self.depth):
+            raise InvalidArgumentError(
+                f"cond: the predicate has dtype {predicate.dtype.name} and shape {format_dims(predicate.dims)}; "
+                "it must be a bool scalar."
+            )
+        then_specs, else_specs = iter(self.then_graph.output_specs), iter(self.else_graph.output_specs)
+        out = []
+        for kind in self.kinds:
+            if kind == THEN:
+                out.append(next(then_specs))
+            elif kind == ELSE:
+                out.append(next(else_specs))
+            else:
+                out.append(merged(next(then_specs), next(else_specs)))
+        return tuple(out)
+
+    def eval(self, predicate: Any, *operands: Any) -> tuple[Any, ...]:
+        if self.depth:
+            return self._eval_rows(predicate, operands)
+        taken, other = (self.then_graph, self.else_graph) if predicate else (self.else_graph, self.then_graph)
+        values = run(taken, operands)
+        if len(values) == len(self.kinds):
+            return tuple(values)
+        mine = ELSE if not predicate else THEN
+        given = iter(values)
+        absent = iter([s for s, kind in zip(other.output_specs, self._of_other(mine), strict=True) if kind != BOTH])
+        return tuple([next(given) if kind in (BOTH, mine) else _placeholder(next(absent)) for kind in self.kinds])
+
+    def _of_other(self, mine: str) -> list[str]:
+        return [kind for kind in self.kinds if kind != mine]
+
+    def _eval_rows(self, predicate: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):  # rows that do not take a branch may well divide by zero in it
+            then_values, else_values = iter(run(self.then_graph, operands)), iter(run(self.else_graph, operands))
+        out = []
+        for kind in self.kinds:
+            if kind == THEN:
+                out.append(next(then_values))
+            elif kind == ELSE:
+                out.append(next(else_values))
+            elif kind == SUM:
+                out.append(next(then_values) + next(else_values))
+            else:
+                a, b = next(then_values), next(else_values)
+                rows = predicate.reshape(predicate.shape + (1,) * (np.ndim(a) - predicate.ndim))
+                out.append(np.where(rows, a, b))
+        return tuple(out)
+
+    def fold(self, ctx: Any, predicate: Any, *operands: Any) -> Any:
+        known = ctx.number_of(predicate) if not self.depth else None
+        if known is not None and all(kind == BOTH for kind in self.kinds):
+            return ctx.inline(self.then_graph if known else self.else_graph, operands)
+        then_graph, else_graph = ctx.specialised(self.then_graph, operands), ctx.specialised(self.else_graph, operands)
+        if not self.depth:
+            op = Cond(then_graph, else_graph, self.kinds)
+            return ctx.node(op, (predicate, *operands))
+        then_values, else_values = iter(ctx.inline(then_graph, operands)), iter(ctx.inline(else_graph, operands))
+        out = []
+        for kind in self.kinds:
+            if kind == THEN:
+                out.append(next(then_values))
+            elif kind == ELSE:
+                out.append(next(else_values))
+            elif kind == SUM:
+                out.append(bind(ADD, next(then_values), next(else_values)))
+            else:
+                out.append(select_rows(predicate, next(then_values), next(else_values)))
+        return tuple(out)
+
+    def pruned(self, used: Sequence[bool]) -> Any:
+        """The op without unused outputs and operands; see `compiler.passes.dead`."""
+        kept = [k for k, use in enumerate(used) if use]
+        graphs = []
+        for graph, mine in ((self.then_graph, ELSE), (self.else_graph, THEN)):
+            places = iter(graph.outputs)
+            numbers = [None if kind == mine else next(places) for kind in self.kinds]
+            graphs.append(with_outputs(graph, [i for k in kept if (i := numbers[k]) is not None]))
+        read = sorted(inputs_behind(graphs[0], graphs[0].outputs) | inputs_behind(graphs[1], graphs[1].outputs))
+        then_graph, else_graph = (_with_inputs(graph, read) for graph in graphs)
+        full = tuple([self.full[i] for i in read]) if self.depth else ()
+        op = Cond(then_graph, else_graph, tuple([self.kinds[k] for k in kept]), self.depth, full)
+        return op, [0, *[i + 1 for i in read]], kept
+
+    # -- derivative --------------------------------------------------------------------------------------------------
+
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> CondForward:
+        """The same op with the residuals of both branches as further outputs."""
+        then_pullback = transforms.pullback_of(self.then_graph, needs[1:])
+        else_pullback = transforms.pullback_of(self.else_graph, needs[1:])
+        then_graph, else_graph = then_pullback.forward, else_pullback.forward
+        more_then = len(then_graph.outputs) - len(self.then_graph.outputs)
+        more_else = len(else_graph.outputs) - len(self.else_graph.outputs)
+        kinds = self.kinds + (THEN,) * more_then + (ELSE,) * more_else
+        return CondForward(then_graph, else_graph, kinds, self.depth, self.full, self, then_pullback, else_pullback)  # type: ignore[no-any-return]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        raise InternalError("cond: it was recorded without residuals.")
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def batch(self, ctx: Any, predicate: Any, *operands: Any) -> Any:
+        stacked = [ctx.stacked(i + 1) for i in range(len(operands))]
+        rows = ctx.stacked(0) or bool(self.depth)
+        if rows and self.effects & (WRITES | IO):
+            return ctx.rowwise(self.plain(), predicate, *operands)
+        then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked)
+        else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked)
+        mask = list(joined(self.kinds, then_mask, else_mask, lambda a, b: a or b))
+        if rows:
+            mask = [m or kind == BOTH for m, kind in zip(mask, self.kinds, strict=True)]
+            predicate = predicate if ctx.stacked(0) else ctx.stack(predicate)
+        for graph in (then_graph, else_graph):
+            if not all(is_definite(spec.dims) for spec in graph.output_specs):
+                raise MissingRuleError("cond: vectorizing it needs known sizes in both branches.")
+        wanted_then = [m for m, kind in zip(mask, self.kinds, strict=True) if kind != ELSE]
+        wanted_else = [m for m, kind in zip(mask, self.kinds, strict=True) if kind != THEN]
+        then_graph = with_stacked_outputs(then_graph, then_mask, wanted_then, ctx.size)
+        else_graph = with_stacked_outputs(else_graph, else_mask, wanted_else, ctx.size)
+        depth = self.depth + 1 if rows else 0
+        full = tuple([s and (not self.depth or self.full[i]) for i, s in enumerate(stacked)]) if rows else ()
+        outputs = bind(Cond(then_graph, else_graph, self.kinds, depth, full), predicate, *operands)
+        return tuple(y if m else ctx.unstacked(y) for y, m in zip(outputs, mask, strict=True))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        then_axes, else_axes = rows_of(self.then_graph, axes[1:]), rows_of(self.else_graph, axes[1:])
+        return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: joined_rows((axes[0], a, b))))
+
+
+@define
+class CondForward(Cond):
+    """`base` with the residuals of both branches as further outputs."""
+
+    name = "cond_forward"
+    then_graph: Graph
+    else_graph: Graph
+    kinds: tuple[str, ...]
+    depth: int
+    full: tuple[bool, ...]
+    base: Any = None  # the op one layer of residuals down
+    then_pullback: Any = None
+    else_pullback: Any = None
+
+    def plain(self) -> Cond:
+        return Cond(self.then_graph, self.else_graph, self.kinds, self.depth, self.full)  # type: ignore[no-any-return]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        below = self.base
+        n = below.n_outputs
+        if isinstance(below, CondForward) and all(bar is None for bar in y_bars[below.base.n_outputs :]):
+            return below.vjp(ctx.first(n), *y_bars[:n])
+        if any(bar is not None for bar in y_bars[n:]):
+            return pull_back_residuals(self, ctx, y_bars)
+        bars = list(y_bars[:n])
+        then_part = self._part(ctx, self.then_pullback, bars, ELSE)
+        else_part = self._part(ctx, self.else_pullback, bars, THEN)
+        return self._pull_back(ctx, bars, then_part, else_part)
+
+    def _part(self, ctx: Any, pullback: Any, bars: list[Any], other: str) -> tuple[Any, list[int]]:
+        """The backward graph of one branch, and which of `bars` it takes; `bars` gets zeros where it has to take more."""
+        kinds = self.base.kinds
+        mine = [k for k, kind in enumerate(kinds) if kind != other]
+        given = [bars[k] is not None and d for k, d in zip(mine, pullback.differentiable, strict=True)]
+        backward = pullback.backward(given)
+        if backward is None:
+            given = list(pullback.differentiable)
+            backward = pullback.backward(given)
+            for k, has in zip(mine, given, strict=True):
+                if has and bars[k] is None:
+                    bars[k] = ctx.zeros(k)
+        return backward, [k for k, has in zip(mine, given, strict=True) if has]
+
+    def _pull_back(self, ctx: Any, bars: list[Any], then_part: Any, else_part: Any) -> Sequence[Any]:
+        n, kinds = self.base.n_outputs, self.kinds
+        (then_backward, then_bars), (else_backward, else_bars) = then_part, else_part
+        positions = list(zip(then_backward.positions, else_backward.positions, strict=True))
+        wanted = [i for i, (a, b) in enumerate(positions) if a is not None or b is not None]
+        if not wanted:
+            return [None] * len(ctx.inputs)
+        # Operands of both backward branches: operands of this op, residuals, cotangents.
+        read = sorted({*then_backward.inputs, *else_backward.inputs, *[i for i in wanted if None in positions[i]]})
+        residuals = [k for k in range(n, len(kinds)) if kinds[k] == THEN], [k for k in range(n, len(kinds)) if kinds[k] == ELSE]
+        taken = sorted({*then_bars, *else_bars})
+        masked = self.depth and not all(self.full[i] for i in wanted)
+        operands = [ctx.inputs[i + 1] for i in read]
+        operands += [ctx.outputs[k] for group in residuals for k in group]
+        operands += [bars[k] for k in taken]
+        predicate = ctx.inputs[0]
+        if masked:
+            # A cotangent that is summed over rows must come from the rows that took the branch alone.
+            then_only = [mask_rows(predicate, bars[k], True) if kinds[k] == BOTH else bars[k] for k in taken]
+            else_only = [mask_rows(predicate, bars[k], False) if kinds[k] == BOTH else bars[k] for k in taken]
+            operands[len(operands) - len(taken) :] = [*then_only, *else_only]
+        specs = [x.spec for x in operands]
+        first_residual, first_bar = len(read), len(operands) - len(taken) * (2 if masked else 1)
+        graphs = []
+        for part, side in ((then_part, 0), (else_part, 1)):
+            backward, mine = part
+            group = residuals[side]
+            first = backward_first(self, side)
+            offset = first_residual + (len(residuals[0]) if side else 0)
+            bar_offset = first_bar + (len(taken) if side and masked else 0)
+            builder = GraphBuilder()
+            inputs = [builder.add_input(spec) for spec in specs]
+            sources = [inputs[read.index(i)] for i in backward.inputs]
+            sources += [inputs[offset + r - first] for r in backward.residuals]
+            sources += [inputs[bar_offset + taken.index(k)] for k in mine]
+            assert len(group) >= len(backward.residuals)
+            found = append(builder, backward.graph, sources)
+            outputs = []
+            for i in wanted:
+                place = positions[i][side]
+                outputs.append(add_zeros(builder, inputs[read.index(i)]) if place is None else found[place])
+            graphs.append(builder.finish(outputs, backward.graph.name)[0])
+        if self.depth:
+            operand_full = [self.full[i] for i in read] + [True] * (len(operands) - len(read))
+            out_kinds = tuple([BOTH if self.full[i] else SUM for i in wanted])
+            op = Cond(graphs[0], graphs[1], out_kinds, self.depth, tuple(operand_full))
+        else:
+            op = Cond(graphs[0], graphs[1], (BOTH,) * len(wanted))
+        x_bars = bind(op, predicate, *operands)
+        out: list[Any] = [None] * len(ctx.inputs)
+        for i, bar in zip(wanted, x_bars, strict=True):
+            out[i + 1] = bar
+        return out
+
+
+def backward_first(op: CondForward, side: int) -> int:
+    """The number of the first residual among the outputs of a forward branch."""
+    other = ELSE if side == 0 else THEN
+    return sum(kind != other for kind in op.base.kinds)
+
+
+def joined(kinds: Sequence[str], then_items: Sequence[Any], else_items: Sequence[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
+    """For each output what its branch says, or what both say, joined."""
+    first, second = iter(then_items), iter(else_items)
+    out = []
+    for kind in kinds:
+        if kind == THEN:
+            out.append(next(first))
+        elif kind == ELSE:
+            out.append(next(second))
+        else:
+            out.append(join(next(first), next(second)))
+    return out
+
+
+def select_rows(predicate: Any, a: Any, b: Any) -> Any:
+    """Rows of `a` where the predicate holds, else of `b`; the predicate has the leading axes of both."""
+    return bind(SELECT, _as_rows(predicate, a), a, b)
+
+
+def mask_rows(predicate: Any, x: Any, keep: bool) -> Any:
+    """`x` with zeros in the rows where the predicate is not `keep`."""
+    if x.dims is None or len(x.dims) < len(predicate.dims):
+        raise MissingRuleError(f"cond: a cotangent with shape {format_dims(x.dims)} has no row axis.")
+    zero = lift(x.dtype.numpy.type(0))
+    rows = _as_rows(predicate, x)
+    return bind(SELECT, rows, x, zero) if keep else bind(SELECT, rows, zero, x)
+
+
+def _as_rows(predicate: Any, x: Any) -> Any:
+    """The predicate with axes of size 1 behind its own, as many as `x` has more."""
+    rank, missing = len(predicate.dims), len(x.dims) - len(predicate.dims)
+    return bind(ExpandDims(tuple(range(rank, rank + missing))), predicate) if missing else predicate
+
+
+def as_predicate(op: str, x: Any) -> Any:
+    """A tensor as a bool scalar; numbers count as true unless they are 0."""
+    from_number = lift(x)
+    if from_number.dims is not None and from_number.dims != ():
+        raise InvalidArgumentError(f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar.")
+    if from_number.dtype is bool_:
+        return from_number
+    if from_number.dtype.is_complex:
+        raise DTypeError(f"{op}: the predicate has dtype {from_number.dtype.name}; it must be bool.")
+    return from_number != 0
+
+
+def _placeholder(spec: TensorSpec) -> Any:
+    dims = tuple([0 if size is None else size for size in spec.dims or ()])
+    return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)
+
+
+def _with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:
+    """The graph with some of its inputs only; nothing reads the others."""
+    place = {i: k for k, i in enumerate(kept)}
+    positions = [place.get(i, -1) for i in range(len(graph.inputs))]
+    return rewired(graph, [graph.inputs[i] for i in kept], positions)[0]

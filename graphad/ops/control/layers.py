@@ -1,0 +1,103 @@
+"""What call, cond and loop share: layers of residuals, and pieces of the graphs that their rules put together.
+
+Each recorder that follows an input of such an op adds a layer of residual outputs before it runs, so nothing runs twice and
+no effect happens twice. A cotangent of a residual (a second derivative) is pulled back by the layer above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind_all
+from graphad.core.convert import lift
+from graphad.core.errors import FailedPreconditionError
+from graphad.core.op import IO, WRITES
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import add, append
+from graphad.graph.ir import Graph
+from graphad.ops.array.create import ZerosLike, zeros_like
+from graphad.ops.array.shape import BroadcastTo, ExpandDims
+from graphad.ops.state.variables import READ, Read
+
+
+def merged_dims(a: Any, b: Any) -> Any:
+    """The shape that covers both: unknown wherever they differ."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    if a == b:
+        return a
+    return tuple([x if x is not None and y is not None and x == y else None for x, y in zip(a, b, strict=True)])
+
+
+def merged(a: TensorSpec, b: TensorSpec) -> TensorSpec:
+    """The spec that covers both, which have one dtype."""
+    return a if a is b or a.dims == b.dims else a.with_dims(merged_dims(a.dims, b.dims))
+
+
+def needed(ctx: Any) -> tuple[bool, ...]:
+    """Which inputs of the op a cotangent is asked for."""
+    return tuple([ctx.needs(i) for i in range(len(ctx.inputs))])
+
+
+def pull_back_residuals(op: Any, ctx: Any, y_bars: Sequence[Any]) -> Sequence[Any]:
+    """The cotangents of the inputs where residuals of the highest layer carry one: the op runs again with one layer more.
+
+    Only a persistent tape that differentiates its own gradient comes here.
+    """
+    if op.effects & (WRITES | IO):
+        raise FailedPreconditionError(
+            f"tape.gradient: a function that assigns or prints ({op.name}) would have to run again for this derivative of a "
+            "persistent tape's own gradient; use one tape for each order of derivative."
+        )
+    forward = op.augmented(ctx.transforms, needed(ctx))
+    outputs = bind_all(forward, ctx.inputs)
+    extra = [None] * (forward.n_outputs - op.n_outputs)
+    # An op bound with recorders listening may come back with the outputs of one layer less than it recorded.
+    return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
+
+
+def zeros_for(x: Any) -> Any:
+    """Zeros with the shape of an operand, which may be a handle."""
+    spec = x.spec
+    if is_definite(spec.dims):
+        zero = lift(spec.dtype.numpy.type(0))
+        return bind_all(BroadcastTo(tuple(spec.dims)), (zero,))[0] if spec.dims else zero
+    return zeros_like(bind_all(READ, (x,))[0] if spec.is_handle else x)
+
+
+def add_zeros(builder: GraphBuilder, like: int) -> int:
+    """Zeros with the shape of a value of a graph, which may be a handle."""
+    spec = builder.specs[like]
+    if is_definite(spec.dims):
+        return add_zeros_of(builder, spec)
+    return add(builder, ZerosLike(spec.dtype), add(builder, Read(), like) if spec.is_handle else like)  # type: ignore[no-any-return]
+
+
+def add_zeros_of(builder: GraphBuilder, spec: TensorSpec) -> int:
+    """Zeros of a definite shape."""
+    zero = builder.add_constant(spec.dtype.numpy.type(0))
+    return add(builder, BroadcastTo(tuple(spec.dims)), zero) if spec.dims else zero  # type: ignore[no-any-return]
+
+
+def add_repeated(builder: GraphBuilder, x: int, size: Any) -> int:
+    """A value of a graph repeated for every row."""
+    dims = builder.specs[x].dims
+    assert dims is not None
+    return add(builder, BroadcastTo((size, *dims)), add(builder, ExpandDims((0,)), x))  # type: ignore[no-any-return]
+
+
+def with_stacked_outputs(graph: Graph, mask: Sequence[bool], wanted: Sequence[bool], size: Any) -> Graph:
+    """A batched graph in which the outputs `wanted` are stacked although they may be the same in every row."""
+    if not any(want and not has for has, want in zip(mask, wanted, strict=True)):
+        return graph
+    builder = GraphBuilder()
+    inputs = [builder.add_input(spec) for spec in graph.inputs]
+    outputs = append(builder, graph, inputs)
+    outputs = [
+        add_repeated(builder, y, size) if want and not has else y
+        for y, has, want in zip(outputs, mask, wanted, strict=True)
+    ]
+    return builder.finish(outputs, graph.name)[0]

@@ -1,0 +1,398 @@
+"""One op for every loop: `while_loop`, `scan`, `map_fn` and converted `for` are all this op, and so is its derivative.
+
+    (limit, carry..., invariant..., xs...) -> (carry..., count, ys...)
+
+Step t takes the carry, the invariants and slice t of each x, and gives the next carry and slice t of each y. It runs while
+t < limit and `test` of the carry holds. The backward loop walks the stacks of residuals the other way round.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.errors import InternalError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import add, append, inputs_behind, rewired
+from graphad.graph.ir import Graph
+from graphad.graph.prepare import Emitter
+from graphad.graph.walk import with_outputs
+from graphad.ops.control.layers import add_zeros, merged, pull_back_residuals, zeros_for
+from graphad.ops.control.loop_rows import batch_loop
+from graphad.ops.control.rows import joined_rows, rows_of
+from graphad.ops.math.arithmetic import ADD
+
+_COUNT = TensorSpec.of((), dtypes.int32)
+
+
+@define
+class Loop(Op):
+    """See the module docstring.
+
+    Attributes:
+      test: A graph of (carry..., invariant...) to one bool, or None: then only the limit ends the loop.
+      body: A graph of (carry..., invariant..., x slices...) to (carry..., y slices...).
+      n_carry, n_invariant, n_xs: How many of each there are.
+      reverse: Step t works on slice limit - 1 - t. There is no test then.
+      steps: The number of steps where it is known beforehand, else None.
+    With xs the ys have as many slices as the xs, zeros for steps that did not run; else as many as there were steps.
+    """
+
+    name = "loop"
+    multiple = True
+    structured = True
+    any_sizes = True  # its batch rule takes stacks of unknown length
+    keeps = (True, True)
+    test: Graph | None
+    body: Graph
+    n_carry: int
+    n_invariant: int
+    n_xs: int
+    reverse: bool = False
+    steps: Any = None
+
+    @property
+    def n_ys(self) -> int:
+        return len(self.body.outputs) - self.n_carry
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.body.outputs) + 1
+
+    @property
+    def effects(self) -> int:  # type: ignore[override]
+        return self.body.effects | (0 if self.test is None else self.test.effects)
+
+    def plain(self) -> Loop:
+        """The same computation without what only its derivative needs."""
+        return self
+
+    def parts(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+        """Carry, invariants and xs among the inputs behind the limit."""
+        a, b = self.n_carry, self.n_carry + self.n_invariant
+        return values[:a], values[a:b], values[b:]
+
+    # -- forward -----------------------------------------------------------------------------------------------------
+
+    def infer(self, limit: TensorSpec, *rest: TensorSpec) -> tuple[TensorSpec, ...]:
+        if not limit.dtype.is_integer or limit.dims not in ((), None):
+            raise InvalidArgumentError(
+                f"loop: the limit has dtype {limit.dtype.name} and shape {format_dims(limit.dims)}; it must be an integer scalar."
+            )
+        results = self.body.output_specs
+        carry = [merged(a, b) for a, b in zip(self.body.inputs[: self.n_carry], results, strict=False)]
+        length = self.steps if not self.n_xs else None
+        for x in self.parts(rest)[2]:
+            if x.dims:
+                length = x.dims[0] if length is None else length
+        ys = [y.with_dims(None if y.dims is None else (length, *y.dims)) for y in results[self.n_carry :]]
+        return (*carry, _COUNT, *ys)
+
+    def eval(self, limit: Any, *values: Any) -> tuple[Any, ...]:
+        found = _functions.get(self)
+        if found is None:
+            found = _functions[self] = _function_of(self)
+        return found(int(limit), *values)  # type: ignore[no-any-return]
+
+    def fold(self, ctx: Any, limit: Any, *values: Any) -> Any:
+        carry, invariants, xs = self.parts(values)
+        slices = [x.spec.with_dims(None if x.dims is None else tuple(x.dims[1:])) for x in xs]
+        specs = [x.spec for x in carry]
+        while True:
+            # A carry that changes its shape from step to step keeps an unknown size.
+            operands = [*specs, *invariants, *slices]
+            body = ctx.specialised(self.body, operands)
+            wider = [merged(a, b) for a, b in zip(specs, body.output_specs, strict=False)]
+            if all(a.dims == b.dims for a, b in zip(specs, wider, strict=True)):
+                break
+            specs = wider
+        test = None if self.test is None else ctx.specialised(self.test, [*specs, *invariants])
+        steps = self.steps
+        if test is None:
+            known = ctx.known(limit)
+            steps = known[0] if known is not None else steps
+        op = Loop(test, body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps)
+        return ctx.node(op, (limit, *values))
+
+    def pruned(self, used: Sequence[bool]) -> Any:
+        """The op without unused outputs and the inputs only they need; see `compiler.passes.dead`."""
+        n = self.n_carry
+        ys = [k for k in range(self.n_ys) if used[n + 1 + k]]
+        outputs = self.body.outputs
+        kept = {k for k in range(n) if used[k]}
+        if self.test is not None:
+            kept |= {i for i in inputs_behind(self.test, self.test.outputs) if i < n}
+        while True:
+            read = inputs_behind(self.body, [*[outputs[k] for k in kept], *[outputs[n + k] for k in ys]])
+            more = kept | {i for i in read if i < n}
+            if more == kept:
+                break
+            kept = more
+        if self.test is not None:
+            read |= inputs_behind(self.test, self.test.outputs)
+        carry = sorted(kept)
+        last = n + self.n_invariant
+        invariants = [i for i in range(n, last) if i in read]
+        xs = [i for i in range(last, last + self.n_xs) if i in read]
+        if self.n_xs and not xs:
+            xs = [last]  # the length of the stacks is that of the xs
+        inputs = [*carry, *invariants, *xs]
+        body = with_outputs(self.body, [*[outputs[k] for k in carry], *[outputs[n + k] for k in ys]])
+        body = _with_inputs(body, inputs)
+        test = None if self.test is None else _with_inputs(self.test, [*carry, *invariants])
+        op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps)
+        return op, [0, *[i + 1 for i in inputs]], [*carry, n, *[n + 1 + k for k in ys]]
+
+    # -- derivative --------------------------------------------------------------------------------------------------
+
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> LoopForward:
+        """The same loop with stacks of residuals as further ys."""
+        n = self.n_carry
+        active = list(needs[1:])
+        fixed = frozenset(range(n, n + self.n_invariant))
+        while True:
+            # A carry is active if it starts so or the body makes it so.
+            pullback = transforms.pullback_of(self.body, active, fixed)
+            more = [a or d for a, d in zip(active[:n], pullback.differentiable[:n], strict=True)]
+            if more == active[:n]:
+                break
+            active[:n] = more
+        forward = pullback.forward
+        full = pullback.backward(pullback.differentiable)
+        stacked = tuple([i for i in full.inputs if i < n])
+        body = Graph(forward.inputs, forward.constants, forward.nodes, (*forward.outputs, *stacked), forward.name)
+        return LoopForward(  # type: ignore[no-any-return]
+            self.test, body, n, self.n_invariant, self.n_xs, self.reverse, self.steps, self, pullback, stacked
+        )
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        raise InternalError("loop: it was recorded without residuals.")
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def batch(self, ctx: Any, limit: Any, *values: Any) -> Any:
+        return batch_loop(self.plain(), ctx, limit, values)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        carry, invariants, xs = self.parts(axes[1:])
+        if any(axis == 0 for axis in xs):
+            return tuple([MIXED] * self.n_outputs)  # a scan over the rows
+        xs = [axis if axis is None or axis == MIXED else axis - 1 for axis in xs]
+        while True:
+            found = rows_of(self.body, [*carry, *invariants, *xs])
+            wider = [joined_rows(pair) for pair in zip(carry, found, strict=False)]
+            if wider == list(carry):
+                break
+            carry = wider
+        ys = [axis if axis is None or axis == MIXED else axis + 1 for axis in found[self.n_carry :]]
+        return (*carry, None, *ys)
+
+
+@define
+class LoopForward(Loop):
+    """`base` with the residuals of each step, and the carries in `stacked` before each step, as further ys."""
+
+    name = "loop_forward"
+    test: Graph | None
+    body: Graph
+    n_carry: int
+    n_invariant: int
+    n_xs: int
+    reverse: bool
+    steps: Any
+    base: Any = None  # the loop one layer of residuals down
+    pullback: Any = None
+    stacked: tuple[int, ...] = ()
+
+    def plain(self) -> Loop:
+        return Loop(self.test, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, self.steps)  # type: ignore[no-any-return]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        below = self.base
+        n_below = below.n_outputs
+        if isinstance(below, LoopForward) and all(bar is None for bar in y_bars[below.base.n_outputs :]):
+            return below.vjp(ctx.first(n_below), *y_bars[:n_below])
+        if any(bar is not None for bar in y_bars[n_below:]):
+            return pull_back_residuals(self, ctx, y_bars)
+        n = self.n_carry
+        carry_bars, y_bars = list(y_bars[:n]), list(y_bars[n + 1 : n_below])
+        backward, given, carried = self._chosen(carry_bars, y_bars)
+        for k, has in enumerate(given[n:]):
+            if has and y_bars[k] is None:
+                y_bars[k] = ctx.zeros(n + 1 + k)
+        return self._pull_back(ctx, backward, given, carried, carry_bars, y_bars)
+
+    def _chosen(self, carry_bars: Sequence[Any], y_bars: Sequence[Any]) -> tuple[Any, list[bool], list[int]]:
+        """The backward graph of a step, the cotangents it takes, and the carries whose cotangents the loop carries."""
+        n, pullback = self.n_carry, self.pullback
+        of_ys = [bar is not None and d for bar, d in zip(y_bars, pullback.differentiable[n:], strict=True)]
+        carried = {k for k, bar in enumerate(carry_bars) if bar is not None and pullback.needs[k]}
+        while True:
+            given = [k in carried and pullback.differentiable[k] for k in range(n)] + of_ys
+            backward = pullback.backward(given)
+            if backward is None or any(i < n and i not in self.stacked for i in backward.inputs):
+                of_ys = list(pullback.differentiable[n:])
+                given = list(pullback.differentiable)
+                backward = pullback.backward(given)
+                carried |= {k for k in range(n) if pullback.differentiable[k]}
+            more = carried | {k for k in range(n) if backward.positions[k] is not None}
+            if more == carried:
+                return backward, given, sorted(carried)
+            carried = more
+
+    def _pull_back(
+        self, ctx: Any, backward: Any, given: Sequence[bool], carried: Sequence[int], carry_bars: Sequence[Any], y_bars: Sequence[Any]
+    ) -> Sequence[Any]:
+        n, last = self.n_carry, self.n_carry + self.n_invariant
+        sums = [i for i in range(n, last) if backward.positions[i] is not None]
+        of_xs = [i for i in range(last, last + self.n_xs) if backward.positions[i] is not None]
+        if not carried and not sums and not of_xs:
+            return [None] * len(ctx.inputs)
+        fixed = [i for i in backward.inputs if n <= i < last]
+        # What comes as stacks: carries before each step, xs, residuals, cotangents of ys.
+        first_residual = self.base.n_outputs - 1
+        n_residuals = len(self.body.outputs) - len(self.stacked) - first_residual
+        stacks: list[tuple[Any, Any, TensorSpec]] = []
+        specs = self.body.specs
+        for i in backward.inputs:
+            if i < n:
+                place = first_residual + n_residuals + self.stacked.index(i)
+                stacks.append((("x", i), ctx.outputs[place + 1], specs[i]))
+            elif i >= last:
+                stacks.append((("x", i), ctx.inputs[i + 1], specs[i]))
+        for r in backward.residuals:
+            stacks.append((("r", r), ctx.outputs[r + 1], specs[self.body.outputs[r]]))
+        for k, has in enumerate(given[n:]):
+            if has:
+                stacks.append((("y", k), y_bars[k], _slice_spec(specs[self.body.outputs[n + k]], y_bars[k])))
+        builder = GraphBuilder()
+        bar_inputs = {k: builder.add_input(_cotangent_spec(self.body.inputs[k])) for k in carried}
+        sum_inputs = {i: builder.add_input(_cotangent_spec(self.body.inputs[i])) for i in sums}
+        fixed_inputs = {i: builder.add_input(self.body.inputs[i]) for i in fixed}
+        stack_inputs = {key: builder.add_input(spec) for key, _, spec in stacks}
+        sources = [fixed_inputs[i] if n <= i < last else stack_inputs["x", i] for i in backward.inputs]
+        sources += [stack_inputs["r", r] for r in backward.residuals]
+        sources += [bar_inputs[k] for k in range(n) if given[k]]
+        sources += [stack_inputs["y", k] for k, has in enumerate(given[n:]) if has]
+        found = append(builder, backward.graph, sources)
+        outputs = []
+        for k in carried:
+            place = backward.positions[k]
+            outputs.append(add_zeros(builder, bar_inputs[k]) if place is None else found[place])
+        outputs += [add(builder, ADD, sum_inputs[i], found[backward.positions[i]]) for i in sums]
+        outputs += [found[backward.positions[i]] for i in of_xs]
+        order = [*bar_inputs.values(), *sum_inputs.values(), *fixed_inputs.values(), *stack_inputs.values()]
+        body, _ = builder.finish(outputs, backward.graph.name, order)
+        steps = self.steps if self.test is None else None
+        op = Loop(None, body, len(carried) + len(sums), len(fixed), len(stacks), not self.reverse, steps)
+        operands = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in carried]
+        operands += [zeros_for(ctx.inputs[i + 1]) for i in sums]
+        operands += [ctx.inputs[i + 1] for i in fixed]
+        operands += [stack for _, stack, _ in stacks]
+        results = bind(op, ctx.outputs[n], *operands)
+        out: list[Any] = [None] * len(ctx.inputs)
+        for place, k in enumerate([*carried, *sums]):
+            out[k + 1] = results[place]
+        for place, i in enumerate(of_xs, len(carried) + len(sums) + 1):
+            out[i + 1] = results[place]
+        return out
+
+
+def _cotangent_spec(spec: TensorSpec) -> TensorSpec:
+    return TensorSpec.of(spec.dims, spec.dtype)
+
+
+def _slice_spec(spec: TensorSpec, stack: Any) -> TensorSpec:
+    return spec if spec.dims is not None or stack.dims is None else spec.with_dims(tuple(stack.dims[1:]))
+
+
+def _with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:
+    """The graph with some of its inputs only; nothing reads the others."""
+    place = {i: k for k, i in enumerate(kept)}
+    positions = [place.get(i, -1) for i in range(len(graph.inputs))]
+    return rewired(graph, [graph.inputs[i] for i in kept], positions)[0]
+
+
+# Each loop as one Python function, made at its first run.
+_functions: weakref.WeakKeyDictionary[Loop, Callable[..., Any]] = weakref.WeakKeyDictionary()
+
+
+def _function_of(loop: Loop) -> Callable[..., Any]:
+    emitter = Emitter()
+    carry, invariants, xs = loop.parts([emitter.fresh("c") for _ in loop.body.inputs])
+    specs = loop.body.output_specs[loop.n_carry :]
+    stacks = [emitter.fresh("s") for _ in specs]
+    with_length = bool(loop.n_xs) or loop.test is None
+    emitter.names |= {"new_stack": _new_stack, "closed_stack": _closed_stack, "put": _put, "int32": np.int32}
+    names = [emitter.name_of(spec, "q") for spec in specs]
+    line = emitter.line
+    line("t = 0")
+    length = f"len({xs[0]})" if xs else "limit"
+    for stack in stacks:
+        line(f"{stack} = None" if with_length else f"{stack} = []")
+    line("while t < limit:")
+    if loop.test is not None:
+        (test,) = emitter.graph(loop.test, [*carry, *invariants], "    ")
+        line(f"    if not {test}: break")
+    complete = "limit" if loop.test is None else "-1"
+    slices = []
+    if xs or (stacks and with_length):
+        line("    i = limit - 1 - t" if loop.reverse else "    i = t")
+    for x in xs:
+        slices.append(emitter.fresh("x"))
+        line(f"    {slices[-1]} = {x}[i]")
+    results = emitter.graph(loop.body, [*carry, *invariants, *slices], "    ")
+    for stack, y in zip(stacks, results[loop.n_carry :], strict=True):
+        if with_length:
+            line(f"    if {stack} is None: {stack} = new_stack({length}, {complete}, {y})")
+            line(f"    if {y}.__class__ is ndarray: put({stack}, i, {y})")
+            line(f"    else: {stack}[i] = {y}")
+        else:
+            line(f"    {stack}.append({y})")
+    if carry:
+        line(f"    {', '.join(carry)}{',' if len(carry) == 1 else ''} = {', '.join(results[: loop.n_carry])}{',' if len(carry) == 1 else ''}")
+    line("    t += 1")
+    closed = [
+        f"closed_stack({stack}, {length if with_length else 't'}, {name})" for stack, name in zip(stacks, names, strict=True)
+    ]
+    line(f"return ({', '.join([*carry, 'int32(t)', *closed])},)")
+    return emitter.compiled(f"def loop_({', '.join(['limit', *carry, *invariants, *xs])}):", "loop_")
+
+
+def _new_stack(length: int, written: int, y: Any) -> np.ndarray:
+    """Room for all slices; zeros where not every one will be written."""
+    return (np.empty if length == written else np.zeros)((length, *y.shape), y.dtype)
+
+
+def _put(stack: np.ndarray, i: int, y: np.ndarray) -> None:
+    if stack.shape[1:] != y.shape:
+        raise InvalidArgumentError(
+            f"loop: a value that is stacked has shape {y.shape} in step {i} and {stack.shape[1:]} in another; "
+            "what a loop collects, or keeps for its derivative, must have one shape in all steps."
+        )
+    stack[i] = y
+
+
+def _closed_stack(slices: Any, length: int, spec: TensorSpec) -> np.ndarray:
+    """The stack of what was collected; for no steps at all, zeros of what is known of the shape."""
+    if slices is None or not len(slices):
+        dims = tuple([0 if size is None else size for size in spec.dims or ()])
+        return np.zeros((max(length, 0), *dims), spec.dtype.numpy)
+    if type(slices) is np.ndarray:
+        return slices
+    first = slices[0].shape
+    for i, y in enumerate(slices):
+        if y.shape != first:
+            raise InvalidArgumentError(
+                f"loop: a value that is stacked has shape {first} in step 0 and {y.shape} in step {i}; "
+                "what a loop collects, or keeps for its derivative, must have one shape in all steps."
+            )
+    return np.array(slices, spec.dtype.numpy)

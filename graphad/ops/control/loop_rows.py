@@ -1,0 +1,141 @@
+"""A loop over rows: the same number of steps in all rows, or each row its own.
+
+With its own number of steps a row that has finished keeps its carry while the others go on: the body becomes one branch of a
+`cond` on which rows are active, so that nothing computed for a finished row reaches a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import MissingRuleError
+from graphad.core.op import IO, WRITES
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import add, append
+from graphad.graph.ir import Graph
+from graphad.graph.replay import replay
+from graphad.ops.array.shape import BroadcastTo
+from graphad.ops.array.transpose import swap_axes
+from graphad.ops.control.cond import BOTH, Cond
+from graphad.ops.control.layers import add_zeros_of, with_stacked_outputs
+from graphad.ops.math.arithmetic import ADD, SUB
+from graphad.ops.math.cast import Cast
+from graphad.ops.math.compare import LESS, LOGICAL_AND
+from graphad.ops.math.reduce import ReduceAny, reduce_max
+
+_INT = TensorSpec.of((), dtypes.int32)
+
+
+def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
+    """The outputs of a loop some of whose inputs are stacked; what is the same in every row is marked so."""
+    n, last = loop.n_carry, loop.n_carry + loop.n_invariant
+    stacked = [ctx.stacked(i + 1) for i in range(len(values))]
+    carry, fixed, xs = ([*part] for part in loop.parts(stacked))
+    specs = [_slice_spec(ctx.row_spec(i + 1)) if i >= last else ctx.row_spec(i + 1) for i in range(len(values))]
+    while True:
+        # A carry is stacked if it starts so or the body makes it so.
+        body, mask = ctx.batched_graph(loop.body, [*carry, *fixed, *xs], specs=specs)
+        wider = [a or b for a, b in zip(carry, mask, strict=False)]
+        if wider == carry:
+            break
+        carry = wider
+    test, own = None, ctx.stacked(0)
+    if loop.test is not None:
+        test, (test_stacked,) = ctx.batched_graph(loop.test, [*carry, *fixed], specs=specs[:last])
+        own = own or test_stacked
+    if own and loop.effects & (WRITES | IO):
+        return ctx.rowwise(loop, limit, *values)
+    # The steps come first in a stack that a loop walks along, the rows second.
+    values = [swap_axes(x, 0, 1) if i >= last and stacked[i] else x for i, x in enumerate(values)]
+    if own:
+        return _own_steps(loop, ctx, limit, values, stacked, specs)
+    wanted = [*carry, *mask[n:]]
+    body = with_stacked_outputs(body, mask, wanted, ctx.size)
+    op = type(loop)(test, body, n, loop.n_invariant, loop.n_xs, loop.reverse, loop.steps)
+    starts = [ctx.stack(x) if c and not s else x for x, c, s in zip(values, carry, stacked, strict=False)]
+    outputs = bind(op, limit, *starts, *values[n:])
+    first = [y if s else ctx.unstacked(y) for y, s in zip(outputs, carry, strict=False)]
+    ys = [swap_axes(y, 0, 1) if s else ctx.unstacked(y) for y, s in zip(outputs[n + 1 :], wanted[n:], strict=True)]
+    return (*first, ctx.unstacked(outputs[n]), *ys)
+
+
+def _own_steps(loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: Sequence[bool], specs: Sequence[TensorSpec]) -> Any:
+    n, last = loop.n_carry, loop.n_carry + loop.n_invariant
+    flags = [*[True] * n, *stacked[n:]]
+    body, mask = ctx.batched_graph(loop.body, flags, specs=specs)
+    body = with_stacked_outputs(body, mask, [True] * len(mask), ctx.size)
+    test = None
+    if loop.test is not None:
+        test, test_mask = ctx.batched_graph(loop.test, flags[:last], specs=specs[:last])
+        test = with_stacked_outputs(test, test_mask, [True], ctx.size)
+    carry = [x if s else ctx.stack(x) for x, s in zip(values[:n], stacked, strict=False)]
+    fixed, stacks = values[n:last], values[last:]
+    longest = reduce_max(limit) if ctx.stacked(0) else limit
+    step = _step(loop, body, test, flags, ctx.size, limit.spec)
+    zero = lift(np.int32(0))
+    more: list[Any] = []
+    if test is not None:
+        (start,) = replay(test, [*carry, *fixed])
+        more = [bind(LOGICAL_AND, start, bind(LESS, zero, limit)), bind(BroadcastTo((ctx.size,)), zero)]
+    n_carry = n + 1 + len(more)
+    over = None if test is None else _any_active(step, n + 1, n_carry + loop.n_invariant + 2)
+    op = type(loop)(over, step, n_carry, loop.n_invariant + 2, loop.n_xs, loop.reverse, None)
+    outputs = bind(op, longest, *carry, zero, *more, *fixed, limit, longest, *stacks)
+    count = limit if test is None else outputs[n + 2]
+    return (*outputs[:n], count, *[swap_axes(y, 0, 1) for y in outputs[n_carry + 1 :]])
+
+
+def _step(loop: Any, body: Graph, test: Graph | None, flags: Sequence[bool], size: Any, limit: TensorSpec) -> Graph:
+    """One step in which only active rows change: carry, t (and with a test: active rows, counts), invariants, xs."""
+    n, last = loop.n_carry, loop.n_carry + loop.n_invariant
+    builder = GraphBuilder()
+    carry = [builder.add_input(spec) for spec in body.inputs[:n]]
+    t = builder.add_input(_INT)
+    if test is not None:
+        active = builder.add_input(TensorSpec.of((size,), dtypes.bool_))
+        counts = builder.add_input(TensorSpec.of((size,), dtypes.int32))
+    fixed = [builder.add_input(spec) for spec in body.inputs[n:last]]
+    limits, longest = builder.add_input(limit), builder.add_input(_INT)
+    xs = [builder.add_input(spec) for spec in body.inputs[last:]]
+    following = add(builder, ADD, t, builder.add_constant(np.int32(1)))
+    if test is None:
+        index = add(builder, SUB, longest, following) if loop.reverse else t
+        active = add(builder, LESS, index, limits)
+    op = Cond(body, _finished(body, n), (BOTH,) * len(body.outputs), 1, tuple(flags))
+    results = add(builder, op, active, *carry, *fixed, *xs)
+    outputs = [*results[:n], following]
+    if test is not None:
+        (more,) = append(builder, test, [*results[:n], *fixed])
+        more = add(builder, LOGICAL_AND, add(builder, LOGICAL_AND, active, more), add(builder, LESS, following, limits))
+        outputs += [more, add(builder, ADD, counts, add(builder, Cast(dtypes.int32), active))]
+    return builder.finish([*outputs, *results[n:]], body.name)[0]
+
+
+def _finished(body: Graph, n: int) -> Graph:
+    """What a finished row does: it keeps its carry, and its slices of the ys are zero."""
+    builder = GraphBuilder()
+    outputs = [builder.add_input(spec) for spec in body.inputs][:n]
+    for spec in body.output_specs[n:]:
+        if not is_definite(spec.dims):
+            raise MissingRuleError("loop: vectorizing it with a number of steps per row needs known sizes in its body.")
+        outputs.append(add_zeros_of(builder, spec))
+    return builder.finish(outputs, "finished")[0]
+
+
+def _any_active(step: Graph, place: int, n_inputs: int) -> Graph:
+    """Whether any row is active, as a graph of carries and invariants."""
+    builder = GraphBuilder()
+    inputs = [builder.add_input(spec) for spec in step.inputs[:n_inputs]]
+    return builder.finish([add(builder, ReduceAny((0,), False), inputs[place])], "any_active")[0]
+
+
+def _slice_spec(spec: TensorSpec) -> TensorSpec:
+    return spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:]))

@@ -1,0 +1,160 @@
+"""Python functions as the sub-graphs of cond and loop: traced, given common operands, and rid of what never changes.
+
+Values from outside become operands of the op, variables by reference. What a loop body computes from operands alone is
+computed once before the loop; a variable is read there too unless the loop assigns one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.levels import current
+from graphad.core.nest import Rebuild, flatten
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import append, invariant_nodes, rewired, without_nodes, writes
+from graphad.graph.ir import Graph
+from graphad.graph.replay import replay
+from graphad.graph.walk import with_outputs
+
+
+class Nest:
+    """The structure of a result whose leaves are tensors or None."""
+
+    __slots__ = ("leaves", "rebuild", "shape")
+
+    def __init__(self, value: Any) -> None:
+        self.leaves, self.rebuild = flatten(value)
+        self.shape = self.rebuild([None if leaf is None else k for k, leaf in enumerate(self.leaves)])
+
+    def tensors(self, convert: Callable[[Any], Any] = lift) -> list[Any]:
+        """The leaves as tensors, without those that are None."""
+        return [convert(leaf) for leaf in self.leaves if leaf is not None]
+
+    def build(self, tensors: Sequence[Any]) -> Any:
+        """The nest with other tensors in its places."""
+        given = iter(tensors)
+        return self.rebuild([None if leaf is None else next(given) for leaf in self.leaves])
+
+
+def same_structure(a: Any, b: Any) -> bool:
+    """Whether two nests of leaves have one structure."""
+    kind = type(a)
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same_structure(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return kind is type(b) and len(a) == len(b) and all(map(same_structure, a, b))
+    return not isinstance(b, list | tuple | dict) and (a is None) == (b is None)
+
+
+class Part:
+    """A traced function: a graph of its own inputs and then of outer values."""
+
+    def __init__(self, op: str, function: Callable[..., Sequence[Any]], specs: Sequence[TensorSpec], name: str) -> None:
+        level = current()
+        traced_by = getattr(level, "traced", None)
+        if traced_by is None:
+            raise ArgumentTypeError(f"{op}: a symbolic tensor was used where nothing is traced; it belongs to a function.")
+        traced = traced_by(function, specs, name)
+        self.graph: Graph = traced.graph
+        self.outer: list[Any] = list(traced.captures)
+        self.n_own = len(specs)
+        self._trace = traced.trace
+        if not self.has_rules:
+            self.graph = with_outputs(self.graph, self.graph.outputs)
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether Python rules of custom gradients refer to values of the graph."""
+        return any(node.op.name == "custom_gradient" for node in self.graph.nodes)
+
+    def _renumber(self, graph: Graph, number: dict[int, int]) -> None:
+        self.graph = graph
+        if self._trace.number is not None:
+            self._trace.number = {
+                serial: number[value] for serial, value in self._trace.number.items() if value in number
+            }
+
+    def inline_calls(self) -> None:
+        """Put the graphs of calls in their place, so that what never changes in them is found as well."""
+        while not self.has_rules:
+            if not any(_is_plain_call(node.op) for node in self.graph.nodes):
+                return
+            builder = GraphBuilder()
+            known = [builder.add_input(spec) for spec in self.graph.inputs]
+            known += [builder.add_constant(array) for array in self.graph.constants]
+            for node in self.graph.nodes:
+                inputs = [known[i] for i in node.inputs]
+                if _is_plain_call(node.op):
+                    known += append(builder, node.op.graph, inputs)  # type: ignore[attr-defined]
+                else:
+                    start = builder.add_node(node.op, inputs, node.specs, node.line)
+                    known += range(start, start + len(node.specs))
+            self._renumber(builder.finish([known[i] for i in self.graph.outputs], self.graph.name, keep_all=True)[0], {})
+
+    def hoist(self, reads_too: bool) -> None:
+        """Compute what depends on outer values alone here and now, and make it outer values."""
+        gone = invariant_nodes(self.graph, self.n_own, reads_too)
+        if not gone:
+            return
+        first, rest, number = without_nodes(self.graph, gone, self.has_rules)
+        placeholders = [None] * self.n_own
+        self.outer += replay(first, [*placeholders, *self.outer])
+        self._renumber(rest, number)
+
+    def with_inputs(self, specs: Sequence[TensorSpec], own: Sequence[int], place: dict[int, int]) -> Graph:
+        """The graph on common operands.
+
+        Args:
+          specs: The operands.
+          own: Where the part's own inputs are among them.
+          place: Where each outer value is, by id.
+        """
+        graph, number = rewired(self.graph, specs, [*own, *[place[id(x)] for x in self.outer]])
+        self._renumber(graph, number)
+        return graph
+
+
+def _is_plain_call(op: Any) -> bool:
+    return op.name == "call" and not any(node.op.name == "custom_gradient" for node in op.graph.nodes)
+
+
+def common(parts: Sequence[Part]) -> list[Any]:
+    """The outer values of several parts, each once."""
+    return list({id(x): x for part in parts for x in part.outer}.values())
+
+
+def spec_of(x: Any) -> TensorSpec:
+    """The spec under which an outer value becomes an operand."""
+    spec = x.spec
+    return HandleSpec.of(spec.dims, spec.dtype) if isinstance(x, Handle) and not spec.is_handle else spec
+
+
+def prepare_for_loop(parts: Sequence[Part]) -> None:
+    """Take what never changes out of the parts of a loop."""
+    for part in parts:
+        part.inline_calls()
+    reads_too = not any(writes(part.graph) for part in parts)
+    for part in parts:
+        part.hoist(reads_too)
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether Python can decide on the value now: a number, an array, an eager tensor or a variable outside of a trace."""
+    return not isinstance(x, Tensor) or type(x) is EagerTensor
+
+
+__all__ = [
+    "Nest",
+    "Part",
+    "Rebuild",
+    "common",
+    "is_concrete",
+    "prepare_for_loop",
+    "same_structure",
+    "spec_of",
+]

@@ -1,0 +1,275 @@
+"""Loops over the first axis: `scan`, `map_fn`, `foldl` and `foldr`.
+
+With values now they are Python loops. While tracing they become one `loop`, whose body is traced once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.convert import lift, lift_like
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.ops.array.create import stop_gradient, zeros
+from graphad.ops.array.join import concat, stack
+from graphad.ops.array.shape import expand_dims, shape
+from graphad.ops.array.slice import getitem
+from graphad.ops.control.parts import Nest, Part, same_structure
+from graphad.ops.control.while_loop import bind_loop, check_carry, is_traced
+
+
+class Walk:
+    """Tensors that are walked along their first axis together."""
+
+    def __init__(self, op: str, elems: Any) -> None:
+        self.nest = Nest(elems)
+        self.xs = self.nest.tensors()
+        if not self.xs:
+            raise InvalidArgumentError(f"{op}: elems must be a Tensor or (possibly nested) sequence of Tensors; it is empty.")
+        self.length: int | None = None
+        for x in self.xs:
+            if x.dims == ():
+                raise InvalidArgumentError(f"{op}: elements in elems must be 1+ dimensional Tensors, not scalars")
+            size = None if x.dims is None else x.dims[0]
+            if size is not None and self.length is not None and size != self.length:
+                raise InvalidArgumentError(f"{op}: the first sizes of elems differ: {self.length} and {size}.")
+            self.length = size if self.length is None else self.length
+
+    def slices(self, i: int) -> Any:
+        """Element i, structured as elems."""
+        return self.nest.build([getitem(x, i) for x in self.xs])
+
+    def specs(self) -> list[TensorSpec]:
+        return [TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype) for x in self.xs]
+
+    def limit(self) -> Any:
+        """The number of elements as a tensor."""
+        return lift(np.int32(self.length)) if self.length is not None else getitem(shape(self.xs[0]), 0)
+
+    def without(self, reverse: bool) -> Walk:
+        """All elements but the first, or the last."""
+        return Walk("scan", self.nest.build([getitem(x, slice(None, -1) if reverse else slice(1, None)) for x in self.xs]))
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All intermediate results of folding `fn` over the first axis: y[i] = fn(y[i - 1], elems[i]).
+
+    Args:
+      fn: Called with the result so far and an element; returns the next result, structured as `initializer`.
+      elems: A tensor [n, ...] or a nest of such tensors.
+      initializer: What comes before the first element; without it the first element is the first result.
+      parallel_iterations, swap_memory, infer_shape: Accepted for compatibility.
+      back_prop: False makes the result a constant for derivatives.
+      reverse: Go from the last element to the first; y[i] then depends on elems[i:].
+    Returns: A nest like the results of `fn`, each tensor with a new first axis of size n.
+    Raises:
+      InvalidArgumentError (a ValueError): no elements and no initializer, or a result changes its shape.
+    Example:
+      >>> scan(lambda total, x: total + x, constant([1.0, 2.0, 3.0])).numpy()
+      array([1., 3., 6.], dtype=float32)
+    """
+    _require_callable("scan", fn)
+    walk = Walk("scan", elems)
+    out = _fold("scan", fn, walk, initializer, reverse, True)
+    return out if back_prop else _constant(out)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`fn(... fn(fn(initializer, elems[0]), elems[1]) ..., elems[-1])`; arguments as for `scan`."""
+    _require_callable("foldl", fn)
+    out = _fold("foldl", fn, Walk("foldl", elems), initializer, False, False)
+    return out if back_prop else _constant(out)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`fn(... fn(fn(initializer, elems[-1]), elems[-2]) ..., elems[0])`; arguments as for `scan`."""
+    _require_callable("foldr", fn)
+    out = _fold("foldr", fn, Walk("foldr", elems), initializer, True, False)
+    return out if back_prop else _constant(out)
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` of each element along the first axis, one after another, stacked.
+
+    Args:
+      fn: Called with an element (a nest like `elems`); returns a tensor or a nest of tensors.
+      elems: A tensor [n, ...] or a nest of such tensors.
+      dtype, fn_output_signature: A nest of dtypes or TensorSpecs like the result of `fn`; needed only for no elements at all.
+      parallel_iterations, swap_memory, infer_shape: Accepted for compatibility.
+      back_prop: False makes the result a constant for derivatives.
+    Returns: A nest like the result of `fn`, each tensor with a new first axis of size n.
+    Example:
+      >>> map_fn(lambda x: x * x, constant([1.0, 2.0, 3.0])).numpy()
+      array([1., 4., 9.], dtype=float32)
+    """
+    _require_callable("map_fn", fn)
+    walk = Walk("map_fn", elems)
+    signature = fn_output_signature if fn_output_signature is not None else dtype
+    out = _map(fn, walk, signature)
+    return out if back_prop else _constant(out)
+
+
+def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
+    found: list[Nest] = []
+
+    def run(*slices: Any) -> list[Any]:
+        found[:] = [Nest(fn(walk.nest.build(slices)))]
+        return found[0].tensors()
+
+    if is_traced():
+        specs = walk.specs()
+        body = Part("map_fn", run, specs, "map")
+        _check_signature(body.graph.output_specs, signature)
+        outputs = bind_loop(None, body, walk.limit(), (), walk.xs, specs, False, walk.length)
+        return found[0].build(outputs[1:])
+    length = walk.length or 0
+    if not length:
+        return _empty("map_fn", signature)
+    rows = [run(*[getitem(x, i) for x in walk.xs]) for i in range(length)]
+    _check_signature([y.spec for y in rows[0]], signature)
+    return found[0].build([stack([row[k] for row in rows]) for k in range(len(rows[0]))])
+
+
+def _fold(op: str, fn: Callable[[Any, Any], Any], walk: Walk, initializer: Any, reverse: bool, all_results: bool) -> Any:
+    """The last result of a fold, or all of them along a new first axis."""
+    first = None
+    if initializer is None:
+        if walk.length == 0:
+            raise InvalidArgumentError(f"{op}: there are no elements and no initializer; give one of them.")
+        first = [getitem(x, -1 if reverse else 0) for x in walk.xs]
+        nest, start = walk.nest, first
+        walk = walk.without(reverse)
+    else:
+        nest = Nest(initializer)
+        start = nest.tensors()
+
+    def step(*values: Any) -> list[Any]:
+        result = fn(nest.build(values[: len(start)]), walk.nest.build(values[len(start) :]))
+        found = Nest(result)
+        if not same_structure(found.shape, nest.shape):
+            raise ArgumentTypeError(
+                f"{op}: fn returned a result structured as {found.shape}, the initializer is structured as {nest.shape}."
+            )
+        leaves = [leaf for leaf in found.leaves if leaf is not None]
+        return [_same_dtype(op, x, leaf) for x, leaf in zip(start, leaves, strict=True)]
+
+    if is_traced():
+        last, ys = _traced_fold(op, step, walk, start, reverse, all_results)
+    else:
+        last, rows = list(start), []
+        indices = range(walk.length or 0)
+        for i in reversed(indices) if reverse else indices:
+            last = step(*last, *[getitem(x, i) for x in walk.xs])
+            rows.append(last)
+        if not all_results:
+            return nest.build(last)
+        rows = rows[::-1] if reverse else rows
+        if not rows:
+            ys = [zeros((0, *x.dims), x.dtype) for x in start]
+        else:
+            ys = [stack([row[k] for row in rows]) for k in range(len(start))]
+    if not all_results:
+        return nest.build(last)
+    if first is not None:
+        ends = [expand_dims(x, 0) for x in first]
+        ys = [concat([y, end] if reverse else [end, y], 0) for y, end in zip(ys, ends, strict=True)]
+    return nest.build(ys)
+
+
+def _traced_fold(
+    op: str, step: Callable[..., list[Any]], walk: Walk, start: Sequence[Any], reverse: bool, all_results: bool
+) -> tuple[list[Any], list[Any]]:
+    n = len(start)
+    specs = [TensorSpec.of(x.dims, x.dtype) for x in start] + walk.specs()
+
+    def run(*values: Any) -> list[Any]:
+        results = step(*values)
+        return [*results, *results] if all_results else results
+
+    body = Part(op, run, specs, op)
+    check_carry(specs[:n], body.graph.output_specs, [f"initializer[{k}]" for k in range(n)] if n > 1 else ["initializer"])
+    outputs = bind_loop(None, body, walk.limit(), start, walk.xs, specs, reverse, walk.length)
+    return list(outputs[:n]), list(outputs[n + 1 :])
+
+
+def _same_dtype(op: str, x: Any, leaf: Any) -> Any:
+    try:
+        y = lift_like(op, leaf, x.dtype)
+    except DTypeError:
+        y = lift(leaf)
+    if y.dtype is not x.dtype:
+        raise DTypeError(f"{op}: fn returned dtype {y.dtype.name}, the initializer has dtype {x.dtype.name}; they must be equal.")
+    return y
+
+
+def _check_signature(specs: Sequence[TensorSpec], signature: Any) -> None:
+    if signature is None:
+        return
+    wanted = [leaf if isinstance(leaf, TensorSpec) else TensorSpec(None, leaf) for leaf in Nest(signature).leaves]
+    if len(wanted) != len(specs):
+        raise InvalidArgumentError(f"map_fn: fn returned {len(specs)} tensors, fn_output_signature names {len(wanted)}.")
+    for spec, want in zip(specs, wanted, strict=True):
+        if spec.dtype is not want.dtype or not are_compatible(spec.dims, want.dims):
+            raise DTypeError(
+                f"map_fn: fn returned dtype {spec.dtype.name} and shape {format_dims(spec.dims)}, fn_output_signature says "
+                f"{want.dtype.name} and {format_dims(want.dims)}."
+            )
+
+
+def _empty(op: str, signature: Any) -> Any:
+    if signature is None:
+        return zeros((0,), dtypes.float32)
+    nest = Nest(signature)
+    specs = [leaf if isinstance(leaf, TensorSpec) else TensorSpec((), leaf) for leaf in nest.leaves]
+    return nest.build([zeros((0, *[size or 0 for size in spec.dims or ()]), spec.dtype) for spec in specs])
+
+
+def _constant(value: Any) -> Any:
+    nest = Nest(value)
+    return nest.build([stop_gradient(x) for x in nest.tensors()])
+
+
+def _require_callable(op: str, fn: Any) -> None:
+    if not callable(fn):
+        raise ArgumentTypeError(f"{op}: fn must be callable, got {fn!r}; the function comes first.")

@@ -1,0 +1,261 @@
+"""`while_loop`: repeat a Python function on tensors while a condition holds.
+
+With values now it is a Python loop. While tracing, condition and body are traced once and become one `loop`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.levels import busy, current
+from graphad.core.shapes import TensorShape, as_dims, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
+from graphad.ops.array.create import stop_gradient
+from graphad.ops.array.shape import known_value
+from graphad.ops.control.cond import as_predicate
+from graphad.ops.control.loop import Loop
+from graphad.ops.control.parts import Nest, Part, common, prepare_for_loop, same_structure, spec_of
+from graphad.ops.math.cast import cast
+
+NO_LIMIT = int(np.iinfo(np.int32).max)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Repeat `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds.
+
+    Args:
+      cond: Takes the loop variables, returns a bool scalar.
+      body: Takes the loop variables, returns their next values in the same structure.
+      loop_vars: A list or tuple of tensors, or of nests of tensors.
+      shape_invariants: Shapes (or TensorSpecs) like `loop_vars`, for variables whose shape changes from step to step; None in a
+        shape stands for a size that may change.
+      parallel_iterations, swap_memory: Accepted for compatibility.
+      back_prop: False makes the result a constant for derivatives.
+      maximum_iterations: The largest number of steps.
+    Returns: The loop variables after the last step, structured as `loop_vars`.
+    Raises:
+      ArgumentTypeError (a TypeError): `cond` or `body` is not callable, or the body returns another structure.
+      InvalidArgumentError (a ValueError): a variable changes its shape without a shape invariant.
+      DTypeError (a TypeError): a variable changes its dtype.
+    Example:
+      >>> while_loop(lambda i, p: i < 3, lambda i, p: (i + 1, p * 2.0), (0, 1.0))[1].numpy()
+      8.0
+    """
+    if not callable(cond):
+        raise ArgumentTypeError("'cond' must be callable.")
+    if not callable(body):
+        raise ArgumentTypeError("'body' must be callable.")
+    if not isinstance(loop_vars, list | tuple):
+        raise ArgumentTypeError(f"while_loop: loop_vars must be a list or tuple, got {type(loop_vars).__name__}.")
+    if not loop_vars:
+        raise InvalidArgumentError("'loop_vars' is empty; give at least one loop variable.")
+    out = repeat(cond, body, loop_vars, shape_invariants, maximum_iterations, _names(body, len(loop_vars)))
+    if back_prop:
+        return out
+    nest = Nest(out)
+    return nest.build([stop_gradient(x) for x in nest.tensors()])
+
+
+def repeat(
+    test: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, shape_invariants: Any, maximum: Any, names: Sequence[str]
+) -> Any:
+    """`while_loop` with a name for each loop variable, of which messages speak."""
+    nest = Nest(loop_vars)
+    values = nest.tensors()
+    limit = None if maximum is None else _limit(maximum)
+    labels = _labels(loop_vars, names)
+    if is_traced() or not (limit is None or type(limit) is EagerTensor):
+        return _traced(test, body, nest, values, shape_invariants, limit, labels)
+    left = None if limit is None else int(limit)
+    while left is None or left > 0:
+        holds = as_predicate("while_loop", test(*nest.build(values)))
+        if type(holds) is not EagerTensor:
+            # The rows of a vectorized function differ from here on.
+            limit = None if left is None else lift(np.int32(left))
+            return _traced(test, body, nest, values, shape_invariants, limit, labels)
+        if not holds.data:
+            break
+        values = _next(nest, values, body(*nest.build(values)), labels)
+        left = None if left is None else left - 1
+    return nest.build(values)
+
+
+def _traced(
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    nest: Nest,
+    values: Sequence[Any],
+    shape_invariants: Any,
+    limit: Any,
+    labels: Sequence[str],
+) -> Any:
+    specs = _carry_specs(nest, values, shape_invariants)
+
+    def run_test(*carry: Any) -> list[Any]:
+        return [as_predicate("while_loop", test(*nest.build(carry)))]
+
+    def run_body(*carry: Any) -> list[Any]:
+        return _next(nest, carry, body(*nest.build(carry)), labels)
+
+    test_part = Part("while_loop", run_test, specs, "test")
+    body_part = Part("while_loop", run_body, specs, "body")
+    check_carry(specs, body_part.graph.output_specs, labels)
+    outputs = bind_loop(test_part, body_part, limit, values, (), specs)
+    return nest.build(outputs[: len(values)])
+
+
+def bind_loop(
+    test: Part | None,
+    body: Part,
+    limit: Any,
+    carry: Sequence[Any],
+    xs: Sequence[Any],
+    specs: Sequence[TensorSpec],
+    reverse: bool = False,
+    steps: int | None = None,
+) -> tuple[Any, ...]:
+    """Bind a `loop` whose parts are traced. The parts' own inputs are the carry, and for the body the slices of the xs.
+
+    Args:
+      test, body: The parts.
+      limit: The largest number of steps, None for no limit.
+      carry: The first carry.
+      xs: Stacks.
+      specs: The carry in every step, then the slices.
+      reverse: Go through the stacks from the end.
+      steps: The number of steps where it is known.
+    Returns: The last carry, the number of steps, the ys.
+    """
+    prepare_for_loop([body] if test is None else [test, body])
+    outer = common([body] if test is None else [test, body])
+    n, m = len(carry), len(outer)
+    operands = [*specs[:n], *[spec_of(x) for x in outer], *specs[n:]]
+    place = {id(x): n + k for k, x in enumerate(outer)}
+    body_graph = body.with_inputs(operands, [*range(n), *range(n + m, n + m + len(xs))], place)
+    test_graph = None if test is None else test.with_inputs(operands[: n + m], list(range(n)), place)
+    op = Loop(test_graph, body_graph, n, m, len(xs), reverse, steps)
+    limit = lift(np.int32(NO_LIMIT)) if limit is None else limit
+    return bind(op, limit, *carry, *outer, *xs)  # type: ignore[no-any-return]
+
+
+def is_traced() -> bool:
+    """Whether ops become nodes of a graph now."""
+    level = current() if busy() is not None else None
+    while level is not None and not getattr(level, "is_trace", False):
+        level = level.below
+    return level is not None
+
+
+def check_carry(specs: Sequence[TensorSpec], after: Sequence[TensorSpec], labels: Sequence[str]) -> None:
+    """Raise unless every loop variable keeps the shape it may have."""
+    for a, b, label in zip(specs, after, labels, strict=False):
+        if not a.describes(b.dims):
+            raise InvalidArgumentError(
+                f"'{label}' has shape {format_dims(a.dims)} before the loop, but shape {format_dims(b.dims)} after one "
+                "iteration. Use shape_invariants to name the sizes that may change."
+            )
+
+
+def _next(nest: Nest, values: Sequence[Any], result: Any, labels: Sequence[str]) -> list[Any]:
+    """The next loop variables as tensors, after checking structure and dtypes."""
+    if len(nest.shape) == 1 and not (isinstance(result, list | tuple) and len(result) == 1):
+        result = (result,)
+    if isinstance(result, list | tuple) and type(result) is not type(nest.shape):
+        result = nest.shape._make(result) if hasattr(nest.shape, "_make") else type(nest.shape)(result)
+    found = Nest(result)
+    if not same_structure(found.shape, nest.shape):
+        raise ArgumentTypeError(
+            f"while_loop: the body returned {found.shape}, the loop variables are structured as {nest.shape}; "
+            "the number of elements and the structure must be the same."
+        )
+    out = []
+    leaves = [leaf for leaf in found.leaves if leaf is not None]
+    for x, leaf, label in zip(values, leaves, labels, strict=True):
+        try:
+            y = lift_like("while_loop", leaf, x.dtype)
+        except DTypeError:
+            y = lift(leaf)
+        if y.dtype is not x.dtype:
+            raise DTypeError(
+                f"'{label}' has dtype {x.dtype.name} before the loop, but dtype {y.dtype.name} after one iteration."
+            )
+        out.append(y)
+    return out
+
+
+def _carry_specs(nest: Nest, values: Sequence[Any], shape_invariants: Any) -> list[TensorSpec]:
+    specs = [TensorSpec.of(x.dims, x.dtype) for x in values]
+    if shape_invariants is None:
+        return specs
+    given = list(_shapes(shape_invariants))
+    if len(given) != len(specs):
+        raise InvalidArgumentError(
+            f"while_loop: shape_invariants has {len(given)} shapes for {len(specs)} loop variables; give one for each."
+        )
+    out = []
+    for spec, shape in zip(specs, given, strict=True):
+        dims = shape.dims if isinstance(shape, TensorSpec) else as_dims(shape)
+        wide = spec.with_dims(dims)
+        if not wide.describes(spec.dims):
+            raise InvalidArgumentError(
+                f"while_loop: a loop variable has shape {format_dims(spec.dims)}, which its shape invariant "
+                f"{format_dims(dims)} does not allow."
+            )
+        out.append(wide)
+    return out
+
+
+def _shapes(shape_invariants: Any) -> Any:
+    """The shapes in a nest of shapes; a TensorShape or TensorSpec is a leaf, other containers are entered."""
+    for item in shape_invariants.values() if isinstance(shape_invariants, dict) else shape_invariants:
+        if isinstance(item, list | tuple | dict):
+            yield from _shapes(item)
+        else:
+            yield item if isinstance(item, TensorSpec) else TensorShape(item)
+
+
+def _limit(maximum: Any) -> Any:
+    limit = lift(maximum)
+    if limit.dims not in ((), None) or not limit.dtype.is_integer:
+        raise InvalidArgumentError(
+            f"while_loop: maximum_iterations has dtype {limit.dtype.name} and shape {format_dims(limit.dims)}; "
+            "it must be an integer scalar."
+        )
+    if limit.dtype is dtypes.int32:
+        return limit
+    value = known_value(limit)
+    return cast(limit, dtypes.int32) if value is None else lift(np.int32(min(int(value), NO_LIMIT)))
+
+
+def _names(body: Callable[..., Any], count: int) -> list[str]:
+    """What the body calls the loop variables."""
+    try:
+        parameters = list(inspect.signature(body).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [named[k] if k < len(named) else f"loop_vars[{k}]" for k in range(count)]
+
+
+def _labels(loop_vars: Any, names: Sequence[str]) -> list[str]:
+    """For each tensor among the loop variables the name of its variable."""
+    return [name for name, part in zip(names, loop_vars, strict=True) for leaf in Nest(part).leaves if leaf is not None]

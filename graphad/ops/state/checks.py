@@ -1,0 +1,239 @@
+"""`debugging.assert_*` and `check_numerics`: checks that run with the program, eagerly or in a traced function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import as_dtype
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.op import IO, Op, define
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import rank as rank_of
+from graphad.ops.array.shape import known_value
+from graphad.ops.math.arithmetic import abs
+from graphad.ops.math.compare import equal, greater, greater_equal, is_finite, less, less_equal, not_equal
+from graphad.ops.math.reduce import reduce_all
+from graphad.ops.rules import INEXACT, require_kind
+from graphad.ops.state.effects import require
+
+SLOT = "\x00"
+
+
+@define
+class CheckNumerics(Op):
+    """x itself, after checking that all elements are finite."""
+
+    name = "check_numerics"
+    effects = IO
+    keeps = (False, False)
+    message: str
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return require_kind("check_numerics", x, INEXACT)
+
+    def eval(self, x: Any) -> Any:
+        if not np.isfinite(x).all():
+            found = [word for word, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(x).any()]
+            raise InvalidArgumentError(f"{self.message} : Tensor had {' and '.join(found)} values")
+        return x
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(CheckNumerics(f"Not a number (NaN) or infinity (Inf) values detected in gradient. {self.message}"), g),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0]
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """`tensor`, whose elements must all be finite; so must those of its gradient.
+
+    Args:
+      tensor: Float or complex tensor.
+      message: What the error begins with.
+    Raises: InvalidArgumentError (a ValueError): there is a NaN or an infinity.
+    """
+    return bind(CheckNumerics(str(message)), lift(tensor))  # type: ignore[no-any-return]
+
+
+def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
+    def check(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+        a, b = lift_pair(check.__name__, x, y)
+        text = f"{message + ' ' if message else ''}Condition x {symbol} y did not hold element-wise:\n"
+        require(reduce_all(compare(a, b)), f"{text}x = {SLOT}\ny = {SLOT}", [a, b], summarize)
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"""Raise unless x {symbol} y for every element; x and y broadcast together.
+
+    Args:
+      x, y: Tensors of one dtype.
+      message: What the error begins with.
+      summarize: How many elements of each to show at either end of an axis; 3 by default.
+    Raises: InvalidArgumentError (a ValueError): it does not hold, at run time.
+    """
+    return check
+
+
+assert_equal = _comparison("assert_equal", "==", equal)
+assert_none_equal = _comparison("assert_none_equal", "!=", not_equal)
+assert_less = _comparison("assert_less", "<", less)
+assert_less_equal = _comparison("assert_less_equal", "<=", less_equal)
+assert_greater = _comparison("assert_greater", ">", greater)
+assert_greater_equal = _comparison("assert_greater_equal", ">=", greater_equal)
+
+
+def _sign(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
+    def check(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+        a = lift(x)
+        text = f"{message + ' ' if message else ''}Condition x {symbol} 0 did not hold element-wise:\n"
+        require(reduce_all(compare(a, 0)), f"{text}x = {SLOT}", [a], summarize)
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise InvalidArgumentError (a ValueError) unless x {symbol} 0 for every element, at run time."
+    return check
+
+
+assert_positive = _sign("assert_positive", ">", greater)
+assert_negative = _sign("assert_negative", "<", less)
+assert_non_negative = _sign("assert_non_negative", ">=", greater_equal)
+assert_non_positive = _sign("assert_non_positive", "<=", less_equal)
+
+
+def assert_near(
+    x: Any, y: Any, rtol: Any = None, atol: Any = None, message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> None:
+    """Raise unless |x - y| <= atol + rtol * |y| for every element.
+
+    Args:
+      x, y: Float tensors of one dtype that broadcast together.
+      rtol, atol: By default 10 times the machine epsilon of the dtype.
+    Raises: InvalidArgumentError (a ValueError): it does not hold, at run time.
+    """
+    a, b = lift_pair("assert_near", x, y)
+    near = 10 * float(np.finfo(a.dtype.numpy).eps)
+    relative = lift(near if rtol is None else rtol, None if isinstance(rtol, Tensor) else b.dtype)
+    absolute = lift(near if atol is None else atol, None if isinstance(atol, Tensor) else b.dtype)
+    holds = less_equal(abs(a - b), absolute + relative * abs(b))
+    text = f"{message + ' ' if message else ''}x and y not equal to tolerance rtol = {SLOT}, atol = {SLOT}\nx = {SLOT}\ny = {SLOT}"
+    require(reduce_all(holds), text, [relative, absolute, a, b], summarize)
+
+
+def assert_all_finite(x: Any, message: str | None = None, name: str | None = None) -> Tensor:
+    """`x`, whose elements must all be finite. Raises: InvalidArgumentError (a ValueError), at run time."""
+    a = lift(x)
+    require(reduce_all(is_finite(a)), f"{message + ' ' if message else ''}x has elements that are not finite: {SLOT}", [a])
+    return a  # type: ignore[no-any-return]
+
+
+def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise unless x has the given rank; at once where it is known, else at run time.
+
+    Raises: InvalidArgumentError (a ValueError): the rank is another one.
+    """
+    _check_rank("assert_rank", x, rank, message, equal, "equal to", lambda a, b: a == b)
+
+
+def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise unless x has at least the given rank. Raises: InvalidArgumentError (a ValueError): the rank is lower."""
+    _check_rank("assert_rank_at_least", x, rank, message, greater_equal, "at least", lambda a, b: a >= b)
+
+
+def _check_rank(
+    op: str, x: Any, rank: Any, message: str | None, compare: Callable[..., Any], words: str, holds: Callable[[int, int], bool]
+) -> None:
+    a, wanted = lift(x), lift(rank)
+    known = known_value(wanted)
+    lead = f"{message} " if message else ""
+    if a.dims is not None and known is not None:
+        if not holds(len(a.dims), int(known)):
+            raise InvalidArgumentError(
+                f"{op}: {lead}x has shape {format_dims(a.dims)} of rank {len(a.dims)}; it must be {words} {int(known)}."
+            )
+        return
+    found = rank_of(a)
+    require(compare(found, wanted), f"{op}: {lead}x has rank {SLOT}; it must be {words} {SLOT}.", [found, wanted])
+
+
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
+    """`tensor`, which must be a scalar. Raises: InvalidArgumentError (a ValueError): it has axes."""
+    x = lift(tensor)
+    if x.dims:
+        raise InvalidArgumentError(f"{message + ' ' if message else ''}Expected scalar shape, saw shape: {format_dims(x.dims)}.")
+    return x  # type: ignore[no-any-return]
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise unless `tensor` has the dtype `tf_type`. Raises: DTypeError (a TypeError)."""
+    x, wanted = lift(tensor), as_dtype(tf_type)
+    if x.dtype is not wanted:
+        raise DTypeError(f"{message + ' ' if message else ''}tensor must be of type {wanted.name}; got {x.dtype.name}.")
+
+
+def assert_shapes(
+    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless tensors have the shapes given for them.
+
+    Args:
+      shapes: Pairs (tensor, shape), or a dict by `tensor.ref()`; a shape holds numbers, names (equal names are equal sizes), and
+        None for any size.
+      message: What the error begins with.
+    Raises: InvalidArgumentError (a ValueError): a shape is another one, or unknown while tracing.
+    """
+    pairs = shapes.items() if isinstance(shapes, dict) else shapes
+    sizes: dict[str, Any] = {}
+    lead = f"{message} " if message else ""
+    for tensor, wanted in pairs:
+        x = lift(tensor.deref() if hasattr(tensor, "deref") else tensor)
+        symbols = tuple(wanted) if isinstance(wanted, list | tuple) else (wanted,)
+        numbers = tuple([sizes.get(s) if isinstance(s, str) else s for s in symbols])
+        if x.dims is None or not are_compatible(x.dims, numbers):
+            raise InvalidArgumentError(f"{lead}assert_shapes: a tensor has shape {format_dims(x.dims)}; {symbols} is expected with {sizes}.")
+        for symbol, size in zip(symbols, x.dims, strict=True):
+            if isinstance(symbol, str) and size is not None:
+                sizes.setdefault(symbol, size)
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether `tensor` is a tensor of numbers."""
+    return isinstance(tensor, Tensor) and not tensor.dtype.is_bool
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise unless x has an integer dtype. Raises: ArgumentTypeError (a TypeError)."""
+    a = lift(x)
+    if not a.dtype.is_integer:
+        raise ArgumentTypeError(f"{message + ' ' if message else ''}Expected 'x' to be integer type.  Found: {a.dtype.name}")
+
+
+__all__ = [
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "check_numerics",
+    "is_numeric_tensor",
+]

@@ -1,0 +1,223 @@
+"""Printing and asserting: ops that are run for what they do. They have no outputs and keep their order.
+
+What is printed is put together from a template, fixed while tracing, and the values of tensors at run time.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.nest import flatten
+from graphad.core.op import IO, Op, define, no_gradient
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+
+_LEVELS = {"log(info)": logging.INFO, "log(warning)": logging.WARNING, "log(error)": logging.ERROR}
+
+
+@define
+class Print(Op):
+    """Prints its inputs between the pieces of a template.
+
+    Attributes:
+      pieces: The texts before, between and behind the inputs.
+      summarize: How many elements to show at either end of an axis, -1 for all.
+      stream: "stderr", "stdout", "log(info)", "log(warning)", "log(error)", or "file://" and a path.
+    """
+
+    name = "print"
+    multiple = True
+    effects = IO
+    keeps = (False, False)
+    pieces: tuple[str, ...]
+    summarize: int
+    stream: str
+
+    def infer(self, *xs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return ()
+
+    def eval(self, *xs: Any) -> tuple[Any, ...]:
+        text = self.pieces[0]
+        for x, piece in zip(xs, self.pieces[1:], strict=True):
+            text += formatted(x, self.summarize) + piece
+        _write(text, self.stream)
+        return ()
+
+    vjp = no_gradient("printing gives no value")
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        return ctx.rowwise(self, *xs)
+
+
+@define
+class Check(Op):
+    """Raises unless the first input is true everywhere.
+
+    Attributes:
+      pieces: The message, between whose pieces the other inputs are put.
+      summarize: How many elements of each to show, -1 for all.
+    """
+
+    name = "assert"
+    multiple = True
+    effects = IO
+    keeps = (False, False)
+    pieces: tuple[str, ...]
+    summarize: int
+
+    def infer(self, condition: TensorSpec, *data: TensorSpec) -> tuple[TensorSpec, ...]:
+        if not condition.dtype.is_bool:
+            raise ArgumentTypeError(f"Assert: the condition has dtype {condition.dtype.name}; it must be bool.")
+        return ()
+
+    def eval(self, condition: Any, *data: Any) -> tuple[Any, ...]:
+        if not np.all(condition):
+            text = self.pieces[0]
+            for x, piece in zip(data, self.pieces[1:], strict=True):
+                text += formatted(x, self.summarize) + piece
+            raise InvalidArgumentError(text)
+        return ()
+
+    vjp = no_gradient("asserting gives no value")
+
+    def batch(self, ctx: Any, condition: Any, *data: Any) -> Any:
+        if ctx.stacked(0):
+            return ctx.rowwise(self, condition, *data)
+        return bind(self, condition, *data)
+
+
+class _Slot:
+    """Stands in a structure for a tensor; its text is one that nobody writes."""
+
+    def __repr__(self) -> str:
+        return "\x00"
+
+
+def print(  # noqa: A001
+    *inputs: Any,
+    output_stream: Any = None,
+    summarize: int | None = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: str | None = None,
+) -> None:
+    """Print tensors, and anything else, whenever the program gets here: in a traced function at run time, in program order.
+
+    Args:
+      inputs: Tensors, variables, nests of these, and other objects, which are printed as str(x) shows them when traced.
+      output_stream: sys.stderr (the default), sys.stdout, a logging level such as logging.INFO, or "file://" and a path.
+      summarize: How many elements to show at either end of each axis, -1 for all.
+      sep: Printed between the inputs.
+      end: Printed last.
+    Raises: InvalidArgumentError (a ValueError): an unknown stream.
+    Example:
+      >>> import sys
+      >>> print("x is", constant([1.0, 2.5]), output_stream=sys.stdout)
+      x is [1 2.5]
+    """
+    tensors: list[Any] = []
+    texts = []
+    for item in inputs:
+        if isinstance(item, list | tuple | dict):
+            leaves, rebuild = flatten(item)
+            texts.append(str(rebuild([_slotted(leaf, tensors) for leaf in leaves])))
+        else:
+            texts.append(str(_slotted(item, tensors)))
+    pieces = tuple((sep.join(texts) + end).split("\x00"))
+    bind(Print(pieces, -1 if summarize is None else int(summarize), _stream_name(output_stream)), *tensors)
+
+
+def _slotted(item: Any, tensors: list[Any]) -> Any:
+    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+        tensors.append(lift(item))
+        return _Slot()
+    return item
+
+
+def _stream_name(stream: Any) -> str:
+    if stream is None or stream is sys.stderr or stream is sys.__stderr__ or stream == "stderr":
+        return "stderr"
+    if stream is sys.stdout or stream is sys.__stdout__ or stream == "stdout":
+        return "stdout"
+    if isinstance(stream, str) and stream.startswith("file://"):
+        return stream
+    for label, level in _LEVELS.items():
+        if stream == level or getattr(stream, "__name__", None) == label[4:-1]:
+            return label
+    raise InvalidArgumentError(
+        f"Unknown output stream, print, or logging level: {stream!r}. Allowed are sys.stdout, sys.stderr, logging.INFO, "
+        "logging.WARNING, logging.ERROR, and 'file://' with a path."
+    )
+
+
+def _write(text: str, stream: str) -> None:
+    if stream in _LEVELS:
+        logging.getLogger("graphad").log(_LEVELS[stream], "%s", text.removesuffix("\n"))
+    elif stream.startswith("file://"):
+        with open(stream[len("file://") :], "a", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        out = sys.stdout if stream == "stdout" else sys.stderr
+        out.write(text)
+        out.flush()
+
+
+def formatted(x: Any, summarize: int) -> str:
+    """An array as `print` shows it: [1 2 3 ... 8 9 10], rows on lines of their own."""
+    array = np.asarray(x)
+    return _number(array[()]) if not array.ndim else _listed(array, summarize, 1)
+
+
+def _listed(array: np.ndarray, summarize: int, depth: int) -> str:
+    n = len(array)
+    shortened = 0 <= summarize and n > 2 * summarize
+    places: Sequence[int] = [*range(summarize), *range(n - summarize, n)] if shortened else range(n)
+    parts = [_number(array[i]) if array.ndim == 1 else _listed(array[i], summarize, depth + 1) for i in places]
+    if shortened:
+        parts.insert(summarize, "...")
+    gap = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * depth
+    return f"[{gap.join(parts)}]"
+
+
+def _number(x: Any) -> str:
+    """The shortest of the usual lengths that reads back as the same number."""
+    kind = x.dtype.kind
+    if kind == "b":
+        return "1" if x else "0"
+    if kind == "c":
+        return f"({_number(x.real)},{_number(x.imag)})"
+    if kind in "iu":
+        return str(int(x))
+    if not np.isfinite(x):
+        return "nan" if x != x else "inf" if x > 0 else "-inf"
+    digits, more = (15, 17) if x.dtype.itemsize == 8 else (6, 9)
+    short = f"{float(x):.{digits}g}"
+    return short if x.dtype.type(short) == x else f"{float(x):.{more}g}"
+
+
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:  # noqa: N802
+    """Raise unless `condition` holds, at run time and in program order.
+
+    Args:
+      condition: Bool scalar.
+      data: A list of tensors and other objects to show in the message.
+      summarize: How many elements of each to show at either end of an axis; 3 by default.
+    Raises: InvalidArgumentError (a ValueError): `condition` is false.
+    """
+    condition = lift(condition)
+    tensors: list[Any] = []
+    texts = [str(_slotted(item, tensors)) for item in (data if isinstance(data, list | tuple) else [data])]
+    require(condition, "assertion failed: Expected the condition to be true. Summarized data: " + "\n".join(texts), tensors, summarize)
+
+
+def require(condition: Any, message: str, data: Sequence[Any], summarize: int | None = None) -> None:
+    """Bind a check whose message has one "\\x00" for each tensor of `data`."""
+    bind(Check(tuple(message.split("\x00")), 3 if summarize is None else summarize), condition, *data)
