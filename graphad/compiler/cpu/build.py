@@ -43,7 +43,12 @@ def _code() -> str:
     """The digest of what turns source text into object code: a changed file must not meet old objects."""
     here = Path(__file__).parent
     found = hashlib.sha256()
-    for path in (here.parent / "lowering.py", here / "intrinsics.py", here / "compile.py"):
+    for path in (
+        here.parent / "lowering.py",
+        here / "intrinsics.py",
+        here / "compile.py",
+        here / "pipeline.py",
+    ):
         with contextlib.suppress(OSError):  # packed into an archive: the version has to do
             found.update(path.read_bytes())
     return found.hexdigest()

@@ -1,4 +1,4 @@
-"""Source text to object code: Numba compiles and optimises, then everything but the kernel is cut away.
+"""Source text to object code: Numba's front end types and prints it as IR, LLVM optimises that and makes the code.
 
 The object defines `graphad_kernel`, an i32 f(ptr, ptr, i64 block), and needs no symbol at all, so any process may
 load it without Numba. Runs in the compile worker, or here when there is none.
@@ -7,7 +7,6 @@ load it without Numba. Runs in the compile worker, or here when there is none.
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -17,7 +16,6 @@ from graphad.compiler.cpu import objects, target
 from graphad.core.errors import GraphadError
 
 SYMBOL = "graphad_kernel"
-MARKER = "graphad_kernel_source"
 _lock = threading.Lock()
 
 
@@ -35,7 +33,7 @@ def compile_source(text: str, function: str = "kernel") -> bytes:
     """
     with _lock:
         try:
-            return objects.check_kernel(_machine().emit_object(_trimmed(_optimised(text, function))), SYMBOL)
+            return objects.check_kernel(_machine().emit_object(_optimised(_printed(text, function))), SYMBOL)
         except GraphadError as error:
             raise CompileError(f"compile: {error}") from error
         except Exception as error:  # whatever Numba or LLVM raise about generated source
@@ -63,40 +61,58 @@ def _machine() -> Any:
     return target.machine(target.host())
 
 
-def _optimised(text: str, function: str) -> tuple[str, str]:
-    """(optimised IR, the kernel's name in it)."""
-    prepare()
-    from numba import njit, types
+def _printed(text: str, function: str) -> str:
+    """The IR that Numba prints for the function, named `SYMBOL`, before any optimisation.
 
-    from graphad.compiler.cpu import intrinsics
+    Numba's front end alone is run, with the few of its passes that straight loops need: its optimiser runs twice and
+    its code generator once more for an engine of its own, a third of the time and all of the memory it never frees.
+    """
+    prepare()
+    from numba import types
+    from numba.core import compiler
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+
+    from graphad.compiler.cpu import intrinsics, pipeline
 
     scope: dict[str, Any] = {}
-    exec(compile(text, f"<{MARKER}>", "exec"), scope)
+    exec(compile(text, "<graphad_kernel_source>", "exec"), scope)
     plain: Callable[..., Any] = scope[function]
     scope |= intrinsics.namespace(plain.__code__.co_names)
-    signature = types.void(types.int64)
-    made = njit(
-        signature,
-        error_model="numpy",
-        nogil=True,
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        fastmath={"contract"},
-    )(plain)
-    return made.inspect_llvm(signature.args), made.overloads[signature.args].fndesc.mangled_name
+    flags = compiler.Flags()
+    flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.release_gil = (
+        flags.enable_ssa
+    ) = True
+    flags.error_model = "numpy"
+    flags.fastmath = {"contract"}
+    with global_compiler_lock:
+        made = compiler.compile_extra(
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            plain,
+            (types.int64,),
+            types.void,
+            flags,
+            {},
+            pipeline_class=pipeline.Pipeline,
+        )
+        return str(made.library._final_module).replace(made.fndesc.mangled_name, SYMBOL)
 
 
-def _trimmed(compiled: tuple[str, str]) -> Any:
-    """The module with the kernel alone, under its lasting name."""
+def _optimised(text: str) -> Any:
+    """The optimised module, in which nothing but the kernel is left."""
     import llvmlite.binding as llvm
 
-    text, name = compiled
-    text = re.sub(r"^define (?:weak|linkonce)_odr .*?^}\n", "", text, flags=re.M | re.S)
-    text = re.sub(r"^@_ZN08NumbaEnv\S+ = .*\n", "", text, flags=re.M)
-    text = text.replace(f'"{name}"', f"@{SYMBOL}".removeprefix("@")).replace(name, SYMBOL)
-    defined = re.findall(r"^define .*?@\"?([^\s\"(]+)", text, flags=re.M)
-    if defined != [SYMBOL]:
-        raise CompileError(f"the module defines {', '.join(defined) or 'nothing'} instead of {SYMBOL}")
     module = llvm.parse_assembly(text)
+    for thing in (*module.functions, *module.global_variables):
+        if not thing.is_declaration and thing.name != SYMBOL:
+            thing.linkage = "internal"
+    machine = _machine()
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization, options.slp_vectorization = True, False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
     module.verify()
     return module

@@ -27,6 +27,16 @@ Callback = Callable[[str, bytes | None, str | None], None]  # key, object code o
 LIFETIME = 500  # kernels that one worker compiles
 HANDSHAKE = 20.0  # seconds until a worker must have said hello, or there is none
 DEATHS = 3
+PACKAGE = Path(__file__).resolve().parents[2]
+# the worker needs a few modules of the package, not its public names, whose import would cost it a tenth of a second
+START = """
+import sys, types
+package = types.ModuleType("graphad")
+package.__path__ = [{package!r}]
+sys.modules["graphad"] = package
+from graphad.compiler.cpu.worker import main
+main()
+"""
 _log = logging.getLogger("graphad")
 _services: weakref.WeakSet[CompileService] = weakref.WeakSet()
 
@@ -123,7 +133,7 @@ class CompileService:
     def _start(self) -> bool:
         # the parent-death signal means the thread that starts the worker: of use only if that lives as long as the process
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
-        command = [sys.executable, "-m", "graphad.compiler.cpu.worker", str(parent)]
+        command = [sys.executable, "-c", START.format(package=str(PACKAGE)), str(parent)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
         try:  # unbuffered: a fork must find no lock held and no half message
             process = subprocess.Popen(
@@ -260,7 +270,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _import_path() -> list[str]:
     """Where the worker finds what this process imports."""
-    root = str(Path(__file__).resolve().parents[3])
+    root = str(PACKAGE.parent)
     return [root, *(entry for entry in sys.path if entry and entry != root)]
 
 
