@@ -60,7 +60,12 @@ LAZY = {
     "safetensors": ("serialization.convert", "serialization.saved_model", "serialization.checkpoint"),
 }
 # Modules that may import them at their top, because they are themselves imported inside functions only.
-LATE_MODULES = ("graphad.compiler.cpu.intrinsics", "graphad.compiler.lowering")
+LATE_MODULES = (
+    "graphad.compiler.cpu.intrinsics",
+    "graphad.compiler.cpu.pipeline",
+    "graphad.compiler.cuda.intrinsics",
+    "graphad.compiler.lowering",
+)
 
 LONG_FILE = 600
 LONG_FILES: dict[str, str] = {}  # path from the root: why it is one idea all the same
