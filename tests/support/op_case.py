@@ -194,20 +194,22 @@ class OpCase:
         return [x.spec for x in self.tensors()]
 
     def op_names(self) -> set[str]:
-        """Every op in the graphs of the call and of its first and second derivative."""
-        names: set[str] = set()
-        graphs = [self.traced()]
-        if self.order:
-            bars = self.cotangents()
-            bar_specs = [None if bar is None else EagerTensor(bar).spec for bar in bars]
-            graphs.append(self.traced_gradient(self.specs(), bar_specs))
-            if self.order > 1 and len(bars) == 1:
-                graphs.append(
-                    trace_flat(lambda *xs: self._second(xs), [*self.specs(), bar_specs[0]], "second").graph
-                )
-        for graph in graphs:
-            names.update(node.op.name for node in graph.nodes)
-        return names
+        """Every op in the graphs of the call and of its first and second derivative, with known and with unknown shapes."""
+        kinds = [self.specs()]
+        if "sizes" in self.unknown:
+            kinds.append([TensorSpec.of((None,) * np.ndim(x), spec_of(x).dtype) for x in self.arrays])
+        if "rank" in self.unknown:
+            kinds.append([TensorSpec.of(None, spec_of(x).dtype) for x in self.arrays])
+        graphs = []
+        for specs in kinds:
+            graphs.append(self.traced(specs))
+            if self.order and self.sources:
+                bars = [spec if spec.dtype.is_differentiable else None for spec in graphs[-1].output_specs]
+                if any(bar is not None for bar in bars):
+                    graphs.append(self.traced_gradient(specs, bars))
+                if self.order > 1 and len(bars) == 1 and bars[0] is not None:
+                    graphs.append(trace_flat(lambda *xs: self._second(xs), [*specs, bars[0]], "second").graph)
+        return {node.op.name for graph in graphs for node in graph.nodes}
 
     def _second(self, xs: Sequence[Any]) -> list[Any]:
         tensors, bar = xs[:-1], xs[-1]
