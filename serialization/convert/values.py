@@ -1,0 +1,180 @@
+"""Python values of signatures and attributes as records, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.shapes import TensorShape
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import EagerTensor
+from serialization.errors import CorruptModelError, SaveError
+from serialization.schema.values import (
+    HANDLE,
+    INLINE_BYTES,
+    NAMED_TUPLE,
+    TENSOR,
+    DictValue,
+    DTypeValue,
+    InlineArray,
+    ListValue,
+    OutputValue,
+    SpecRecord,
+    SpecValue,
+    StoredArray,
+    StructValue,
+)
+from serialization.wire.arrays import dtype_name, from_bytes
+
+SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
+
+
+class Unsavable(Exception):
+    """A Python value that a file cannot hold."""
+
+
+def spec_record(spec: TensorSpec) -> SpecRecord:
+    """The record of a spec."""
+    dims = None if spec.dims is None else tuple(spec.dims)
+    return SpecRecord(spec.dtype.name, dims, spec.name, HANDLE if spec.is_handle else TENSOR)
+
+
+def spec_of(record: SpecRecord) -> TensorSpec:
+    """The spec that a record describes."""
+    if record.shape is not None and any(type(size) is str for size in record.shape):
+        raise CorruptModelError("a spec with named sizes; this release knows sizes and nil.")
+    total = 1
+    for size in record.shape or ():
+        total *= size if type(size) is int else 1
+    if total > SPEC_LIMIT:
+        raise CorruptModelError(f"a spec of {total} elements; allowed are {SPEC_LIMIT}.")
+    if record.kind == HANDLE:
+        return HandleSpec(record.shape, record.dtype, record.name)
+    return TensorSpec(record.shape, record.dtype, record.name)
+
+
+def array_record(array: Any, stored: dict[str, Any]) -> InlineArray | StoredArray:
+    """A constant, in the manifest if it is small, else under a new name among `stored`."""
+    value = np.ascontiguousarray(array)
+    shape = np.shape(array)
+    if value.nbytes <= INLINE_BYTES:
+        return InlineArray(dtype_name(value.dtype), tuple(shape), value.tobytes())
+    name = f"constant/{len(stored)}"
+    stored[name] = value.reshape(shape)
+    return StoredArray(name)
+
+
+def array_of(record: InlineArray | StoredArray, arrays: Any) -> Any:
+    """The array of a record; a NumPy scalar for rank 0."""
+    if isinstance(record, StoredArray):
+        value = arrays[record.tensor]
+    else:
+        value = from_bytes(record.dtype, record.shape, record.data)
+    if value.ndim:
+        return value
+    return value[()]
+
+
+def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
+    """A Python value as a file holds it; `leaf` turns what is no plain value into a record, or raises Unsavable."""
+    kind = type(x)
+    if x is None or kind in (bool, int, float, complex, str, bytes):
+        if kind is int and not -(2**63) <= x < 2**64:
+            raise Unsavable(f"the integer {x}")
+        return x
+    if kind is list:
+        return ListValue(tuple([value_record(item, leaf) for item in x]))
+    if kind is tuple:
+        return tuple([value_record(item, leaf) for item in x])
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        items = tuple([value_record(item, leaf) for item in x])
+        return StructValue(NAMED_TUPLE, kind.__name__, tuple(x._fields), items)
+    if isinstance(x, dict):
+        return DictValue(tuple([(_key(key), value_record(item, leaf)) for key, item in x.items()]))
+    if isinstance(x, list):
+        return ListValue(tuple([value_record(item, leaf) for item in x]))
+    if isinstance(x, DType):
+        return DTypeValue(x.name)
+    if isinstance(x, TensorShape):
+        return tuple(x.as_list())
+    if isinstance(x, np.generic):
+        return value_record(x.item(), leaf)
+    if isinstance(x, EagerTensor | np.ndarray):
+        array = np.asarray(x.data if isinstance(x, EagerTensor) else x)
+        if array.nbytes > INLINE_BYTES:
+            raise Unsavable(f"an array of {array.nbytes} bytes as a default")
+        return InlineArray(dtype_name(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
+    return leaf(x)
+
+
+def _key(key: Any) -> Any:
+    if key is None or type(key) in (bool, int, float, str):
+        return key
+    raise Unsavable(f"the dict key {key!r}")
+
+
+def value_of(record: Any, leaf: Callable[[Any], Any]) -> Any:
+    """The Python value of a record; `leaf` turns the records that are no plain values into objects."""
+    if record is None or type(record) in (bool, int, float, complex, str, bytes):
+        return record
+    if type(record) is tuple:
+        return tuple([value_of(item, leaf) for item in record])
+    if isinstance(record, ListValue):
+        return [value_of(item, leaf) for item in record.items]
+    if isinstance(record, DictValue):
+        return {value_of(key, leaf): value_of(item, leaf) for key, item in record.items}
+    if isinstance(record, StructValue):
+        items = [value_of(item, leaf) for item in record.items]
+        return restored_tuple(record.name, record.names, items)
+    if isinstance(record, DTypeValue):
+        return as_dtype(record.name)
+    if isinstance(record, InlineArray):
+        return EagerTensor(array_of(record, {}))
+    return leaf(record)
+
+
+_TUPLES: dict[tuple[str, tuple[str, ...]], type] = {}
+
+
+def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
+    """A tuple whose items have names, as a named tuple; made without generating any source text."""
+    key = (name, names)
+    if key not in _TUPLES:
+        body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(names)}
+        body |= {"_fields": names, "__slots__": (), "_asdict": lambda self: dict(zip(names, self, strict=True))}
+        body["__repr__"] = lambda self: f"{name}({', '.join(f'{f}={v!r}' for f, v in zip(names, self, strict=True))})"
+        body["__new__"] = lambda cls, *values: tuple.__new__(cls, values)
+        body["_make"] = classmethod(lambda cls, values: tuple.__new__(cls, values))
+        _TUPLES[key] = type(name if name.isidentifier() else "Restored", (tuple,), body)
+    return _TUPLES[key](*items)
+
+
+def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:
+    """A `leaf` for `value_record` that knows specs."""
+
+    def leaf(x: Any) -> Any:
+        if isinstance(x, TensorSpec):
+            return SpecValue(add_spec(x))
+        raise Unsavable(f"{type(x).__name__} objects")
+
+    return leaf
+
+
+def output_leaf(x: Any) -> Any:
+    """A `leaf` for `value_record` that knows positions of outputs."""
+    if isinstance(x, Output):
+        return OutputValue(x.number)
+    raise SaveError(f"a function returns a {type(x).__name__}, which a file cannot hold.")
+
+
+class Output:
+    """Stands for output number `number` in the structure of a function's results."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number

@@ -1,0 +1,92 @@
+"""What can go wrong between a model and a file, as one family of exceptions.
+
+Message form: `load: file: field: what was wrong, with the numbers; what to try.` Text that comes from a file
+is shown through `shown`, so that a hostile name can neither flood a terminal nor write control characters to
+it.
+"""
+
+from __future__ import annotations
+
+
+def shown(text: object, limit: int = 80) -> str:
+    """`text` from a file, escaped to ASCII and cut, for use in a message."""
+    if isinstance(text, str):
+        escaped = ascii(text[: limit + 1])
+    elif isinstance(text, bytes):
+        escaped = repr(text[: limit + 1])
+    else:
+        # an integer of a file fits 64 bits; containers are only named, never printed
+        plain = text is None or isinstance(text, bool | int | float | complex)
+        escaped = repr(text) if plain else f"a {type(text).__name__}"
+    return escaped if len(escaped) <= limit else escaped[: limit - 3] + "..."
+
+
+class LoadError(ValueError):
+    """A model that cannot be loaded. Knows the file and the field, filled in on the way out of nested readers."""
+
+    verb = "load"
+
+    def __init__(self, reason: str, *, file: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.file = file
+        self.path: list[str | int] = []
+
+    def within(self, part: str | int) -> None:
+        """Say that what failed is inside `part` (a field's name or an item's number)."""
+        self.path.insert(0, part)
+
+    @property
+    def field(self) -> str:
+        """Where in the file, such as `graphs[3].nodes[17].inputs[0]`; empty when it is the file as a whole."""
+        text = ""
+        for part in self.path:
+            if isinstance(part, int):
+                text += f"[{part}]"
+            else:
+                text += f".{part}" if text else part
+        return text
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.verb, self.file, self.field, self.reason) if part)
+
+
+class CorruptModelError(LoadError):
+    """The bytes are not those of any model: damaged, cut short, or made to look like one."""
+
+
+class LimitExceededError(LoadError):
+    """The model is larger than a limit allows. The message names the limit; `limits=` raises it."""
+
+
+class UnsupportedModelError(LoadError):
+    """A model this installation cannot read: a newer version, an unknown feature, a missing package."""
+
+
+class UnsafeModelError(LoadError):
+    """A model directory that reaches outside itself: links, pipes, devices, odd names."""
+
+
+class MissingModelError(LoadError, FileNotFoundError):
+    """There is no model at the path."""
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class SaveError(ValueError):
+    """A model that cannot be saved as it is."""
+
+    def __str__(self) -> str:
+        return f"save: {self.args[0]}" if self.args else "save"
+
+
+class SaveFailedError(SaveError, OSError):
+    """The system refused to write; `errno` says why. What was at the path before is still there."""
+
+    def __init__(self, reason: str, errno: int | None = None) -> None:
+        super().__init__(reason)
+        self.errno = errno
+
+    def __str__(self) -> str:
+        return f"save: {self.args[0]}"

@@ -1,0 +1,50 @@
+"""`load`: the object of a saved model. Nothing in the file is executed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from graphad.core.errors import GraphadError
+from serialization.convert.objects import ObjectReader, as_load_error
+from serialization.errors import LoadError
+from serialization.saved_model.options import LoadOptions
+from serialization.storage import contains_model, read_model
+
+
+def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
+    """Whether there is a model in this directory."""
+    return contains_model(export_dir)
+
+
+def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOptions | None = None) -> Any:
+    """The object saved in a directory.
+
+    Args:
+      export_dir: The directory.
+      tags: Accepted for compatibility.
+      options: See `LoadOptions`.
+    Returns: An object with the attributes of the saved one, callable if its `__call__` was a function; `signatures` maps keys
+      to functions.
+    Raises:
+      MissingModelError (an OSError): there is no model.
+      LoadError (a ValueError): the file is damaged, too large, too new or unsafe; the message names file and field.
+    """
+    options = options or LoadOptions()
+    model, arrays = read_model(export_dir, options.limits, options.verify)
+    reader = ObjectReader(model, arrays)
+    try:
+        root = reader.root()
+    except LoadError as error:
+        error.file = error.file or os.path.join(os.fspath(export_dir), "saved_model.msgpack")
+        raise
+    except GraphadError as error:
+        raise as_load_error(error) from error
+    if reader.graphs.unsaved:
+        names = ", ".join(sorted(reader.graphs.unsaved))
+        warnings.warn(
+            f"Importing a function with ops with unsaved custom gradients ({names}). Will likely fail if a gradient is requested.",
+            stacklevel=2,
+        )
+    return root

@@ -1,0 +1,555 @@
+"""A model directory: records and arrays in, records and arrays out, with one commit point.
+
+`write_model` follows FORMAT.md, section 6, step by step; `read_model` trusts nothing and gives back arrays
+that are checked when they are first read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from serialization.errors import (
+    CorruptModelError,
+    LimitExceededError,
+    LoadError,
+    MissingModelError,
+    SaveError,
+    SaveFailedError,
+    UnsafeModelError,
+    shown,
+)
+from serialization.schema.model import AssetRecord, ModelRecord, PayloadRecord
+from serialization.schema.versions import FORMAT_VERSION, model_from_body, model_to_body, unknown_features
+from serialization.wire.arrays import (
+    Checker,
+    Layout,
+    TensorRecord,
+    chunk_count,
+    dtype_name,
+    partition,
+    payload_name,
+    payload_pieces,
+    plan_layout,
+)
+from serialization.wire.files import (
+    STEP_BYTES,
+    TEMPORARY,
+    Directory,
+    FileSystem,
+    Lock,
+    Temporary,
+    read_exactly,
+    remove_quietly,
+)
+from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES, seal, unseal
+from serialization.wire.limits import DEFAULT_LIMITS, Limits
+from serialization.wire.payloads import CHECKED_AT_LOAD, LazyArrays, Payload, Verify
+
+MANIFEST = "saved_model.msgpack"
+VARIABLES = "variables"
+ASSETS = "assets"
+
+_PAYLOAD_NAME = re.compile(r"[0-9a-f]{32}\.safetensors")
+_ASSET_DIRECTORY = re.compile(r"[0-9a-f]{32}")
+_RETRIES = 20
+
+
+# reading
+
+
+def contains_model(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a model at `path`."""
+    return os.path.isfile(os.path.join(os.fspath(path), MANIFEST))
+
+
+class LoadedArrays(LazyArrays):
+    """The stored tensors of a model by name, and the paths of its assets by number."""
+
+    def __init__(
+        self, payloads: Sequence[Payload], model: ModelRecord, directory: str, verify: Verify, limits: Limits
+    ) -> None:
+        super().__init__(payloads, [payload.tensors for payload in model.payloads])
+        self._assets = model.assets
+        self._directory = directory
+        self._limits = limits
+        self._sound = [verify is False] * len(model.assets)
+
+    def asset_path(self, number: int) -> str:
+        """Where asset `number` is; its digest is checked the first time."""
+        asset = self._assets[number]
+        if not self._sound[number]:
+            self._check_asset(asset, digest=True)
+            self._sound[number] = True
+        return _asset_path(self._directory, asset)
+
+    def verify(self) -> None:
+        """Check every byte of every payload and asset now."""
+        super().verify()
+        for number, asset in enumerate(self._assets):
+            self._check_asset(asset, digest=True)
+            self._sound[number] = True
+
+    def _check_asset(self, asset: AssetRecord, digest: bool) -> None:
+        path = _asset_path(self._directory, asset)
+        try:
+            with (
+                Directory(self._directory) as model,
+                model.inner(ASSETS) as assets,
+                assets.inner(_hex(asset)) as inner,
+            ):
+                descriptor, size = inner.open(asset.name)
+                with open(descriptor, "rb", buffering=0) as file:
+                    if size != asset.size:
+                        raise CorruptModelError(
+                            f"the file has {size} bytes, not {asset.size}; it was cut short or replaced."
+                        )
+                    if digest:
+                        if size > self._limits.payload_bytes:
+                            raise LimitExceededError(
+                                f"{size} bytes to verify where the limit 'payload_bytes' allows {self._limits.payload_bytes}."
+                            )
+                        if hashlib.file_digest(file, "sha256").digest() != asset.sha256:
+                            raise CorruptModelError("the digest does not match: the file is damaged.")
+        except FileNotFoundError:
+            error: LoadError = CorruptModelError("the file is missing.")
+            error.file = path
+            raise error from None
+        except LoadError as error:
+            error.file = path
+            raise
+
+
+def read_model(
+    path: str | os.PathLike[str], limits: Limits | None = None, verify: Verify = "lazy"
+) -> tuple[ModelRecord, LoadedArrays]:
+    """The model at `path`.
+
+    Args:
+      path: The model's directory.
+      limits: Bounds on sizes and counts; the defaults are those of FORMAT.md.
+      verify: "lazy" checks large payloads when they are first read, True everything now, False none of their bytes.
+    Returns: The records, well formed; and the arrays, mapped copy-on-write.
+    Raises:
+      MissingModelError: There is no model (an OSError).
+      LoadError: One of its subclasses, naming file and field.
+    """
+    if verify not in (True, False, "lazy"):
+        raise ValueError(f"load: verify={verify!r}; allowed are 'lazy', True and False.")
+    limits = limits or DEFAULT_LIMITS
+    location = os.fspath(path)
+    manifest = os.path.join(location, MANIFEST)
+    try:
+        directory = Directory(location)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingModelError(f"SavedModel file does not exist at: {manifest}") from None
+    with directory:
+        if directory.descriptor < 0 and not os.path.isdir(location):
+            raise MissingModelError(f"SavedModel file does not exist at: {manifest}")
+        file = _manifest_bytes(directory, limits)
+        for _ in range(_RETRIES):
+            try:
+                model = _parse(file, manifest, limits)
+                arrays = _open_payloads(directory, model, verify, limits)
+                break
+            except FileNotFoundError as error:
+                # a writer may have replaced the model since its manifest was read
+                newer = _manifest_bytes(directory, limits)
+                if newer == file:
+                    missing = CorruptModelError("the file is missing; the model is not complete.")
+                    missing.file = os.path.join(location, VARIABLES, os.path.basename(error.filename or ""))
+                    raise missing from None
+                file = newer
+        else:
+            raise CorruptModelError("the model is being replaced faster than it can be read.", file=location)
+    unknown = unknown_features(model)
+    if unknown:
+        names = ", ".join(map(shown, unknown))
+        warnings.warn(
+            f"load: {location}: ignoring optional features unknown to this release: {names}.", stacklevel=2
+        )
+    return model, arrays
+
+
+def _manifest_bytes(directory: Directory, limits: Limits) -> bytes:
+    manifest = os.path.join(directory.path, MANIFEST)
+    try:
+        descriptor, size = directory.open(MANIFEST)
+    except FileNotFoundError:
+        other = "saved_model.pb"
+        hint = " (there is a TensorFlow SavedModel, which graphad does not read)"
+        found = os.path.exists(os.path.join(directory.path, other))
+        raise MissingModelError(
+            f"SavedModel file does not exist at: {manifest}{hint if found else ''}"
+        ) from None
+    except LoadError as error:
+        error.file = manifest
+        raise
+    try:
+        if size > limits.manifest_bytes + HEADER_BYTES + DIGEST_BYTES:
+            raise LimitExceededError(
+                f"the file has {size} bytes where the limit 'manifest_bytes' allows {limits.manifest_bytes}.",
+                file=manifest,
+            )
+        return bytes(read_exactly(descriptor, size))
+    finally:
+        os.close(descriptor)
+
+
+def _parse(file: bytes, manifest: str, limits: Limits) -> ModelRecord:
+    try:
+        version, body = unseal(file)
+        return model_from_body(version, body, limits)
+    except LoadError as error:
+        error.file = manifest
+        raise
+
+
+def _open_payloads(directory: Directory, model: ModelRecord, verify: Verify, limits: Limits) -> LoadedArrays:
+    payloads: list[Payload] = []
+    if model.payloads:
+        with _named(os.path.join(directory.path, VARIABLES), directory.inner, VARIABLES) as variables:
+            for record in model.payloads:
+                name = payload_name(plan_layout(record.tensors).size, record.checks)
+                payloads.append(
+                    Payload(variables, name, record.tensors, record.checks, record.sha256, verify, limits)
+                )
+    arrays = LoadedArrays(payloads, model, directory.path, verify, limits)
+    for number, asset in enumerate(model.assets):
+        now = verify is True or (verify == "lazy" and asset.size <= CHECKED_AT_LOAD)
+        arrays._check_asset(asset, digest=now)
+        if now:
+            arrays._sound[number] = True
+    return arrays
+
+
+def _named(path: str, opener: Callable[[str], Directory], name: str) -> Directory:
+    try:
+        return opener(name)
+    except LoadError as error:
+        error.file = path
+        raise
+
+
+def _hex(asset: AssetRecord) -> str:
+    return asset.sha256[:16].hex()
+
+
+def _asset_path(directory: str, asset: AssetRecord) -> str:
+    return os.path.join(directory, ASSETS, _hex(asset), asset.name)
+
+
+# writing
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    model: ModelRecord,
+    arrays: Mapping[str, np.ndarray[Any, Any]],
+    assets: Sequence[str | os.PathLike[str]] = (),
+    *,
+    durable: bool = True,
+    sha256: bool = False,
+    limits: Limits | None = None,
+    system: FileSystem | None = None,
+) -> None:
+    """Save a model at `path`, replacing the one there in one step.
+
+    Args:
+      path: The model's directory; made if missing.
+      model: The records; `payloads` and `assets` are filled in here.
+      arrays: The stored tensors by name, in the order in which to store them.
+      assets: Files to copy, numbered as the records number them.
+      durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one. Without it,
+        that holds only when this process dies.
+      sha256: Put the SHA-256 of each payload into the manifest, for those who sign manifests.
+    Raises:
+      SaveError: The model cannot be put into a file.
+      SaveFailedError: The system refused (also an OSError); the old model is still there.
+    """
+    limits = limits or DEFAULT_LIMITS
+    location = os.fspath(path)
+    groups = partition(_tensor_record(name, array) for name, array in arrays.items())
+    draft = model.replace(
+        payloads=tuple(_draft_payload(group) for group in groups),
+        assets=tuple(AssetRecord(_asset_name(source), 0, bytes(32)) for source in assets),
+    )
+    try:
+        model_from_body(FORMAT_VERSION, model_to_body(draft), limits)
+        unknown_features(draft)
+    except LoadError as error:
+        raise SaveError(f"{location}: {error.field or 'model'}: {error.reason}") from error
+    try:
+        _Save(location, system or FileSystem(), durable, sha256, limits).run(model, groups, arrays, assets)
+    except SaveError:
+        raise
+    except OSError as error:
+        where = error.filename or location
+        raise SaveFailedError(f"{where}: {error.strerror or error}.", error.errno) from error
+
+
+def _tensor_record(name: str, array: np.ndarray[Any, Any]) -> TensorRecord:
+    if not isinstance(array, np.ndarray):
+        raise SaveError(f"{shown(name)} is a {type(array).__name__}, not an array.")
+    return TensorRecord(name, dtype_name(array.dtype), tuple(map(int, array.shape)))
+
+
+def _draft_payload(group: tuple[TensorRecord, ...]) -> PayloadRecord:
+    return PayloadRecord(group, bytes(4 * chunk_count(plan_layout(group).size)))
+
+
+def _asset_name(source: str | os.PathLike[str]) -> str:
+    name = os.path.basename(os.fspath(source).rstrip("/\\"))
+    if not os.path.isfile(source):
+        raise SaveFailedError(f"asset {os.fspath(source)} does not exist or is no file.", 2)
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[-100:]
+    return re.sub(r"^\.|\.$", "_", plain)
+
+
+class _Save:
+    """One save: what it has made so far, so that a failure can take it back."""
+
+    def __init__(
+        self, location: str, system: FileSystem, durable: bool, sha256: bool, limits: Limits
+    ) -> None:
+        self.location = location
+        self.system = system
+        self.durable = durable
+        self.sha256 = sha256
+        self.limits = limits
+        self.made_files: list[str] = []
+        self.made_directories: list[str] = []
+        self.committing = False
+
+    def run(
+        self,
+        model: ModelRecord,
+        groups: list[tuple[TensorRecord, ...]],
+        arrays: Mapping[str, np.ndarray[Any, Any]],
+        assets: Sequence[str | os.PathLike[str]],
+    ) -> None:
+        try:
+            self._make_directory(self.location)
+            with Lock(self.location):
+                self._remove_temporaries(self.location)
+                payloads = self._write_payloads(groups, arrays)
+                copies = self._write_assets(assets)
+                if self.durable:
+                    self.system.flush_directory(self.location)
+                self._commit(model.replace(payloads=payloads, assets=copies))
+                self._remove_unnamed(payloads, copies)
+        except BaseException:
+            if not self.committing:
+                self._take_back()
+            raise
+
+    def _make_directory(self, path: str) -> None:
+        if os.path.lexists(path):
+            if not os.path.isdir(path):
+                raise SaveFailedError(f"{path} is a file; a model is a directory.", 20)
+            if path != self.location and os.path.islink(path):
+                raise SaveError(f"{path} is a link; remove it, a model's directories must be real ones.")
+            return
+        parent = os.path.dirname(os.path.abspath(path))
+        if path == self.location and not os.path.isdir(parent):
+            self._make_parents(parent)
+        self.system.make_directory(path)
+        self.made_directories.append(path)
+        if self.durable:
+            self.system.flush_directory(parent)
+
+    def _make_parents(self, path: str) -> None:
+        missing = []
+        while not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path)
+        for directory in reversed(missing):
+            self.system.make_directory(directory)
+            self.made_directories.append(directory)
+            if self.durable:
+                self.system.flush_directory(os.path.dirname(directory))
+
+    def _write_payloads(
+        self, groups: list[tuple[TensorRecord, ...]], arrays: Mapping[str, np.ndarray[Any, Any]]
+    ) -> tuple[PayloadRecord, ...]:
+        directory = os.path.join(self.location, VARIABLES)
+        if not groups:
+            return ()
+        self._make_directory(directory)
+        self._remove_temporaries(directory)
+
+        def write(group: tuple[TensorRecord, ...]) -> PayloadRecord:
+            layout = plan_layout(group)
+            return self._write_payload(directory, group, layout, [arrays[tensor.name] for tensor in group])
+
+        # zlib, write and fsync let go of the interpreter: files are written side by side
+        records = _side_by_side(write, groups)
+        if self.durable:
+            self.system.flush_directory(directory)
+        return tuple(records)
+
+    def _write_payload(
+        self,
+        directory: str,
+        group: tuple[TensorRecord, ...],
+        layout: Layout,
+        arrays: list[np.ndarray[Any, Any]],
+    ) -> PayloadRecord:
+        checker = Checker(self.sha256)
+        with Temporary(self.system, directory, self.durable) as temporary:
+            for piece in payload_pieces(layout, arrays):
+                for start in range(0, len(piece), STEP_BYTES):
+                    step = piece[start : start + STEP_BYTES]
+                    checker.update(step)
+                    temporary.write(step)
+            checks, sha256 = checker.finish()
+            if checker.size != layout.size:
+                raise SaveError(
+                    f"an array changed its size while it was saved ({checker.size} bytes, not {layout.size})."
+                )
+            self._name(temporary, directory, payload_name(layout.size, checks))
+        return PayloadRecord(group, checks, sha256)
+
+    def _name(self, temporary: Temporary, directory: str, name: str) -> None:
+        new = not os.path.lexists(os.path.join(directory, name))
+        final = temporary.commit(name)
+        if new:
+            self.made_files.append(final)
+
+    def _write_assets(self, assets: Sequence[str | os.PathLike[str]]) -> tuple[AssetRecord, ...]:
+        if not assets:
+            return ()
+        directory = os.path.join(self.location, ASSETS)
+        self._make_directory(directory)
+        records = []
+        for source in assets:
+            name = _asset_name(source)
+            with open(source, "rb", buffering=0) as file:
+                digest = hashlib.file_digest(file, "sha256").digest()
+                size = file.tell()
+                file.seek(0)
+                record = AssetRecord(name, size, digest)
+                inner = os.path.join(directory, _hex(record))
+                self._make_directory(inner)
+                self._remove_temporaries(inner)
+                with Temporary(self.system, inner, self.durable) as temporary:
+                    again = hashlib.sha256()
+                    while step := file.read(STEP_BYTES):
+                        again.update(step)
+                        temporary.write(memoryview(step))
+                    if again.digest() != digest:
+                        raise SaveError(f"asset {os.fspath(source)} changed while it was saved.")
+                    self._name(temporary, inner, name)
+            if self.durable:
+                self.system.flush_directory(inner)
+            records.append(record)
+        if self.durable:
+            self.system.flush_directory(directory)
+        return tuple(records)
+
+    def _commit(self, model: ModelRecord) -> None:
+        file = seal(FORMAT_VERSION, model_to_body(model))
+        if len(file) > self.limits.manifest_bytes + HEADER_BYTES + DIGEST_BYTES:
+            raise SaveError(
+                f"the manifest has {len(file)} bytes where the limit 'manifest_bytes' allows {self.limits.manifest_bytes}."
+            )
+        with Temporary(self.system, self.location, self.durable) as temporary:
+            temporary.write(memoryview(file))
+            # from here on the new manifest may be in place, whatever an interrupt says: its files must stay
+            try:
+                self.committing = True
+                temporary.commit(MANIFEST)
+            except OSError:
+                self.committing = False
+                raise
+        if self.durable:
+            self.system.flush_directory(self.location)
+
+    def _take_back(self) -> None:
+        remove_quietly(self.system, reversed(self.made_files))
+        for directory in reversed(self.made_directories):
+            try:
+                self.system.remove_directory(directory)
+            except OSError:
+                continue
+
+    def _remove_temporaries(self, directory: str) -> None:
+        stale = [name for name in os.listdir(directory) if name.startswith(TEMPORARY)]
+        remove_quietly(self.system, (os.path.join(directory, name) for name in stale))
+
+    def _remove_unnamed(self, payloads: tuple[PayloadRecord, ...], assets: tuple[AssetRecord, ...]) -> None:
+        """Remove the files of the model that was here before, and of saves that died."""
+        named = {payload_name(plan_layout(payload.tensors).size, payload.checks) for payload in payloads}
+        directory = os.path.join(self.location, VARIABLES)
+        old = [name for name in _list(directory) if _PAYLOAD_NAME.fullmatch(name) and name not in named]
+        remove_quietly(self.system, (os.path.join(directory, name) for name in old))
+        kept = {(_hex(asset), asset.name) for asset in assets}
+        directory = os.path.join(self.location, ASSETS)
+        for outer in _list(directory):
+            inner = os.path.join(directory, outer)
+            if not _ASSET_DIRECTORY.fullmatch(outer) or os.path.islink(inner):
+                continue
+            remove_quietly(
+                self.system, (os.path.join(inner, name) for name in _list(inner) if (outer, name) not in kept)
+            )
+            try:
+                if not _list(inner):
+                    self.system.remove_directory(inner)
+            except OSError:
+                continue
+
+
+def _list(directory: str) -> list[str]:
+    try:
+        return [] if os.path.islink(directory) else sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
+def _side_by_side(
+    write: Callable[[tuple[TensorRecord, ...]], PayloadRecord], groups: list[tuple[TensorRecord, ...]]
+) -> list[PayloadRecord]:
+    """`write` of each group, several at once; the first failure stops the rest and is raised."""
+    workers = min(4, max(2, os.cpu_count() or 1), len(groups))
+    if workers < 2:
+        return [write(group) for group in groups]
+    results: list[PayloadRecord | None] = [None] * len(groups)
+    failures: list[BaseException] = []
+    waiting = iter(range(len(groups)))
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                number = next(waiting, None)
+            if number is None or failures:
+                return
+            try:
+                results[number] = write(groups[number])
+            except BaseException as error:  # raised again below, in the caller's thread
+                failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException as error:  # an interrupt: let the writers stop at the next file, then go on with it
+        failures.append(error)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    if failures:
+        raise failures[0]
+    return [record for record in results if record is not None]
+
+
+__all__ = ["LoadedArrays", "UnsafeModelError", "contains_model", "read_model", "write_model"]

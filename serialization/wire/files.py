@@ -1,0 +1,252 @@
+"""Files: written beside their place and renamed, opened only if they are plain files inside the model's
+directory.
+
+All system calls of a save go through `FileSystem`, so that tests can make each of them fail, stop or be
+recorded. Opening is relative to descriptors of directories already opened, so that no link swapped in between
+leads outside.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from serialization.errors import CorruptModelError, SaveFailedError, UnsafeModelError
+
+if sys.platform != "win32":  # on Windows two writers are not kept apart
+    import fcntl
+
+TEMPORARY = ".graphad-tmp-"
+STEP_BYTES = 1 << 20  # small enough that what has just been hashed is written from cache
+
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_READ = (
+    os.O_RDONLY
+    | _NO_LINKS
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_WRITE = (
+    os.O_WRONLY
+    | os.O_CREAT
+    | os.O_EXCL
+    | _NO_LINKS
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_numbers = itertools.count(1)  # taken by several threads: next() is atomic
+_RELATIVE = os.open in os.supports_dir_fd
+
+
+class FileSystem:
+    """The system calls that a save makes; tests subclass it."""
+
+    def make_directory(self, path: str) -> None:
+        os.mkdir(path)
+
+    def create(self, path: str) -> int:
+        return os.open(path, _WRITE, 0o666)
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        return os.write(descriptor, data)
+
+    def flush(self, descriptor: int) -> None:
+        os.fsync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(old, new)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(path)
+
+    def flush_directory(self, path: str) -> None:
+        if sys.platform == "win32":
+            return
+        descriptor = os.open(path, os.O_RDONLY | _DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class Temporary:
+    """A new file beside its final place: nobody sees it before `commit`, nothing is left of it otherwise."""
+
+    def __init__(self, system: FileSystem, directory: str, durable: bool = True) -> None:
+        self.path = os.path.join(directory, f"{TEMPORARY}{os.getpid()}-{next(_numbers)}")
+        self._directory = directory
+        self._system = system
+        self._durable = durable
+        self._committed = False
+        self._descriptor = system.create(self.path)
+
+    def write(self, data: memoryview) -> None:
+        while len(data):
+            data = data[self._system.write(self._descriptor, data) :]
+
+    def commit(self, name: str) -> str:
+        """Flush the file and give it its name."""
+        if self._durable:
+            self._system.flush(self._descriptor)
+        descriptor, self._descriptor = self._descriptor, -1
+        self._system.close(descriptor)
+        final = os.path.join(self._directory, name)
+        self._system.rename(self.path, final)
+        self._committed = True
+        return final
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        if not self._committed:
+            remove_quietly(self._system, [self.path])
+
+
+def remove_quietly(system: FileSystem, paths: Iterable[str]) -> None:
+    """Remove what can be removed: what is left costs only space, and the next save tries again."""
+    for path in paths:
+        try:
+            system.remove(path)
+        except OSError:
+            continue
+
+
+class Lock:
+    """Keeps other writers away from a directory until closed, or until this process dies."""
+
+    def __init__(self, directory: str) -> None:
+        self._descriptor = -1
+        if sys.platform == "win32":
+            return
+        self._descriptor = os.open(directory, os.O_RDONLY | _DIRECTORY)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.close()
+            raise SaveFailedError(
+                f"{directory}: another save into this directory is running.", error.errno
+            ) from None
+        except OSError:
+            pass  # a file system without locks: as on Windows
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Directory:
+    """A directory being read: opens plain files in it, and nothing else."""
+
+    def __init__(self, path: str, parent: Directory | None = None, name: str = "") -> None:
+        self.path = path
+        self.descriptor = -1
+        if not _RELATIVE:
+            if parent is not None and os.path.islink(path):
+                raise UnsafeModelError("it is a link; a model's directories must be real ones.")
+            return
+        if parent is None:
+            self.descriptor = os.open(path, os.O_RDONLY | _DIRECTORY)
+            return
+        try:
+            self.descriptor = os.open(name, os.O_RDONLY | _DIRECTORY | _NO_LINKS, dir_fd=parent.descriptor)
+        except OSError as error:
+            raise _refusal(path, error) from error
+
+    def inner(self, name: str) -> Directory:
+        return Directory(os.path.join(self.path, name), self, name)
+
+    def open(self, name: str) -> tuple[int, int]:
+        """Descriptor and size of the plain file `name`."""
+        path = os.path.join(self.path, name)
+        try:
+            if self.descriptor >= 0:
+                descriptor = os.open(name, _READ, dir_fd=self.descriptor)
+            else:
+                if os.path.islink(path):
+                    raise UnsafeModelError("it is a link; a model's files must be plain files.")
+                descriptor = os.open(path, _READ)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _refusal(path, error) from error
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise UnsafeModelError("it is no plain file (a pipe, device or directory).")
+            if status.st_nlink > 1:
+                raise UnsafeModelError(
+                    "it has more than one hard link; copy the model instead of linking it."
+                )
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor, status.st_size
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _refusal(path: str, error: OSError) -> Exception:
+    if isinstance(error, FileNotFoundError | PermissionError):
+        return error
+    if os.path.islink(path):
+        return UnsafeModelError("it is a link; a model's files must be plain files.")
+    if isinstance(error, NotADirectoryError):
+        return CorruptModelError("it is no directory.")
+    return UnsafeModelError(f"it is no plain file ({os.strerror(error.errno or 0)}).")
+
+
+def read_exactly(descriptor: int, size: int) -> bytearray:
+    """`size` bytes from the start of a file that is at least that long."""
+    data = bytearray(size)
+    view = memoryview(data)
+    done = 0
+    while done < size:
+        count = (
+            os.readv(descriptor, [view[done:]])
+            if hasattr(os, "readv")
+            else _read_into(descriptor, view[done:])
+        )
+        if not count:
+            raise CorruptModelError(f"the file ends after {done} bytes where {size} were announced.")
+        done += count
+    return data
+
+
+def _read_into(descriptor: int, view: memoryview) -> int:
+    part = os.read(descriptor, len(view))
+    view[: len(part)] = part
+    return len(part)

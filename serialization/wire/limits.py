@@ -1,0 +1,31 @@
+"""How large a file may be: checked before memory is asked for, on load and on save alike.
+
+Each limit is named in the error that enforces it, and can be raised by passing `Limits(...)`.
+"""
+
+from __future__ import annotations
+
+from serialization.wire.record import Record
+
+
+class Limits(Record):
+    """Bounds on what a reader accepts; the defaults are those of FORMAT.md, section 7."""
+
+    manifest_bytes: int = 64 << 20
+    nodes_per_graph: int = 200_000
+    nodes: int = 2_000_000
+    functions: int = 10_000
+    graphs: int = 100_000
+    tensors: int = 1_000_000
+    objects: int = 1_000_000
+    items: int = 1_000_000
+    rank: int = 32
+    nesting: int = 32
+    text_bytes: int = 64 << 10
+    data_bytes: int = 16 << 20
+    # `verify=True` reads a whole file: no more than this, whatever a sparse file claims to hold
+    payload_bytes: int = 1 << 40
+
+
+LARGEST_DIM = 1 << 47
+DEFAULT_LIMITS = Limits()
