@@ -7,14 +7,13 @@ the way out named. Nothing turns a tensor into an array silently, since that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.tensor import EagerTensor
-from graphad.ops import math
+from graphad.ops import array, linalg, math
 
 _SAME_NAME = (
     "add subtract multiply divide sin cos tan sinh cosh tanh exp expm1 log log1p sqrt square reciprocal floor ceil rint trunc "
@@ -105,18 +104,6 @@ def _plain(args: Any) -> Any:
     )
 
 
-def _named(module: str, name: str) -> Callable[..., Any]:
-    """A function of another family, looked up when it is first used."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        function = getattr(import_module(f"graphad.ops.{module}"), name, None)
-        if function is None:
-            raise _refusal(name)
-        return function(*args, **kwargs)
-
-    return call
-
-
 def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return function(a, axis, keepdims)
@@ -134,7 +121,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, **limits: Any) -> Any:
 def _cumulative(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(a: Any, axis: Any = None) -> Any:
         if axis is None:
-            a, axis = _named("array", "reshape")(a, [-1]), 0
+            a, axis = array.reshape(a, [-1]), 0
         return function(a, axis)
 
     return run
@@ -143,7 +130,7 @@ def _cumulative(function: Callable[..., Any]) -> Callable[..., Any]:
 def _position(function: Callable[..., Any]) -> Callable[..., Any]:
     def search(a: Any, axis: Any = None) -> Any:
         if axis is None:
-            a, axis = _named("array", "reshape")(a, [-1]), 0
+            a, axis = array.reshape(a, [-1]), 0
         return function(a, axis)
 
     return search
@@ -157,11 +144,11 @@ def _sequence(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
-    return _named("array", "transpose")(a, axes)
+    return array.transpose(a, axes)
 
 
 def _reshape(a: Any, shape: Any = None, newshape: Any = None) -> Any:
-    return _named("array", "reshape")(a, newshape if shape is None else shape)
+    return array.reshape(a, newshape if shape is None else shape)
 
 
 def _where(condition: Any, *branches: Any) -> Any:
@@ -176,26 +163,26 @@ def _matrix_product(a: Any, b: Any) -> Any:
     ]
     if 0 in ranks:
         return math.multiply(a, b)
-    return _named("linalg", "tensordot" if 1 in ranks else "matmul")(a, b, *([1] if 1 in ranks else []))
+    return linalg.tensordot(a, b, 1) if 1 in ranks else linalg.matmul(a, b)
 
 
 def _outer(a: Any, b: Any) -> Any:
-    reshape = _named("array", "reshape")
+    reshape = array.reshape
     return math.multiply(reshape(a, [-1, 1]), reshape(b, [1, -1]))
 
 
 def _vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    return _named("linalg", "norm")(x, "euclidean" if ord is None else ord, axis, keepdims)
+    return linalg.norm(x, "euclidean" if ord is None else ord, axis, keepdims)
 
 
 def _flip(m: Any, axis: Any = None) -> Any:
     axes = range(m.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    return _named("array", "reverse")(m, list(axes))
+    return array.reverse(m, list(axes))
 
 
 def _sorted_by(name: str) -> Callable[..., Any]:
     def run(a: Any, axis: int = -1) -> Any:
-        return _named("array", name)(a, axis)
+        return getattr(array, name)(a, axis)
 
     return run
 
@@ -205,7 +192,7 @@ def _logarithm(base: float) -> Callable[..., Any]:
 
 
 def _einsum(subscripts: Any, *operands: Any) -> Any:
-    return _named("linalg", "einsum")(subscripts, *operands)
+    return linalg.einsum(subscripts, *operands)
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -234,29 +221,29 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.reshape: _reshape,
     np.transpose: _transpose,
     np.ravel: lambda a: _reshape(a, [-1]),
-    np.squeeze: _named("array", "squeeze"),
-    np.expand_dims: _named("array", "expand_dims"),
-    np.broadcast_to: _named("array", "broadcast_to"),
-    np.concatenate: _sequence(_named("array", "concat")),
-    np.stack: _sequence(_named("array", "stack")),
-    np.zeros_like: _named("array", "zeros_like"),
-    np.ones_like: _named("array", "ones_like"),
+    np.squeeze: array.squeeze,
+    np.expand_dims: array.expand_dims,
+    np.broadcast_to: array.broadcast_to,
+    np.concatenate: _sequence(array.concat),
+    np.stack: _sequence(array.stack),
+    np.zeros_like: array.zeros_like,
+    np.ones_like: array.ones_like,
     np.einsum: _einsum,
-    np.tensordot: _named("linalg", "tensordot"),
-    np.trace: _named("linalg", "trace"),
+    np.tensordot: linalg.tensordot,
+    np.trace: linalg.trace,
     np.dot: _matrix_product,
     np.outer: _outer,
     np.flip: _flip,
-    np.roll: lambda a, shift, axis=None: _named("array", "roll")(a, shift, axis),
+    np.roll: lambda a, shift, axis=None: array.roll(a, shift, axis),
     np.sort: _sorted_by("sort"),
     np.argsort: _sorted_by("argsort"),
-    np.tile: lambda A, reps: _named("array", "tile")(A, [reps] if isinstance(reps, int) else reps),
-    np.repeat: lambda a, repeats, axis=None: _named("array", "repeat")(a, repeats, axis),
+    np.tile: lambda A, reps: array.tile(A, [reps] if isinstance(reps, int) else reps),
+    np.repeat: lambda a, repeats, axis=None: array.repeat(a, repeats, axis),
     np.linalg.norm: _vector_norm,
-    np.linalg.inv: _named("linalg", "inv"),
-    np.linalg.det: _named("linalg", "det"),
-    np.linalg.solve: _named("linalg", "solve"),
-    np.linalg.cholesky: _named("linalg", "cholesky"),
+    np.linalg.inv: linalg.inv,
+    np.linalg.det: linalg.det,
+    np.linalg.solve: linalg.solve,
+    np.linalg.cholesky: linalg.cholesky,
 }
 _UFUNCS |= {
     np.matmul: _matrix_product,

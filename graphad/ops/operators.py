@@ -19,6 +19,7 @@ from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops import numpy_protocols
 from graphad.ops.array.slice import getitem
+from graphad.ops.linalg.matmul import matmul
 from graphad.ops.math.arithmetic import ADD, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
 from graphad.ops.math.compare import (
     EQUAL,
@@ -178,13 +179,6 @@ def _getitem(self: Any, key: Any) -> Any:
     return getitem(_value(self), key)
 
 
-def _matmul(x: Any, y: Any) -> Any:
-    # The family of matrices uses operators itself, so it is looked up when it is first needed.
-    from graphad.ops.linalg import matmul
-
-    return matmul(x, y)
-
-
 def _operators() -> dict[str, Any]:
     table: dict[str, Any] = {
         "__neg__": _neg,
@@ -208,7 +202,7 @@ def _operators() -> dict[str, Any]:
     functions: list[tuple[Callable[[Any, Any], Any], str]] = [
         (divide, "truediv"),
         (pow, "pow"),
-        (_matmul, "matmul"),
+        (matmul, "matmul"),
         (_by_kind(logical_and, bitwise_and), "and"),
         (_by_kind(logical_or, bitwise_or), "or"),
         (_by_kind(logical_xor, bitwise_xor), "xor"),

@@ -32,6 +32,7 @@ from graphad.ops.math.exponential import (
 from graphad.ops.math.trigonometric import (
     acos,
     acosh,
+    angle,
     asin,
     asinh,
     atan,
@@ -68,7 +69,7 @@ from graphad.ops.math.compare import (
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
 from graphad.ops.math.special import erf, erfc, erfinv
 from graphad.ops.math.cast import bitcast, cast, saturate_cast
-from graphad.ops.math.complexes import angle, complex, conj, imag, real
+from graphad.ops.math.complexes import complex, conj, imag, real
 from graphad.ops.math.reduce import (
     reduce_all,
     reduce_any,

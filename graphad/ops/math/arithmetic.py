@@ -24,6 +24,7 @@ from graphad.kernels import forms
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, conjugate, part_dtype
+from graphad.ops.math.rounding import SIGN
 from graphad.ops.rules import (
     INEXACT,
     REAL,
@@ -212,8 +213,6 @@ DIVIDE_NO_NAN, MULTIPLY_NO_NAN, MUL_ZERO = DivideNoNan(), MultiplyNoNan(), MulZe
 
 
 def _abs_vjp(ctx: Any, g: Any) -> Any:
-    from graphad.ops.math.rounding import SIGN
-
     x = ctx.inputs[0]
     if not x.dtype.is_complex:
         return (bind(MUL, g, bind(SIGN, x)),)

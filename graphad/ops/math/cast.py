@@ -19,6 +19,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
+from graphad.ops.math.select import clip_by_value
 
 
 @define
@@ -89,8 +90,6 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
       dtype: The dtype wanted.
     Returns: Tensor with the shape of `value`.
     """
-    from graphad.ops.math.select import clip_by_value
-
     value, wanted = lift(value), dtypes.as_dtype(dtype)
     source = value.dtype
     if wanted.is_complex or source.is_bool or wanted.is_bool or source.is_complex:

@@ -15,6 +15,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import elementwise
+from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import FLOATING, NUMERIC, scalar_like, unbroadcast
 
 
@@ -111,19 +112,9 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     x = lift(input)
     if x.dtype.is_complex:
         return bind(IMAG_PART, x)  # type: ignore[no-any-return]
-    from graphad.ops.math.rounding import zeros_of
-
     return zeros_of(x)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; `x` itself unless its dtype is complex."""
     return conjugate(lift(x))  # type: ignore[no-any-return]
-
-
-def angle(input: Any, name: str | None = None) -> Tensor:
-    """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative."""
-    from graphad.ops.math.trigonometric import ATAN2
-
-    x = lift(input)
-    return bind(ATAN2, imag(x), real(x))  # type: ignore[no-any-return]

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, unary_function
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SQUARE, SUB
-from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.complexes import conjugate, imag, real
 from graphad.ops.math.exponential import over, times
 from graphad.ops.math.power import RSQRT, SQRT
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
@@ -79,3 +81,9 @@ atan2 = binary_function(
     Atan2,
     "The angle, from -pi to pi, of the point with ordinate `y` (the first argument) and abscissa `x`, elementwise, float dtypes.",
 )
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative."""
+    x = lift(input)
+    return bind(ATAN2, imag(x), real(x))  # type: ignore[no-any-return]
