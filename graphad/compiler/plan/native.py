@@ -7,16 +7,16 @@ segments and the evals of its host steps as names. It answers None when the argu
 from __future__ import annotations
 
 import functools
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu.emit import HEAVY
-from graphad.compiler.cpu.runtime import blas, blas_text, entry, movement, pool
-from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, PlanBuilder, PlanImage, Row
-from graphad.compiler.partition import ASSIGN, COPY, GEMM, LOOP, Site, Unit
-from graphad.compiler.plan import buffers
+from graphad.compiler.cpu.runtime import entry, pool, repeat
+from graphad.compiler.cpu.runtime.plan_block import PlanBuilder, PlanImage, Row
+from graphad.compiler.partition import ASSIGN, LOOP, Site, Unit
+from graphad.compiler.plan import buffers, steps
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
@@ -26,17 +26,16 @@ from graphad.compiler.plan.schedule import (
     SCALAR,
     Schedule,
     Segment,
-    as_storage,
     is_whole,
 )
+from graphad.compiler.plan.steps import Address, Made, Place, Scope
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
-from graphad.core.errors import InternalError, UnavailableError
+from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.graph.ir import Node
-from graphad.kernels.forms import Kernel, block_layout, scalar_word
+from graphad.kernels.forms import block_layout
 from graphad.trace.specialise import with_sizes
 
-Address = Callable[[Kernel], int]
 PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads
 RELEASE_NANOSECONDS = 20_000  # estimated work of a plan from which other Python threads may run meanwhile
 ROW_NANOSECONDS = 40_000
@@ -54,7 +53,6 @@ class Bound:
         self.graph = self.partition.graph
         self._names: dict[str, Any] = {}
         self.shapes: dict[int, tuple[int, ...]] = {}
-        self._constants: dict[int, np.ndarray] = {}
         self._keep: list[Any] = []
         self.arena_bytes: list[int] = []
         self.places: dict[int, int] = {}  # root -> arena offset
@@ -122,27 +120,31 @@ class Bound:
 
     def _image(self, segment: Segment) -> PlanImage:
         arguments = self.arguments(segment)
-        position = {root: k for k, root in enumerate(arguments)}
         end = segment.first + len(segment.units)
-        roots, lives = [], []
-        for at, unit in enumerate(segment.units, segment.first):
+        scope = Scope(self.partition, self.numbers, self._address, self._keep)
+        for k, root in enumerate(arguments):
+            scope.places[root] = Place(steps.ARGUMENT, k)
+        last = {}
+        for unit in segment.units:
             for value in unit.writes:
                 if self.schedule.storage[value] in (ARENA, SCALAR):
-                    last = end if self.schedule.storage[value] == SCALAR else min(self.schedule.lives[value][1], end)
-                    roots.append(value)
-                    lives.append(buffers.Life(self._bytes(value), at, last))
-            if unit.kind == LOOP and unit.loop is not None:
-                size = unit.loop.workspace(self.numbers)
-                if size:
-                    roots.append(-1 - at)
-                    lives.append(buffers.Life(size, at, at))
-        offsets, total = buffers.place(lives)
-        self.places.update(zip(roots, offsets, strict=True))
+                    kept = self.schedule.storage[value] == SCALAR
+                    last[value] = end if kept else min(self.schedule.lives[value][1], end)
+        lives = scope.lives(segment.units, last, segment.first)
+        offsets, total = buffers.place([life for _, life in lives])
+        for (value, _), offset in zip(lives, offsets, strict=True):
+            scope.places[value] = Place(steps.ARENA, 0, offset)
+            self.places[value] = offset
         self.arena_bytes.append(total)
         builder = PlanBuilder(len(arguments))
         work = 0.0
         for at, unit in enumerate(segment.units, segment.first):
-            work += self._step(builder, unit, position, at)
+            for made in scope.make(unit, scope.places.get(-1 - at)):
+                work += made.work
+                if unit.kind == LOOP:
+                    self._add_loop(builder, unit, made)
+                else:
+                    builder.add_row(made.row)
         self.work += work
         guard = self._guard(len(arguments)) if self.schedule.is_single else None
         return builder.build(total, work > RELEASE_NANOSECONDS, guard)
@@ -155,91 +157,28 @@ class Bound:
         self._keep.append(guard)
         return guard
 
-    def _address_of(
-        self, sites: Sequence[tuple[int, Site]], words: list[int], position: Mapping[int, int]
-    ) -> tuple[list[Argument], list[Arena]]:
-        """How the words that hold these sites' addresses are filled."""
-        arguments, arena = [], []
-        for word, site in sites:
-            kind, offset = self.schedule.storage[site.root], self._offset(site)
-            if kind == CONSTANT:
-                data = self._constant(site.root)
-                words[word] = data.ctypes.data + offset
-            elif kind in (ARENA, SCALAR):
-                arena.append(Arena(word, self.places[site.root] + offset))
-            else:
-                arguments.append(Argument(word, position[site.root], offset))
-        return arguments, arena
-
-    def _constant(self, root: int) -> np.ndarray:
-        data = self._constants.get(root)
-        if data is None:
-            data = self._constants[root] = as_storage(self.graph.constants[root - len(self.graph.inputs)])
-            self._keep.append(data)
-        return data
-
-    def _whole(self, value: int) -> Site:
-        return self.partition.sites[value]
-
-    def _step(self, builder: PlanBuilder, unit: Unit, position: Mapping[int, int], at: int) -> float:
-        """Add one unit's step; returns an estimate of its nanoseconds."""
-        if unit.kind == LOOP:
-            return self._loop_step(builder, unit, position, at)
-        target = self._whole(unit.writes[0])
-        dtype = self.partition.specs[target.root].dtype
-        strided = [self._strided(site) for site in (*unit.reads, target)]
-        if unit.kind == COPY:
-            words = movement.copy_words(dtype.itemsize, strided[0][0], strided[1][1], strided[0][1])
-            places = [(movement.SOURCE, unit.reads[0]), (movement.TARGET, target)]
-            address, work = movement.copy_kernel(dtype.itemsize), self._bytes(target.root) * 0.3 + 20
-        elif unit.kind == GEMM:
-            found = blas.matmul_words(dtype.name, strided[0], strided[1], strided[2])
-            if found is None:
-                raise UnavailableError("plan: no BLAS takes this matrix product")
-            words = found
-            places = [(blas_text.A, unit.reads[0]), (blas_text.B, unit.reads[1]), (blas_text.C, target)]
-            address = blas.kernel()
-            count = 1.0
-            for size in strided[2][0]:
-                count *= size
-            work = 300 + count * strided[0][0][-1] * 0.04
-        else:
-            raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
-        arguments, arena = self._address_of(places, words, position)
-        builder.add_step(address, words, arguments, arena)
-        return work
-
-    def _loop_step(self, builder: PlanBuilder, unit: Unit, position: Mapping[int, int], at: int) -> float:
+    def _add_loop(self, builder: PlanBuilder, unit: Unit, made: Made) -> None:
+        """A kernel's step, its range shared among threads where that is worth it."""
         loop = unit.loop
         assert loop is not None
-        kernel, layout = loop.kernel, block_layout(loop.kernel)
-        words = loop.words(self.numbers, [self._scalar_word(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)])
-        places = [*zip(layout.inputs, unit.reads, strict=True)]
-        places += zip(layout.outputs, [self._whole(value) for value in unit.writes], strict=True)
-        arguments, arena = self._address_of(places, words, position)
-        if -1 - at in self.places:
-            arena.append(Arena(layout.workspace, self.places[-1 - at]))
-        address = self._address(kernel)
-        elements = loop.elements(self.numbers)
-        work = 15 + elements * _nanoseconds(kernel)
-        rows = self._rows(loop, elements, work)
+        rows = self._rows(loop, made.work)
         if len(rows) < 2:
-            builder.add_step(address, words, arguments, arena)
-            return work
+            builder.add_row(made.row)
+            return
+        layout, row = block_layout(loop.kernel), made.row
         blocks = []
         for low, high in rows:
-            block = list(words)
-            block[layout.lo], block[layout.hi] = low, high
-            blocks.append(Row(address, block, arguments, arena))
+            words = list(row.words)
+            words[layout.lo], words[layout.hi] = low, high
+            blocks.append(Row(row.function, words, row.arguments, row.arena))
         builder.add_region(pool.region_kernel(), blocks, pool.control())
         self.regions += 1
-        if kernel.is_full_reduction:  # a run of an empty range adds the partial results up
-            block = list(words)
-            block[layout.lo] = block[layout.hi] = words[layout.extents[layout.split]]
-            builder.add_step(address, block, arguments, arena)
-        return work
+        if loop.kernel.is_full_reduction:  # a run of an empty range adds the partial results up
+            words = list(row.words)
+            words[layout.lo] = words[layout.hi] = words[layout.extents[layout.split]]
+            builder.add_step(row.function, words, row.arguments, row.arena)
 
-    def _rows(self, loop: Any, elements: int, work: float) -> list[tuple[int, int]]:
+    def _rows(self, loop: Any, work: float) -> list[tuple[int, int]]:
         """Ranges of the split dimension, fixed by the sizes alone."""
         if work < PARALLEL_NANOSECONDS or pool.thread_count() < 2:
             return []
@@ -251,11 +190,6 @@ class Bound:
         if loop.kernel.split == loop.kernel.rank - 1:
             step = -(-step // 64) * 64  # no two rows write to one cache line
         return [(low, min(low + step, extent)) for low in range(0, extent, step)]
-
-    def _scalar_word(self, scalar: Any, dtype: Any) -> int:
-        if isinstance(scalar, Node):
-            scalar = self.size(scalar.op.dims[0])  # type: ignore[attr-defined]
-        return scalar_word(scalar, dtype)
 
     # the Python function
 
@@ -370,8 +304,9 @@ class Bound:
             return name
         if is_whole(self.partition, value):
             return f"{name}[()]" if self.schedule.storage[root] == FRESH and not self.shape(root) else name
-        if site.is_plain:
-            self._names[f"n{value}"] = tuple([self.size(n) for n in site.shape])
+        numbers = tuple([self.size(n) for n in site.shape])
+        if site.is_plain and math.prod(numbers) == math.prod(self.shape(root)):  # else it is the first part only
+            self._names[f"n{value}"] = numbers
             return f"{name}.reshape(n{value})"
         shape, steps = self._strided(site)
         self._names[f"view{value}"] = (shape, steps, self._offset(site))
@@ -469,6 +404,8 @@ def failed(status: int) -> None:
     """What a status that is not 0 means: None where the arguments did not fit, an error otherwise."""
     if status in _SOFT:
         return
+    if status == repeat.TOO_LONG:
+        raise InvalidArgumentError("loop: it would run for more steps than the values it walks along have slices.")
     raise InternalError(f"plan: a native step returned status {status}")
 
 
@@ -481,17 +418,6 @@ def blame(error: Exception, hosts: Sequence[Node], at: int) -> None:
 @functools.lru_cache(maxsize=2048)
 def _compiled(text: str) -> Any:
     return compile(text, "<graphad plan>", "exec")
-
-
-def _nanoseconds(kernel: Kernel) -> float:
-    """An estimate per element, for choosing threads; results never depend on it."""
-    total = 0.05
-    for statement in kernel.body:
-        total += 0.9 if statement.fn in HEAVY else 0.06
-    for access in (*kernel.inputs, *[store.access for store in kernel.outputs]):
-        inner = access.strides[-1]
-        total += 0.02 * access.dtype.itemsize if inner == "1" else 0.6 if inner == "s" else 0.0
-    return total
 
 
 def bind(schedule: Schedule, numbers: Mapping[str, int], address: Address) -> Bound:
