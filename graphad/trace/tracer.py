@@ -114,7 +114,7 @@ class Trace:
         known = self._known.get(id(x))
         if known is not None:
             return known
-        if type(x) is SymbolicTensor and x.trace is not self.adopted and not self._is_below(x.trace):
+        if type(x) is SymbolicTensor and not self._is_adopted(x) and not self._is_below(x.trace):
             raise x.out_of_scope(op)
         return self.capture(x)
 
@@ -139,6 +139,11 @@ class Trace:
         """The symbol that stands for `x` in this trace."""
         serial = self.serial(x, op)
         return x if type(x) is SymbolicTensor and x.trace is self else SymbolicTensor(self, serial, self.builder.specs[serial])
+
+    def _is_adopted(self, x: SymbolicTensor) -> bool:
+        """Whether x is a value of the adopted trace, or one that it captured."""
+        adopted = self.adopted
+        return adopted is not None and (x.trace is adopted or adopted.serial_if_known(x) is not None)
 
     def _is_below(self, trace: Trace) -> bool:
         level = self.below
