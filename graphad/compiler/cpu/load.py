@@ -6,7 +6,9 @@ cache miss.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import threading
 from typing import Any
 
@@ -23,7 +25,7 @@ class Registry:
         self._lock = threading.Lock()
         self._addresses: dict[str, int] = {}
         self._linker: Any = None
-        self._keep: list[Any] = []
+        self._links = 0
 
     def address_of(self, key: str) -> int | None:
         """The address of a kernel that is already loaded."""
@@ -55,17 +57,25 @@ class Registry:
                 self._linker = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
             except RuntimeError:
                 self._linker = llvm.create_lljit_compiler(machine, suppress_errors=True)
-        name = f"{SYMBOL}_{len(self._keep)}_{key}"
+            _keep_for_ever(self._linker)
+        self._links += 1  # a name may not be used twice, not even after a failure
+        library = llvm.JITLibraryBuilder().add_object_img(data).export_symbol(SYMBOL)
         try:
-            library = llvm.JITLibraryBuilder().add_object_img(data).export_symbol(SYMBOL)
-            tracker = library.link(self._linker, name)
-            self._keep.append(tracker)
+            tracker = library.link(self._linker, f"{SYMBOL}_{self._links}")
+            _keep_for_ever(tracker)
             return int(tracker[SYMBOL])
         except RuntimeError:
-            self._keep.append(None)  # a name may not be used twice
             return None
 
 
+def _keep_for_ever(thing: Any) -> None:
+    """One more reference that nobody gives back: code must outlive even the interpreter's shutdown."""
+    _immortal.append(thing)
+    if sys.implementation.name == "cpython":
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+_immortal: list[Any] = []
 registry = Registry()
 
 

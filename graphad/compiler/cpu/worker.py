@@ -35,7 +35,8 @@ def main() -> None:
     from graphad.compiler.cpu import compile as compiler
 
     compiler.prepare()
-    compiler.warm_up()
+    if requests.empty():
+        compiler.warm_up()
     while True:
         request = requests.get()
         answer: dict[str, Any] = {"key": request["key"]}

@@ -11,18 +11,21 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from graphad.compiler import cache
-from graphad.compiler.cpu import build, load, service, target
+from graphad.compiler.cpu import build, functions, load, service, target
 from graphad.compiler.cpu.compile import CompileError, compile_source
 from graphad.compiler.cpu.emit import emit
 from graphad.compiler.cpu.objects import ObjectError, check_kernel, read_symbols
 from graphad.compiler.cpu.service import CompileService
-from graphad.core.dtypes import float32
+from graphad.core.dtypes import float32, float64
 from graphad.kernels import forms
 from graphad.kernels.collapse import collapse
+from tests.compiler.cpu.kernel_runner import call
 
 ADD = collapse(forms.call("add", [float32, float32]), (5,), [(5,), (5,)]).kernel
 MUL = collapse(forms.call("mul", [float32, float32]), (5,), [(5,), (5,)]).kernel
@@ -194,6 +197,37 @@ def test_code_that_needs_a_symbol_is_refused() -> None:
     text = "def kernel(blk):\n    st_f64_o0(word(blk, 0), 0, (word(blk, 1) + 0.5) % 2.5)\n"
     with pytest.raises(CompileError, match="needs fmod"):
         compile_source(text)
+
+
+def test_library_functions_are_inlined(monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = (
+        "define weak_odr float @graphad_cbrt_f32(float %x) alwaysinline {\n"
+        "  %y = fadd float %x, %x\n  ret float %y\n}\n"
+    )
+    library = SimpleNamespace(SUPPORTED={"cbrt": ("float32",)}, function_ir=lambda fn, dtype: twice)
+    cached = (functions.module, functions._vector_functions, functions.supports, emit)
+    monkeypatch.setattr(functions, "_vectormath", lambda: library)
+    for cache_ in cached:
+        cache_.cache_clear()
+    try:
+        kernel = collapse(forms.call("cbrt", [float32]), (5,), [(5,)]).kernel
+        wide = collapse(forms.call("cbrt", [float64]), (5,), [(5,)]).kernel
+        assert functions.supports(kernel) is None and "cbrt of float64" in str(functions.supports(wide))
+        source = emit(kernel)
+        assert source.library and "wide()" in source.text
+        address = load.Registry().load("cbrt", compile_source(source.text))
+        assert address is not None
+        x, found = np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
+        layout = forms.block_layout(kernel)
+        block = np.zeros(layout.count, np.int64)
+        block[[layout.inputs[0], layout.outputs[0]]] = x.ctypes.data, found.ctypes.data
+        block[[layout.hi, layout.extents[0]]] = 5
+        assert call(address, block) == 0 and np.array_equal(found, 2 * x)
+    finally:
+        for cache_ in cached:
+            cache_.cache_clear()
+        intrinsics = sys.modules["graphad.compiler.cpu.intrinsics"]
+        intrinsics._make.cache_clear()
 
 
 def test_symbols_of_every_object_format_are_read() -> None:
