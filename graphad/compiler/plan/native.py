@@ -7,7 +7,7 @@ segments and the evals of its host steps as names. It answers None when the argu
 from __future__ import annotations
 
 import functools
-
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
