@@ -67,7 +67,9 @@ def _hot(
 
     def forward(self: Any, other: Any) -> Any:
         kind = type(other)
-        if kind is EagerTensor and type(self) is EagerTensor and busy() is None:
+        if kind is EagerTensor and type(self) is EagerTensor:
+            if busy() is not None:
+                return bind(op, self, other)
             a, b = self.data, other.data
             dtype = a.dtype
             if dtype is b.dtype and dtype is not _BOOL:

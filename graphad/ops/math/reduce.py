@@ -368,8 +368,11 @@ def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
     def function(
         input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
     ) -> Tensor:
-        if type(input_tensor) is EagerTensor and busy() is None:
+        if type(input_tensor) is EagerTensor:
             data = input_tensor.data
+            if busy() is not None:
+                plain = axis is None and not keepdims and data.shape
+                return bind(over_all, input_tensor) if plain else _reduce(op_class, input_tensor, axis, keepdims)
             if data.dtype in quick:
                 if axis is None and not keepdims:
                     return EagerTensor(over_all.eval(data))
