@@ -62,7 +62,7 @@ def _elf(data: bytes) -> Symbols:
     (offset,) = struct.unpack_from("<Q", data, 40)
     size, count = struct.unpack_from("<HH", data, 58)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + k * size) for k in range(count)]
-    defined, undefined = set(), set()
+    defined, undefined = set[str](), set[str]()
     for _, kind, _, _, start, length, link, _, _, entry in sections:
         if kind != 2:  # SHT_SYMTAB
             continue
@@ -76,7 +76,7 @@ def _elf(data: bytes) -> Symbols:
 
 def _macho(data: bytes) -> Symbols:
     (commands,) = struct.unpack_from("<I", data, 16)
-    defined, undefined, place = set(), set(), 32
+    defined, undefined, place = set[str](), set[str](), 32
     for _ in range(commands):
         kind, size = struct.unpack_from("<II", data, place)
         if kind == 2:  # LC_SYMTAB
@@ -93,7 +93,7 @@ def _macho(data: bytes) -> Symbols:
 def _coff(data: bytes) -> Symbols:
     start, count = struct.unpack_from("<II", data, 8)
     names = start + 18 * count
-    defined, undefined, k = set(), set(), 0
+    defined, undefined, k = set[str](), set[str](), 0
     while k < count:
         place = start + 18 * k
         raw = data[place : place + 8]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from llvmlite import ir
 from numba import cuda
 from numba.cuda import libdevice, types
 from numba.cuda.extending import intrinsic
@@ -111,7 +112,7 @@ def _store(builder: Any, code: str, pointer: Any, index: Any, value: Any) -> Non
 def _bits(builder: Any, code: str, word: Any) -> Any:
     kind = lowering.memory_type(code)
     size = {"half": 16, "float": 32, "double": 64}.get(str(kind)) or kind.width
-    narrow = builder.trunc(word, lowering.ir.IntType(size)) if size < 64 else word
+    narrow = builder.trunc(word, ir.IntType(size)) if size < 64 else word
     return lowering.from_memory(
         builder, code, builder.bitcast(narrow, kind) if str(kind) != str(narrow.type) else narrow
     )
