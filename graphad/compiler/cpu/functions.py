@@ -61,7 +61,7 @@ def _dtype_name(code: str) -> str:
 
 @lru_cache(maxsize=1)
 def _vector_functions() -> dict[str, tuple[str, ...]]:
-    return dict(_vectormath().SUPPORTED)
+    return dict(getattr(_vectormath(), "SUPPORTED", {}))
 
 
 def _vectormath() -> Any:
