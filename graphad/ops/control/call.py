@@ -15,6 +15,7 @@ from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
+from graphad.ops.control.duals import push_call
 from graphad.ops.control.layers import pull_back_residuals
 from graphad.ops.control.rows import rows_of
 
@@ -49,6 +50,9 @@ class GraphCall(Op):
         """The same call with the residuals that the cotangents of the needed inputs take."""
         pullback = transforms.pullback_of(self.graph, needs)
         return CallForward(pullback.forward, self, pullback)  # type: ignore[no-any-return]
+
+    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+        return push_call(self, Call, ctx, x_dots)
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         graph, stacked = ctx.batched_graph(self.graph)

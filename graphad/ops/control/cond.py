@@ -24,6 +24,7 @@ from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.shape import ExpandDims
+from graphad.ops.control.duals import push_cond
 from graphad.ops.control.layers import add_zeros, merged, pull_back_residuals, with_stacked_outputs
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.math.arithmetic import ADD
@@ -165,6 +166,9 @@ class Cond(Op):
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError("cond: it was recorded without residuals.")
+
+    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+        return push_cond(self, Cond, ctx, x_dots)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 

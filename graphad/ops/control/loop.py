@@ -25,6 +25,7 @@ from graphad.graph.compose import add, append, inputs_behind, rewired
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
+from graphad.ops.control.duals import push_loop
 from graphad.ops.control.layers import add_zeros, merged, pull_back_residuals, zeros_for
 from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.rows import joined_rows, rows_of
@@ -175,6 +176,9 @@ class Loop(Op):
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError("loop: it was recorded without residuals.")
+
+    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+        return push_loop(self, Loop, ctx, x_dots)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 

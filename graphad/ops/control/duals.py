@@ -1,0 +1,121 @@
+"""Forward mode of call, cond and loop: the same op on graphs that carry tangents beside values.
+
+Through their VJPs a dummy cotangent would stay alive inside the sub-graphs, and a loop would stack residuals for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.errors import FailedPreconditionError
+from graphad.core.op import IO, WRITES
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import append, rewired
+from graphad.graph.ir import Graph
+from graphad.graph.walk import with_outputs
+from graphad.ops.control.layers import add_zeros, zeros_for
+
+
+def push_call(op: Any, call: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+    """The tangents of a call's outputs; `call` is the class of ops to bind."""
+    _refuse_effects(op)
+    which = [dot is not None for dot in x_dots]
+    dual, mask = ctx.dual_of(op.graph, which)
+    n = len(op.graph.outputs)
+    graph = with_outputs(dual, dual.outputs[n:])
+    y_dots = iter(bind(call(graph), *ctx.inputs, *[dot for dot in x_dots if dot is not None]) if any(mask) else ())
+    return [next(y_dots) if has else None for has in mask]
+
+
+def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+    """The tangents of a cond's outputs; `cond` is the class of ops to bind."""
+    _refuse_effects(op)
+    which = [dot is not None for dot in x_dots[1:]]
+    sides = [(graph, *ctx.dual_of(graph, which)) for graph in (op.then_graph, op.else_graph)]
+    # For each output its place among the outputs of either branch.
+    places: list[tuple[Any, Any]] = []
+    counts = [0, 0]
+    for kind in op.kinds:
+        here = [kind != "else", kind != "then"]
+        places.append((counts[0] if here[0] else None, counts[1] if here[1] else None))
+        counts = [counts[0] + here[0], counts[1] + here[1]]
+    pairs = list(enumerate(places))
+    kept = [k for k, place in pairs if any(p is not None and side[2][p] for p, side in zip(place, sides, strict=True))]
+    if not kept:
+        return [None] * len(op.kinds)
+    graphs = []
+    for s, (graph, dual, mask) in enumerate(sides):
+        builder = GraphBuilder()
+        outputs = append(builder, dual, [builder.add_input(spec) for spec in dual.inputs])
+        n, wanted = len(graph.outputs), []
+        for k in kept:
+            place = places[k][s]
+            if place is not None:
+                wanted.append(outputs[n + sum(mask[:place])] if mask[place] else add_zeros(builder, outputs[place]))
+        graphs.append(builder.finish(wanted, dual.name)[0])
+    full = (*op.full, *[f for f, w in zip(op.full, which, strict=True) if w]) if op.depth else ()
+    dual_op = cond(graphs[0], graphs[1], tuple([op.kinds[k] for k in kept]), op.depth, full)
+    y_dots = dict(zip(kept, bind(dual_op, *ctx.inputs, *[dot for dot in x_dots[1:] if dot is not None]), strict=True))
+    return [y_dots.get(k) for k in range(len(op.kinds))]
+
+
+def push_loop(op: Any, loop: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+    """The tangents of a loop's outputs; `loop` is the class of ops to bind."""
+    _refuse_effects(op)
+    n, last = op.n_carry, op.n_carry + op.n_invariant
+    which = [dot is not None for dot in x_dots[1:]]
+    while True:
+        # A carry has a tangent if it starts with one or the body gives it one.
+        dual, mask = ctx.dual_of(op.body, which)
+        more = [a or b for a, b in zip(which[:n], mask, strict=False)]
+        if more == which[:n]:
+            break
+        which[:n] = more
+    n_all = len(which)
+    with_dots = [i for i, w in enumerate(which) if w]
+    groups = [[i for i in with_dots if low <= i < high] for low, high in ((0, n), (n, last), (last, n_all))]
+    # The dual has all inputs and then all tangents; the loop wants carries, invariants and xs together.
+    order = [("x", i) for i in range(n)] + [("dot", i) for i in groups[0]]
+    order += [("x", i) for i in range(n, last)] + [("dot", i) for i in groups[1]]
+    order += [("x", i) for i in range(last, n_all)] + [("dot", i) for i in groups[2]]
+    position = {key: k for k, key in enumerate(order)}
+    keys = [("x", i) for i in range(n_all)] + [("dot", i) for i in with_dots]
+    specs = [dual.inputs[keys.index(key)] for key in order]
+    graph, _ = rewired(dual, specs, [position[key] for key in keys])
+    n_outputs = len(op.body.outputs)
+    builder = GraphBuilder()
+    outputs = append(builder, graph, [builder.add_input(spec) for spec in graph.inputs])
+    tangents = {k: outputs[n_outputs + sum(mask[:k])] for k in range(n_outputs) if mask[k]}
+    ys = [k for k in range(n, n_outputs) if mask[k]]
+    carry_dots = [tangents[k] if k in tangents else add_zeros(builder, outputs[k]) for k in groups[0]]
+    body, _ = builder.finish([*outputs[:n], *carry_dots, *[tangents[k] for k in ys]], dual.name)
+    test = None if op.test is None else _test_with(op.test, body, n, len(groups[0]), op.n_invariant, len(groups[1]))
+    dots = dict(enumerate(x_dots[1:]))
+    operands = [
+        ctx.inputs[i + 1] if kind == "x" else dots[i] if dots[i] is not None else zeros_for(ctx.inputs[i + 1]) for kind, i in order
+    ]
+    dual_op = loop(
+        test, body, n + len(groups[0]), op.n_invariant + len(groups[1]), op.n_xs + len(groups[2]), op.reverse, op.steps
+    )
+    results = bind(dual_op, ctx.inputs[0], *operands)
+    out: list[Any] = [None] * op.n_outputs
+    for place, k in enumerate(groups[0], n):
+        out[k] = results[place]
+    for place, k in enumerate(ys, n + len(groups[0]) + 1):
+        out[k + 1] = results[place]
+    return out
+
+
+def _test_with(test: Graph, body: Graph, n: int, n_dots: int, m: int, m_dots: int) -> Graph:
+    """The test of a loop whose carries and invariants have tangents behind them."""
+    specs = body.inputs[: n + n_dots + m + m_dots]
+    return rewired(test, specs, [*range(n), *range(n + n_dots, n + n_dots + m)])[0]
+
+
+def _refuse_effects(op: Any) -> None:
+    if op.effects & (WRITES | IO):
+        raise FailedPreconditionError(
+            f"{op.name}: forward mode would run the effects of its graph twice; use a GradientTape."
+        )

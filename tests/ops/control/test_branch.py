@@ -1,0 +1,160 @@
+"""`cond`, `case` and `switch_case`: which function runs, what comes back, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+def test_eager_cond_runs_one_function_only():
+    ran = []
+    tf.cond(tf.constant(True), lambda: ran.append("then"), lambda: ran.append("else"))
+    assert ran == ["then"]
+
+
+@pytest.mark.parametrize("x", [2.0, -3.0])
+def test_traced_cond_keeps_nested_structures(x):
+    def f(x):
+        return tf.cond(x > 0, lambda: {"a": [x, x * 2], "b": (x,)}, lambda: {"a": [-x, x * 3], "b": (x - 1,)})
+
+    eager, traced = f(tf.constant(x)), tf.function(f)(tf.constant(x))
+    assert set(traced) == {"a", "b"} and isinstance(traced["a"], list) and isinstance(traced["b"], tuple)
+    np.testing.assert_array_equal(traced["a"][1], eager["a"][1])
+    np.testing.assert_array_equal(traced["b"][0], eager["b"][0])
+
+
+def test_numbers_serve_as_predicates():
+    @tf.function
+    def f(n):
+        return tf.cond(n, lambda: 1.0, lambda: 2.0)
+
+    assert f(tf.constant(3)).numpy() == 1.0
+    assert f(tf.constant(0)).numpy() == 2.0
+
+
+def test_shapes_that_differ_between_branches_become_unknown():
+    @tf.function
+    def f(p, x):
+        y = tf.cond(p, lambda: x, lambda: x[:2])
+        assert y.shape.as_list() == [None]
+        return y
+
+    x = tf.constant([1.0, 2.0, 3.0])
+    assert f(tf.constant(True), x).shape == (3,)
+    assert f(tf.constant(False), x).shape == (2,)
+
+
+def test_results_of_other_structure_are_refused():
+    @tf.function
+    def f(p):
+        return tf.cond(p, lambda: (1.0, 2.0), lambda: 1.0)
+
+    with pytest.raises(TypeError, match="must have the same number, type, and overall structure of return values"):
+        f(tf.constant(True))
+
+
+def test_results_of_other_dtype_are_refused():
+    @tf.function
+    def f(p):
+        return tf.cond(p, lambda: 1, lambda: 1.0)
+
+    with pytest.raises(TypeError, match="same number, type, and overall structure.*int32 from true_fn and float32 from false_fn"):
+        f(tf.constant(True))
+
+
+def test_named_results_are_named_in_messages():
+    from graphad.ops.control.branch import conditional
+
+    def run(then_value, else_value):
+        return tf.function(lambda p: conditional(p, lambda: (then_value,), lambda: (else_value,), ["y"]))(tf.constant(True))
+
+    with pytest.raises(TypeError, match="'y' has dtype int32 in the main branch, but dtype float32 in the else branch"):
+        run(1, 1.0)
+    with pytest.raises(TypeError, match="'y' must have the same nested structure in the main and else branches"):
+        run([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="'y' is None at the end of the else branch"):
+        run(1.0, None)
+
+
+def test_functions_are_needed_and_a_scalar_predicate():
+    with pytest.raises(TypeError, match="true_fn must be callable"):
+        tf.cond(True, 1, lambda: 2)
+    with pytest.raises(ValueError, match=r"predicate has shape \(2,\)"):
+        tf.cond(tf.constant([True, False]), lambda: 1, lambda: 2)
+
+
+def test_variables_cannot_be_made_in_a_branch():
+    with pytest.raises(ValueError, match="cannot be made inside a traced branch"):
+        tf.function(lambda p: tf.cond(p, lambda: tf.Variable(1.0).value(), lambda: tf.constant(1.0)))(tf.constant(True))
+
+
+def test_a_branch_writes_a_variable_only_if_taken():
+    v = tf.Variable(0.0)
+
+    @tf.function
+    def f(p):
+        def then():
+            v.assign_add(1.0)
+            return v.value()
+
+        return tf.cond(p, then, lambda: v.value() - 5.0)
+
+    assert f(tf.constant(True)).numpy() == 1.0
+    assert f(tf.constant(False)).numpy() == -4.0
+    assert v.numpy() == 1.0
+
+
+def test_a_predicate_known_while_tracing_leaves_no_cond():
+    @tf.function
+    def f(x):
+        return tf.cond(tf.constant(True), lambda: x + 1.0, lambda: x - 1.0)
+
+    concrete = f.get_concrete_function(tf.TensorSpec([]))
+    assert [node.op.name for node in concrete.graph.nodes] == ["add"]
+
+
+@pytest.mark.parametrize("index", [-1, 0, 1, 2, 7])
+def test_switch_case_picks_by_index_and_takes_the_last_as_default(index):
+    def f(i):
+        return tf.switch_case(i, [lambda: 10.0, lambda: 20.0, lambda: 30.0])
+
+    want = {0: 10.0, 1: 20.0}.get(index, 30.0)
+    assert float(f(tf.constant(index))) == want
+    assert float(tf.function(f)(tf.constant(index))) == want
+
+
+def test_switch_case_with_a_dict_and_a_default():
+    def f(i):
+        return tf.switch_case(i, {3: lambda: 1.0, 5: lambda: 2.0}, default=lambda: -1.0)
+
+    for index, want in ((3, 1.0), (5, 2.0), (4, -1.0)):
+        assert float(tf.function(f)(tf.constant(index))) == want
+
+
+def test_case_takes_the_first_that_holds():
+    def f(x):
+        return tf.case([(x < 0.0, lambda: x * 0.0), (x < 10.0, lambda: x + 100.0)], default=lambda: x)
+
+    for x, want in ((-1.0, 0.0), (5.0, 105.0), (20.0, 20.0)):
+        assert float(f(tf.constant(x))) == want
+        assert float(tf.function(f)(tf.constant(x))) == want
+
+
+def test_exclusive_case_refuses_two():
+    with pytest.raises(ValueError, match="exclusive"):
+        tf.case([(True, lambda: 1), (True, lambda: 2)], exclusive=True)
+
+
+def test_unused_results_and_operands_are_pruned():
+    from graphad.ops.control.cond import BOTH, Cond
+    from graphad.trace.tracer import trace_flat
+
+    specs = [tf.TensorSpec([]), tf.TensorSpec([])]
+    then_graph = trace_flat(lambda a, b: [a + 1.0, b * 2.0], specs).graph
+    else_graph = trace_flat(lambda a, b: [a, b], specs).graph
+    op, inputs, outputs = Cond(then_graph, else_graph, (BOTH, BOTH)).pruned([False, True])
+    assert inputs == [0, 2] and outputs == [1] and op.n_outputs == 1
+    assert op.eval(np.bool_(True), np.float32(3.0)) == (6.0,)
+    assert op.eval(np.bool_(False), np.float32(3.0)) == (3.0,)

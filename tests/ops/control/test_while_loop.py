@@ -1,0 +1,222 @@
+"""`while_loop`: eager and traced agree, structures and dtypes are kept, and what may not change is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+def both(f, *args):
+    """The results of f eagerly and as a function, which must agree."""
+    args = [tf.constant(a) for a in args]
+    eager, traced = f(*args), tf.function(f)(*args)
+    flat_eager, flat_traced = tf_leaves(eager), tf_leaves(traced)
+    for a, b in zip(flat_eager, flat_traced, strict=True):
+        assert a.dtype is b.dtype
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+    return traced
+
+
+def tf_leaves(x):
+    from graphad.core.nest import flatten
+
+    return flatten(x)[0]
+
+
+def test_sum_of_integers():
+    i, total = both(lambda n: tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), (0, 0)), 10)
+    assert (i.numpy(), total.numpy()) == (10, 45)
+
+
+def test_no_steps_at_all():
+    assert both(lambda n: tf.while_loop(lambda i: i < n, lambda i: i + 1, [5]), 3)[0].numpy() == 5
+
+
+def test_loop_variables_keep_their_structure():
+    def f(x):
+        start = [tf.constant(0), {"a": x, "b": (x, x * 2)}]
+        return tf.while_loop(
+            lambda i, d: i < 3, lambda i, d: [i + 1, {"a": d["a"] + 1, "b": (d["b"][1], d["b"][0])}], start
+        )
+
+    out = both(f, 1.0)
+    assert isinstance(out, list) and isinstance(out[1]["b"], tuple)
+    assert out[1]["a"].numpy() == 4.0 and out[1]["b"][0].numpy() == 2.0
+
+
+def test_maximum_iterations_ends_the_loop():
+    def f(n):
+        return tf.while_loop(lambda x: True, lambda x: (x * 2.0,), (tf.constant(1.0),), maximum_iterations=n)
+
+    assert both(f, 5)[0].numpy() == 32.0
+
+
+def test_a_python_number_adopts_the_dtype_of_its_variable():
+    out = both(lambda x: tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, 0), (0, x)), 3.5)
+    assert out[1].dtype is tf.float32 and out[1].numpy() == 0.0
+
+
+def test_swapped_variables():
+    a, b = both(
+        lambda n: tf.while_loop(lambda i, a, b: i < n, lambda i, a, b: (i + 1, b, a + b), (0, 0, 1))[1:], 20
+    )
+    assert (a.numpy(), b.numpy()) == (6765, 10946)
+
+
+def test_vectors_and_captured_values():
+    w = tf.constant([[0.5, 0.1], [0.2, 0.7]])
+    out = both(lambda x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, tf.linalg.matvec(w, y)), (0, x))[1], [1.0, 2.0])
+    np.testing.assert_allclose(out, np.linalg.matrix_power(w.numpy(), 4) @ [1.0, 2.0], rtol=1e-5)
+
+
+def test_loop_in_cond_in_loop():
+    def f(n):
+        def body(i, total):
+            def triangle():
+                return tf.while_loop(lambda j, s: j < i, lambda j, s: (j + 1, s + j), (0, 0))[1]
+
+            return i + 1, total + tf.cond(i % 2 == 0, triangle, lambda: -i)
+
+        return tf.while_loop(lambda i, total: i < n, body, (0, 0))[1]
+
+    want = sum(sum(range(i)) if i % 2 == 0 else -i for i in range(9))
+    assert both(f, 9).numpy() == want
+
+
+def test_unknown_batch_size():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([], tf.int32)])
+    def f(x, n):
+        return tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x + tf.reduce_sum(x, 1, keepdims=True)), (0, x))[1]
+
+    for rows in (1, 2, 5):
+        x = np.random.default_rng(rows).normal(size=(rows, 3)).astype(np.float32)
+        want = x
+        for _ in range(4):
+            want = want * x + x.sum(1, keepdims=True)
+        np.testing.assert_allclose(f(tf.constant(x), tf.constant(4)), want, rtol=1e-5)
+
+
+def test_a_state_that_grows_needs_a_shape_invariant():
+    def grow(x, **options):
+        return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, x[:1]], 0)), (0, x), **options)[1]
+
+    with pytest.raises(ValueError, match=r"'x' has shape \(1,\) before the loop, but shape \(2,\) after one iteration"):
+        tf.function(grow)(tf.constant([1.0]))
+    free = tf.function(lambda x: grow(x, shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]))))
+    np.testing.assert_array_equal(free(tf.constant([1.0])), [1.0] * 4)
+
+
+def test_another_dtype_after_one_step_is_refused():
+    def f(x):
+        return tf.while_loop(lambda x: x < 3, lambda x: tf.cast(x, tf.float32), (x,))
+
+    for run in (f, tf.function(f)):
+        with pytest.raises(TypeError, match="'x' has dtype int32 before the loop, but dtype float32 after one iteration"):
+            run(tf.constant(0))
+
+
+def test_another_structure_after_one_step_is_refused():
+    def f(x):
+        return tf.while_loop(lambda x, y: x < 3, lambda x, y: (x,), (x, x))
+
+    for run in (f, tf.function(f)):
+        with pytest.raises(TypeError, match="number of elements and the structure must be the same"):
+            run(tf.constant(0))
+
+
+def test_arguments_are_checked():
+    with pytest.raises(TypeError, match="'cond' must be callable"):
+        tf.while_loop(1, lambda x: x, [1])
+    with pytest.raises(TypeError, match="'body' must be callable"):
+        tf.while_loop(lambda x: True, 1, [1])
+    with pytest.raises(ValueError, match="'loop_vars' is empty"):
+        tf.while_loop(lambda: True, lambda: (), [])
+
+
+def test_assign_in_a_loop_keeps_program_order():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f(n):
+        before = v + 0.0
+
+        def body(i, seen):
+            v.assign(v * 2.0)
+            seen = seen + v
+            v.assign_add(1.0)
+            return i + 1, seen
+
+        seen = tf.while_loop(lambda i, seen: i < n, body, (0, 0.0))[1]
+        return before, seen, v + 0.0
+
+    before, seen, after = f(tf.constant(3))
+    # v: 1 -> 2 (+2) 3 -> 6 (+6) 7 -> 14 (+14) 15
+    assert (before.numpy(), seen.numpy(), after.numpy(), v.numpy()) == (1.0, 22.0, 15.0, 15.0)
+
+
+def test_reading_a_variable_before_the_loop_is_enough_where_nothing_writes():
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def f(x):
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * tf.exp(v)), (0, x))[1]
+
+    graph = f.get_concrete_function(tf.TensorSpec([2])).graph
+    (loop,) = [node.op for node in graph.nodes if node.op.name == "loop"]
+    assert not loop.effects
+    assert [node.op.name for node in loop.body.nodes if node.op.name in ("read", "exp")] == []
+    np.testing.assert_allclose(f(tf.constant([1.0, 1.0])), np.exp(3 * v.numpy()), rtol=1e-5)
+
+
+def test_calls_in_a_body_are_opened_for_what_never_changes():
+    v = tf.Variable(2.0)
+
+    @tf.function
+    def step(y):
+        return y * v
+
+    @tf.function
+    def f(x):
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, step(y)), (0, x))[1]
+
+    assert f(tf.constant(1.0)).numpy() == 8.0
+    with tf.GradientTape() as tape:
+        y = f(tf.constant(1.0))
+    assert tape.gradient(y, v).numpy() == 12.0
+
+
+def test_unused_carries_are_pruned():
+    from graphad.compiler.passes import dead
+
+    @tf.function
+    def f(x):
+        return tf.while_loop(lambda i, y, z: i < 3, lambda i, y, z: (i + 1, y * 2.0, tf.exp(z)), (0, x, x))[1]
+
+    graph = dead.run(f.get_concrete_function(tf.TensorSpec([])).graph)
+    (loop,) = [node.op for node in graph.nodes if node.op.name == "loop"]
+    assert loop.n_carry == 2
+    assert "exp" not in [node.op.name for node in loop.body.nodes]
+
+
+def test_errors_in_a_body_name_the_users_line():
+    @tf.function
+    def f(x):
+        def body(i, x):
+            tf.debugging.assert_less(i, 2)
+            return i + 1, x
+
+        return tf.while_loop(lambda i, x: i < 5, body, (0, x))[1]
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Condition x < y") as caught:
+        f(tf.constant(1.0))
+    assert any("test_while_loop.py" in note for note in caught.value.__notes__)
+
+
+def test_back_prop_false_makes_a_constant():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.while_loop(lambda y: y < 10.0, lambda y: y * x, (x,), back_prop=False)[0]
+    assert tape.gradient(y, x) is None
