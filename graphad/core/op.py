@@ -105,6 +105,7 @@ class Op(metaclass=OpType):
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
       transient: Made anew for each use, so it is forgotten when nobody holds it.
+      per_row: Gives each row of a vectorized computation an output of its own even if no input is stacked.
       structured: Holds sub-graphs; recorders add residual outputs before it runs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
@@ -119,6 +120,7 @@ class Op(metaclass=OpType):
     effects: int = 0
     aliases: ClassVar[dict[int, int]] = {}
     structured: ClassVar[bool] = False
+    per_row: ClassVar[bool] = False
     transient: ClassVar[bool] = False
     gradless: ClassVar[str | None] = None
     _interned: ClassVar[Any]
@@ -182,7 +184,7 @@ class Op(metaclass=OpType):
         return f"{self.name}({', '.join(parts)})"
 
 
-O = TypeVar("O", bound=type[Op])  # noqa: E741
+O = TypeVar("O", bound=type[Op])
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)

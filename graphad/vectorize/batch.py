@@ -159,11 +159,11 @@ class BatchLevel:
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         stacked = [type(x) is BatchedTensor and x.level is self for x in inputs]
         with entered(self.below):
-            if not any(stacked):
+            if not any(stacked) and not op.per_row:
                 return bind_all(op, inputs)
             values = [x.stacked if s else x for x, s in zip(inputs, stacked, strict=True)]
             for value in values:
-                if not is_definite(value.dims) and not getattr(op, "any_sizes", False):
+                if not is_definite(value.spec.dims) and not getattr(op, "any_sizes", False):
                     raise MissingRuleError(
                         f"{op.name}: a batch rule needs known sizes, but an operand has shape {value.spec.shape}."
                     )

@@ -134,7 +134,7 @@ class Gather(Op):
 
 def _slices(g: Any, indices: Any, dims: Any, ctx: Any) -> IndexedSlices:
     """The cotangent of a lookup along axis 0 as slices."""
-    flat = indices if indices.ndim == 1 else _flattened(indices, 1)
+    flat = indices if indices.ndim == 1 else _flattened(indices, indices.ndim)
     values = g if indices.ndim == 1 else _flattened(g, indices.ndim)
     numbers = all(type(size) is int for size in dims)
     return IndexedSlices(

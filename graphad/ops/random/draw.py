@@ -33,6 +33,7 @@ class RandomKey(Op):
     name = "random_key"
     keeps = (False, False)
     effects = READS | WRITES
+    per_row = True
 
     def infer(self, state: TensorSpec) -> TensorSpec:
         return TensorSpec.of(KEY, dtypes.int64)

@@ -1,0 +1,262 @@
+"""Array ops where they meet their limits: errors, dtypes, kinks, and gradients with a form of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.ops import array as a
+
+X = np.arange(12.0).reshape(3, 4)
+
+
+def _gradient(function: Callable[[Any], Any], x: Any) -> Any:
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x)
+
+
+# -- constants -------------------------------------------------------------------------------------------------------
+
+
+def test_python_numbers_become_float32_and_int32() -> None:
+    assert a.constant(1.5).dtype == tf.float32
+    assert a.constant([1, 2]).dtype == tf.int32
+    assert a.constant(2**40).dtype == tf.int64
+    assert a.constant(np.float64(1.0)).dtype == tf.float64
+    assert a.constant(True).dtype == tf.bool
+
+
+def test_a_scalar_fills_the_shape() -> None:
+    np.testing.assert_array_equal(a.constant(2.0, shape=[2, 2]).numpy(), np.full((2, 2), 2.0))
+    np.testing.assert_array_equal(a.constant([1, 2, 3, 4], shape=(2, 2)).numpy(), [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([1, 2, 3], None, [2, 2]), TypeError, "Eager execution of tf.constant with unsupported shape."),
+        ((1.5, tf.int32), TypeError, "Cannot convert 1.5 to EagerTensor of dtype int32"),
+        (([[1, 2], [3]],), ValueError, "Can't convert non-rectangular Python sequence to Tensor."),
+        (([True, 1],), ValueError, "Can't convert Python sequence with mixed types to Tensor."),
+    ],
+)
+def test_constant_refuses(arguments: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        a.constant(*arguments)
+
+
+def test_range_of_numbers_follows_its_arguments() -> None:
+    np.testing.assert_array_equal(a.range(5).numpy(), np.arange(5))
+    np.testing.assert_array_equal(a.range(5, 0, -2).numpy(), [5, 3, 1])
+    np.testing.assert_allclose(a.range(0.0, 1.0, 0.25).numpy(), [0, 0.25, 0.5, 0.75])
+    assert a.range(3.0).dtype == tf.float32
+    np.testing.assert_array_equal(a.range(tf.constant(1), tf.constant(7), 3).numpy(), [1, 4])
+    with pytest.raises(ValueError, match="Requires delta != 0"):
+        a.range(0, 3, 0)
+    with pytest.raises(ValueError, match="Requires start <= limit when delta"):
+        a.range(3, 0)
+
+
+def test_linspace_holds_both_ends() -> None:
+    x = a.linspace(-10.0, 10.0, 200 + 1)
+    assert x.shape == [201] and x.dtype == tf.float32
+    assert float(x[0]) == -10.0 and float(x[-1]) == 10.0 and float(x[100]) == 0.0
+    assert a.linspace(3.0, 4.0, 1).numpy().tolist() == [3.0]
+    with pytest.raises(ValueError, match="num is 0"):
+        a.linspace(0.0, 1.0, 0)
+
+
+# -- indexing --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        (3, ValueError, "slice index 3 of dimension 0 out of bounds"),
+        ((0, -5), ValueError, "slice index -5 of dimension 1 out of bounds"),
+        ((0, 0, 0), ValueError, "Too many indices: 3 for a tensor with shape \\(3, 4\\)"),
+        ([0, 1], TypeError, "Only integers, slices"),
+        (1.0, TypeError, "Only integers, slices"),
+        ("a", TypeError, "Only integers, slices"),
+        (slice(None, None, 0), ValueError, "slice step cannot be zero"),
+        ((..., ...), ValueError, "Multiple ellipses"),
+    ],
+)
+def test_bad_keys_are_refused_eager_and_traced(key: Any, error: Any, message: str) -> None:
+    x = tf.constant(X)
+    with pytest.raises(error, match=message):
+        x[key]
+    with pytest.raises(error, match=message):
+        tf.function(lambda y: y[key])(x)
+
+
+def test_scalar_tensors_and_numpy_integers_are_indices() -> None:
+    x = tf.constant(X)
+    np.testing.assert_array_equal(x[tf.constant(1)].numpy(), X[1])
+    np.testing.assert_array_equal(x[np.int64(1) :, tf.constant(2)].numpy(), X[1:, 2])
+    np.testing.assert_array_equal(x[X > 5].numpy(), X[X > 5])
+
+
+def test_an_index_given_as_tensor_is_checked() -> None:
+    f = tf.function(lambda x, i: x[i])
+    np.testing.assert_array_equal(f(tf.constant(X), tf.constant(-1)).numpy(), X[-1])
+    with pytest.raises(ValueError, match="slice index 3 of dimension 0 out of bounds"):
+        f(tf.constant(X), tf.constant(3))
+
+
+def test_large_indices_do_not_make_an_op_each() -> None:
+    from graphad.ops.array.slice import GetItem
+
+    x = tf.constant(np.arange(2000.0))
+    before = len(GetItem._interned)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = sum(x[i] for i in range(1000, 1100))
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy()[999:1101], [0, *[1] * 100, 0])
+    assert len(GetItem._interned) == before
+
+
+def test_slices_of_variables_read() -> None:
+    v = tf.Variable([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(v[1:].numpy(), [2, 3])
+    with tf.GradientTape() as tape:
+        y = v[1] * v[1]
+    np.testing.assert_array_equal(tf.convert_to_tensor(tape.gradient(y, v)).numpy(), [0, 4, 0])
+
+
+# -- lookups ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_gradient_of_a_lookup_is_indexed_slices() -> None:
+    g = _gradient(lambda x: a.gather(x, [0, 2, 0]), X)
+    assert isinstance(g, IndexedSlices)
+    assert g.values.shape == [3, 4] and g.indices.numpy().tolist() == [0, 2, 0]
+    assert g.dense_shape.numpy().tolist() == [3, 4] and g.shape == [3, 4] and g.dtype == tf.float64
+    np.testing.assert_array_equal(tf.convert_to_tensor(g).numpy(), [[2] * 4, [0] * 4, [1] * 4])
+
+
+def test_indices_of_higher_rank_are_flattened() -> None:
+    g = _gradient(lambda x: a.gather(x, [[0, 2], [0, 1]]), X)
+    assert g.values.shape == [4, 4] and g.indices.numpy().tolist() == [0, 2, 0, 1]
+
+
+def test_two_lookups_and_a_dense_use_add_up() -> None:
+    g = _gradient(lambda x: [a.gather(x, [0]), a.gather(x, [0, 1]), x * 2.0], X)
+    np.testing.assert_array_equal(tf.convert_to_tensor(g).numpy(), [[4] * 4, [3] * 4, [2] * 4])
+
+
+def test_a_lookup_inside_a_function_gives_the_same() -> None:
+    x = tf.constant(X)
+    f = tf.function(lambda t: a.gather(t, [0, 2, 0]) * 3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    np.testing.assert_array_equal(tf.convert_to_tensor(tape.gradient(y, x)).numpy(), [[6] * 4, [0] * 4, [3] * 4])
+
+
+def test_indices_out_of_range_are_named() -> None:
+    with pytest.raises(ValueError, match=r"gather: indices\[1\] = 3 is not in \[0, 3\)"):
+        a.gather(tf.constant(X), [0, 3])
+    with pytest.raises(ValueError, match=r"gather_nd: indices\[0\] = -1 is not in \[0, 3\)"):
+        a.gather_nd(tf.constant(X), [[-1]])
+    with pytest.raises(ValueError, match="segment_ids holds 5"):
+        a.unsorted_segment_sum(tf.constant([1.0]), [5], 2)
+
+
+def test_boolean_mask_has_an_unknown_size_while_traced() -> None:
+    shapes = []
+
+    @tf.function
+    def positive(x: Any) -> Any:
+        y = a.boolean_mask(x, x[:, 0] > 3.0)
+        shapes.append(y.shape)
+        return y * 2.0
+
+    np.testing.assert_array_equal(positive(tf.constant(X)).numpy(), 2 * X[1:])
+    assert shapes[0].as_list() == [None, 4]
+
+
+def test_equal_elements_share_no_gradient_in_a_sort() -> None:
+    g = _gradient(lambda x: a.sort(x) * tf.constant([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 2.0], np.float32))
+    assert g.numpy().tolist() == [2.0, 1.0, 3.0]
+    values, indices = a.top_k([1.0, 3.0, 3.0, 2.0], k=3)
+    assert indices.numpy().tolist() == [1, 2, 3] and values.numpy().tolist() == [3.0, 3.0, 2.0]
+
+
+# -- joining and padding -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda: a.concat([X, X[:, :2]], 0), "concat: shapes .* differ at axis 1"),
+        (lambda: a.concat([tf.constant(1.0)], 0), "concat: tensor 0 is a scalar"),
+        (lambda: a.stack([X, X[0]]), "stack: shapes .* have different ranks"),
+        (lambda: a.stack([]), "stack: there are no tensors"),
+        (lambda: a.split(X, 3, axis=1), "which 3 does not divide"),
+        (lambda: a.split(X, [1, 1], axis=1), "add up to 2"),
+        (lambda: a.pad(X, [[1, 1]]), "paddings has 1 rows"),
+        (lambda: a.pad(X, [[-1, 1], [0, 0]]), "Paddings must be non-negative"),
+        (lambda: a.pad(X, [[3, 0], [0, 0]], "REFLECT"), "at most 2"),
+        (lambda: a.pad(X, [[1, 1], [1, 1]], "wrap"), "Unknown padding mode: wrap"),
+        (lambda: a.tile(X, [2]), "tile: multiples"),
+        (lambda: a.transpose(X, [0, 0]), "no permutation"),
+        (lambda: a.transpose(X, [0, 1, 2]), "perm .* has 3 entries"),
+        (lambda: a.reshape(X, [5, -1]), "which 5 does not divide"),
+        (lambda: a.squeeze(X, 0), "has size 3; only axes of size 1 can go"),
+        (lambda: a.broadcast_to(X, [2, 3, 5]), "does not broadcast"),
+        (lambda: a.one_hot([0], -1, axis=3), "axis 3 is out of range"),
+        (lambda: a.gather(X, [0], axis=2), "axis 2 is out of range"),
+        (lambda: a.boolean_mask(X, [True, False]), "Shapes .* are incompatible"),
+        (lambda: a.top_k(X, 5), "at least k columns"),
+        (lambda: a.zeros([-1]), "negative size"),
+    ],
+)
+def test_errors_name_the_op_and_the_numbers(function: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        function()
+
+
+def test_padding_takes_a_tensor_as_value() -> None:
+    limit = tf.reduce_max(tf.constant(X))
+    y = a.pad(tf.constant(X), [[0, 0], [1, 1]], constant_values=-limit)
+    assert y.numpy()[:, 0].tolist() == [-11.0] * 3
+
+
+def test_the_guide_reshapes_with_tensors_in_the_list() -> None:
+    @tf.function
+    def as_matrix(j: Any) -> Any:
+        s = tf.shape(j)
+        return a.reshape(a.transpose(j, [1, 0, 3, 2]), [s[0] * s[1], s[2] * s[3]])
+
+    j = np.arange(120.0).reshape(2, 3, 4, 5)
+    np.testing.assert_array_equal(as_matrix(tf.constant(j)).numpy(), j.transpose(1, 0, 3, 2).reshape(6, 20))
+
+
+def test_stop_gradient_takes_variables_and_any_dtype() -> None:
+    assert a.stop_gradient(tf.Variable(2.0)).numpy() == 2.0
+    assert a.stop_gradient(tf.constant([True])).dtype == tf.bool
+    assert _gradient(lambda x: a.stop_gradient(x) * x, np.float32(3.0)).numpy() == 3.0
+
+
+def test_identity_is_another_tensor_to_tapes() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = a.identity(x)
+        z = y * y
+    gx, gy = tape.gradient(z, [x, y])
+    assert gx.numpy() == gy.numpy() == 6.0
+
+
+def test_zeros_like_has_no_gradient() -> None:
+    assert _gradient(a.zeros_like, X) is None
+    assert a.ones_like([1, 2], dtype=tf.float64).dtype == tf.float64

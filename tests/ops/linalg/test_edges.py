@@ -1,0 +1,132 @@
+"""Linear algebra where it meets its limits: errors, kinks, singular matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.ops import linalg as la
+
+A = np.arange(24.0).reshape(8, 3)
+B = np.arange(20.0).reshape(4, 5)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda: la.matmul(A, B),
+            r"matmul: inner sizes differ: a has shape \(8, 3\), b has shape \(4, 5\); a.shape\[-1\] must equal b.shape\[-2\].",
+        ),
+        (lambda: la.matmul(A, A, transpose_a=True, adjoint_a=True), "Only one of `transpose_a` and `adjoint_a`"),
+        (lambda: la.matmul(A, A[0]), r"matmul: b has shape \(3,\); it must be a matrix"),
+        (lambda: la.matmul(tf.constant(A), tf.zeros([3, 2])), "cannot compute matmul as input #1"),
+        (lambda: la.matmul(np.zeros((2, 2, 3)), np.zeros((3, 3, 2))), "Incompatible shapes"),
+        (lambda: la.einsum("ij,jk", A), "has 2 operands, 1 were given"),
+        (lambda: la.einsum("ij,jk->ik", A, B), "label 'j' has size 3 in one operand and 4 in another"),
+        (lambda: la.einsum("ijk->i", A), "has 3 labels"),
+        (lambda: la.einsum("ij->iij", A), "repeats a label"),
+        (lambda: la.einsum("ij->ik", A), "label 'k' of the result"),
+        (lambda: la.einsum("i1->i", A), "is no label"),
+        (lambda: la.einsum("...ij->ij", A), "must hold '...'"),
+        (lambda: la.einsum("ii->i", A), "diagonal: x with shape"),
+        (lambda: la.solve(A, A), r"solve: matrix has shape \(8, 3\); its last two sizes must be equal"),
+        (lambda: la.solve(np.eye(3), B), "matrix.shape\\[-1\\] must equal rhs.shape\\[-2\\]"),
+        (lambda: la.solve(np.ones((2, 2)), np.ones((2, 1))), "Input matrix is not invertible."),
+        (lambda: la.inv(np.ones((2, 2))), "Input is not invertible."),
+        (lambda: la.cholesky(-np.eye(2)), "Cholesky decomposition was not successful"),
+        (lambda: la.inv(np.eye(2, dtype=np.float16)), "inv: input has dtype float16"),
+        (lambda: la.cross(A[:, :2], A[:, :2]), "its last size must be 3"),
+        (lambda: la.tensordot(A, B, [[0], [0, 1]]), "names 1 axes of a and 2 of b"),
+        (lambda: la.set_diag(A, np.zeros(4)), "set_diag: diagonal has shape"),
+        (lambda: la.global_norm([None]), "holds no tensor"),
+    ],
+)
+def test_errors_name_the_op_and_the_numbers(function: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        function()
+
+
+def test_a_traced_call_fails_with_the_same_words() -> None:
+    with pytest.raises(ValueError, match="matmul: inner sizes differ: a has shape"):
+        tf.function(la.matmul)(tf.constant(A), tf.constant(B))
+
+
+@pytest.mark.parametrize("flags", [(a, b) for a in (False, True) for b in (False, True)])
+def test_the_gradient_of_a_product_transposes_by_flags_only(flags: tuple[bool, bool]) -> None:
+    from graphad.core.spec import TensorSpec
+    from graphad.trace.tracer import trace_flat
+
+    ta, tb = flags
+
+    def gradient(a: Any, b: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            y = la.matmul(a, b, transpose_a=ta, transpose_b=tb)
+        return tape.gradient(y, [a, b])
+
+    specs = [TensorSpec((4, 3) if ta else (3, 4)), TensorSpec((5, 4) if tb else (4, 5))]
+    names = {node.op.name for node in trace_flat(gradient, specs).graph.nodes}
+    assert names <= {"matmul", "broadcast_to"}
+
+
+def test_einsum_of_a_batch_of_matrices_is_one_product() -> None:
+    from graphad.core.spec import TensorSpec
+    from graphad.trace.tracer import trace_flat
+
+    graph = trace_flat(lambda x, y: [la.einsum("bij,bjk->bik", x, y)], [TensorSpec((2, 3, 4)), TensorSpec((2, 4, 5))]).graph
+    assert [node.op.name for node in graph.nodes] == ["matmul"]
+
+
+def test_half_precision_products_are_accumulated_in_float32() -> None:
+    a = np.full((1, 4096), 1.0, np.float16)
+    b = np.full((4096, 1), 0.5, np.float16)
+    y = la.matmul(a, b)
+    assert y.dtype == tf.float16 and float(y[0, 0]) == 2048.0
+
+
+def test_clip_by_norm_never_enlarges_and_keeps_a_zero_vector() -> None:
+    assert float(la.clip_by_norm(4.0, 0.5)) == 0.5
+    assert float(la.clip_by_norm(0.25, 0.5)) == 0.25
+    x = tf.constant([0.0, 0.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = la.clip_by_norm(x, 0.5)
+    assert y.numpy().tolist() == [0.0, 0.0]
+    assert tape.gradient(y, x).numpy().tolist() == [1.0, 1.0]
+
+
+def test_clipping_leaves_none_and_slices_as_they_are() -> None:
+    slices = IndexedSlices(tf.constant([[3.0, 4.0]]), tf.constant([1]), tf.constant([3, 2]))
+    (first, none, second), norm = la.clip_by_global_norm([tf.constant([0.0]), None, slices], 1.0)
+    assert none is None and float(norm) == 5.0 and first.numpy().tolist() == [0.0]
+    np.testing.assert_allclose(tf.convert_to_tensor(second).numpy(), [[0, 0], [0.6, 0.8], [0, 0]])
+    assert np.isnan(la.clip_by_global_norm([tf.constant([np.inf])], 1.0)[0][0].numpy()).all()
+
+
+def test_the_norm_of_zero_has_no_finite_gradient() -> None:
+    x = tf.constant([0.0, 0.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = la.norm(x)
+    assert np.isnan(tape.gradient(y, x).numpy()).all()
+
+
+def test_newton_step_of_the_guide() -> None:
+    h = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
+    update = la.solve(tf.constant(h) + tf.eye(2) * 1e-3, tf.constant([[1.0], [2.0]]))
+    np.testing.assert_allclose(update.numpy(), np.linalg.solve(h + 1e-3 * np.eye(2), [[1.0], [2.0]]), rtol=1e-5)
+
+
+def test_solving_for_many_right_hand_sides_factors_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+    solve = np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda a, b: shapes.append(b.shape) or solve(a, b))
+    m = tf.constant(4 * np.eye(3) + A[:3])
+    tf.vectorized_map(lambda b: la.solve(m, b), tf.constant(np.ones((5, 3, 2))))
+    assert shapes == [(3, 10)]

@@ -1,0 +1,141 @@
+"""Random numbers: reproducible, fresh on every call, and of the right distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.ops import random
+from graphad.ops.random import philox
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    random.set_seed(7)
+    first = [random.normal([3]).numpy(), random.uniform([2]).numpy()]
+    random.set_seed(7)
+    second = [random.normal([3]).numpy(), random.uniform([2]).numpy()]
+    for x, y in zip(first, second, strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert (random.normal([3]).numpy() != first[0]).all()
+
+
+def test_bits_are_those_of_philox() -> None:
+    # The first words of Philox 4x64 with ten rounds for key (3, 5), from NumPy's reference implementation.
+    from numpy.random import Philox
+
+    want = Philox(key=np.array([3, 5], np.uint64)).random_raw(4)
+    np.testing.assert_array_equal(philox.words(np.array([3, 5]), 4, 64), want)
+    np.testing.assert_array_equal(philox.words(np.array([3, 5]), 3, 32), want.view(np.uint32)[:3])
+
+
+def test_a_function_draws_anew_on_every_call_and_obeys_set_seed() -> None:
+    @tf.function
+    def draw() -> Any:
+        return random.normal([4]), random.normal([4])
+
+    random.set_seed(1)
+    a, b = draw()
+    c, _ = draw()
+    assert (a.numpy() != b.numpy()).all() and (a.numpy() != c.numpy()).all()
+    random.set_seed(1)
+    again, _ = draw()
+    np.testing.assert_array_equal(a.numpy(), again.numpy())
+
+
+def test_a_function_draws_what_eager_code_draws() -> None:
+    random.set_seed(5)
+    eager = [random.normal([3]).numpy() for _ in range(2)]
+    random.set_seed(5)
+    f = tf.function(lambda: random.normal([3]))
+    np.testing.assert_array_equal(eager, [f().numpy(), f().numpy()])
+
+
+def test_a_seed_of_its_own_names_a_stream() -> None:
+    random.set_seed(1)
+    first = [random.uniform([2], seed=4).numpy() for _ in range(2)]
+    assert (first[0] != first[1]).all()
+    random.set_seed(1)
+    random.normal([5])
+    np.testing.assert_array_equal(first, [random.uniform([2], seed=4).numpy() for _ in range(2)])
+
+
+def test_shapes_may_be_known_at_run_time_only() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def noisy(x: Any) -> Any:
+        return x + random.normal(tf.shape(x))
+
+    assert noisy(tf.zeros([2, 3])).shape == [2, 3]
+    assert noisy(tf.zeros([5, 3])).shape == [5, 3]
+
+
+def test_moments() -> None:
+    random.set_seed(11)
+    z = random.normal([200_000], 2.0, 3.0).numpy()
+    assert abs(z.mean() - 2.0) < 0.03 and abs(z.std() - 3.0) < 0.03 and z.dtype == np.float32
+    u = random.uniform([200_000], -1.0, 3.0).numpy()
+    assert u.min() >= -1.0 and u.max() < 3.0 and abs(u.mean() - 1.0) < 0.02
+    t = random.truncated_normal([200_000]).numpy()
+    assert np.abs(t).max() <= 2.0 and abs(t.std() - 0.8796) < 0.01
+    i = random.uniform([100_000], -3, 5, dtype=tf.int32).numpy()
+    np.testing.assert_allclose(np.bincount(i + 3) / 100_000, 1 / 8, atol=0.01)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64])
+def test_dtypes_are_kept(dtype: Any) -> None:
+    for draw in (random.normal, random.uniform, random.truncated_normal):
+        x = draw([7], dtype=dtype)
+        assert x.dtype == dtype and x.shape == [7] and np.isfinite(x.numpy()).all()
+    assert random.uniform([3], None, None, dtype=tf.int64).dtype == tf.int64
+
+
+def test_gradients_reach_mean_and_deviation() -> None:
+    mean, stddev = tf.constant(1.0), tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch([mean, stddev])
+        z = random.stateless_normal([5], [1, 2], mean, stddev)
+    g_mean, g_stddev = tape.gradient(z, [mean, stddev])
+    assert float(g_mean) == 5.0
+    np.testing.assert_allclose(float(g_stddev), random.stateless_normal([5], [1, 2]).numpy().sum(), rtol=1e-5)
+
+
+def test_generators_are_independent() -> None:
+    one, other = random.Generator.from_seed(1), random.Generator.from_seed(2)
+    first = one.normal([3]).numpy()
+    assert (first != other.normal([3]).numpy()).all()
+    one.reset_from_seed(1)
+    np.testing.assert_array_equal(one.normal([3]).numpy(), first)
+    resumed = random.Generator.from_state(one.state.data)
+    np.testing.assert_array_equal(resumed.uniform([2]).numpy(), one.uniform([2]).numpy())
+    children = one.split(2)
+    assert (children[0].normal([3]).numpy() != children[1].normal([3]).numpy()).all()
+
+
+def test_shuffle_keeps_the_slices() -> None:
+    x = np.arange(12.0).reshape(6, 2)
+    y = random.shuffle(tf.constant(x)).numpy()
+    np.testing.assert_array_equal(np.sort(y[:, 0]), x[:, 0])
+    np.testing.assert_array_equal(y[:, 1] - y[:, 0], 1.0)
+
+
+def test_rows_of_a_vectorized_computation_draw_apart() -> None:
+    z = tf.vectorized_map(lambda x: x + random.normal([50]), tf.zeros([3, 50])).numpy()
+    assert z.shape == (3, 50) and (z[0] != z[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda: random.uniform([2], dtype=tf.int32), ValueError, "Must specify maxval for integer dtype"),
+        (lambda: random.uniform([2], 3, 3, dtype=tf.int32), ValueError, "Need minval < maxval, got 3 >= 3"),
+        (lambda: random.normal([2], dtype=tf.int32), TypeError, "a float dtype is needed"),
+        (lambda: random.normal([-1]), ValueError, "negative size"),
+        (lambda: random.stateless_normal([2], [1, 2, 3]), ValueError, "two integers are needed"),
+        (lambda: random.set_seed("x"), TypeError, "an int is needed"),
+    ],
+)
+def test_errors(function: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        function()
