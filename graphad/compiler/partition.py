@@ -27,8 +27,8 @@ from graphad.ops.elementwise import Elementwise
 
 STATEMENT_LIMIT = 60
 GEMM_DTYPES = ("float32", "float64")
-LOOP, GEMM, COPY, HOST, ASSIGN = "loop", "gemm", "copy", "host", "assign"
-NATIVE = (LOOP, GEMM, COPY)
+LOOP, GEMM, COPY, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "repeat", "host", "assign"
+NATIVE = (LOOP, GEMM, COPY, REPEAT)
 _UNKNOWN = -1  # a handle that a host step may have given another array
 
 
@@ -57,12 +57,13 @@ class Unit:
     """What runs as one step.
 
     Attributes:
-      kind: loop, gemm, copy, host, or assign (giving a variable its new value).
+      kind: loop, gemm, copy, repeat (a loop op whose body is native), host, or assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.
       loop: Of a loop: the kernel with its numbers.
-      scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node.
+      scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
+      repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
     """
 
     kind: str
@@ -72,7 +73,7 @@ class Unit:
     writes: list[int] = field(default_factory=list)
     loop: Loop | None = None
     scalars: list[Any] = field(default_factory=list)
-    form: Any = None
+    repeat: Any = None
     # while loops are collected
     shape: Any = None
     reduced: tuple[int, ...] | None = None
@@ -97,7 +98,10 @@ class Partition:
 
     @property
     def loops(self) -> list[Loop]:
-        return [unit.loop for unit in self.units if unit.loop is not None]
+        """The kernels' loops, those inside native loops included."""
+        from graphad.compiler.repeat import loops_of
+
+        return loops_of(self.units)
 
 
 class _Partitioner:
@@ -191,6 +195,8 @@ class _Partitioner:
             self.sizes[value] = node
             self._own(value)
             self._host(node)
+            return
+        if op.name in ("loop", "loop_forward") and self._repeat(node):
             return
         form = self._lower(node)
         if isinstance(form, forms.View) and self._view(node, form):
@@ -307,6 +313,33 @@ class _Partitioner:
         self.maker[copy] = unit.index
         self._own(copy)
         return copy
+
+    # loop ops
+
+    def _repeat(self, node: Node) -> bool:
+        from graphad.compiler.repeat import native_form
+
+        op: Any = node.op
+        values = [*node.inputs]
+        if any(value not in self.sites for value in values) or any(not is_definite(spec.dims) for spec in node.specs):
+            return False
+        if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
+            return False  # how many slices there will be is not known
+        repeat = native_form(op)
+        if repeat is None:
+            return False
+        n = op.n_carry
+        limit, carry, rest = values[0], values[1 : 1 + n], [self._plain(value) for value in values[1 + n :]]
+        known = self._number(limit)
+        unit = self._unit(REPEAT, [*([] if known is not None else [limit]), *carry, *rest])
+        unit.nodes, unit.repeat = [node], repeat
+        unit.scalars = [] if known is None else [known]
+        unit.reads = [*([] if known is not None else [self.sites[limit]]), *[self.sites[value] for value in (*carry, *rest)]]
+        for value in node.outputs:
+            unit.writes.append(value)
+            self.maker[value] = unit.index
+            self._own(value)
+        return True
 
     # matrix products
 

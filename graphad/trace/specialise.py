@@ -23,6 +23,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.shape import Reshape, SizeVector
+from graphad.trace.counted import steps_of
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 SizeKey = tuple[tuple[Any, ...], ...]
@@ -174,6 +175,7 @@ def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) ->
 PLAIN, EXPANDS, FOLDS, INLINES, CUSTOM = range(5)
 _INLINED = frozenset({"call", "call_forward"})
 _CUSTOM = frozenset({"custom_gradient", "closed_custom", "unsaved_custom"})
+_LOOPS = frozenset({"loop", "loop_forward"})
 _rules: dict[type[Op], int] = {}
 
 
@@ -270,12 +272,30 @@ class Specialiser(Trace):
             return (self._sizes(op.dims, op.dtype, op.scalar),)
         if not op.structured and not all(is_definite(x.dims) for x in inputs):
             return None
+        if op.name in _LOOPS:
+            return self._loop(op, inputs)
         found = op.fold(self, *inputs) if rule == FOLDS else None
         if found is None and self._expanding:
             found = op.expand(*inputs)
         if found is None:
             return None
         return tuple(found) if op.multiple else (found,)
+
+    def _loop(self, op: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """A loop whose body and test are specialised; one that is found to be counted loses its test."""
+        limit, *values = inputs
+        if op.test is not None and not op.reverse and not op.effects:
+            carry, invariants, _ = op.parts(values)
+            steps = steps_of(self, op, limit, carry, invariants)
+            if steps is not None:
+                plain = op.plain()
+                op = type(plain)(None, op.body, op.n_carry, op.n_invariant, op.n_xs, False, steps)
+                limit = self.size(steps, limit.dtype)
+        outputs = list(op.fold(self, limit, *values))
+        known = self.known(limit) if op.test is None else None
+        if known is not None and (isinstance(known[0], Dim) or known[0] >= 0):
+            outputs[op.n_carry] = self.size(known[0], outputs[op.n_carry].dtype)  # it runs exactly that often
+        return tuple(outputs)
 
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a graph on values of this trace."""
@@ -494,7 +514,13 @@ def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
         if len(known) >= _SIZES_PER_GRAPH:
             known.clear()
         nodes = [
-            Node(with_sizes(node.op, numbers), node.inputs, node.start, tuple([_numbered_spec(s, numbers) for s in node.specs]), node.line)
+            Node(
+                with_sizes(node.op, numbers),
+                node.inputs,
+                node.start,
+                tuple([_numbered_spec(spec, numbers) for spec in node.specs]),
+                node.line,
+            )
             for node in graph.nodes
         ]
         inputs = [_numbered_spec(spec, numbers) for spec in graph.inputs]

@@ -35,13 +35,27 @@ class Arena(NamedTuple):
     offset: int
 
 
+class Pointer(NamedTuple):
+    """The word at `word` of a step is the address of word `inner` of row `row` of the step's table `table`."""
+
+    word: int
+    table: int
+    row: int
+    inner: int
+
+
 class Row(NamedTuple):
-    """One row of a parallel region."""
+    """One row of a parallel region, or of a table that a step walks itself.
+
+    `tables` are (word, rows): that word of the step is the address of a table of these rows.
+    """
 
     function: int
     words: Sequence[int]
     arguments: Sequence[Argument] = ()
     arena: Sequence[Arena] = ()
+    tables: Sequence[tuple[int, Sequence[Row]]] = ()
+    pointers: Sequence[Pointer] = ()
 
 
 class PlanBuilder:
@@ -87,6 +101,26 @@ class PlanBuilder:
         self._steps.append((function, self._block(words, arguments, arena)))
         self._keep += keep
         return len(self._steps) - 1
+
+    def add_row(self, row: Row) -> int:
+        """Append a step with the tables that it walks; returns its number."""
+        self._steps.append((row.function, self._nested(row)))
+        return len(self._steps) - 1
+
+    def _nested(self, row: Row) -> int:
+        """The block of a row, after those of the rows in its tables; returns its first word."""
+        first = self._block(row.words, row.arguments, row.arena)
+        blocks = []
+        for word, rows in row.tables:
+            inner = [self._nested(other) for other in rows]
+            blocks.append(inner)
+            self._inner.append((first + word, len(self._words)))
+            for other, block in zip(rows, inner, strict=True):
+                self._inner.append((len(self._words) + 1, block))
+                self._words += [_signed(other.function), 0]
+        for word, table, number, place in row.pointers:
+            self._inner.append((first + word, blocks[table][number] + place))
+        return first
 
     def add_region(
         self, function: int, rows: Sequence[Row], control: int, keep: Iterable[Any] = ()

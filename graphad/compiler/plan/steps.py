@@ -1,0 +1,414 @@
+"""Units as rows of a step table: the words of each block, and how their addresses come to be.
+
+A scope says where every value of one partition lives: in an argument, in the arena, at a fixed address, or in a slice that moves
+from round to round of a loop. The same code serves a plan's own units and those inside native loops, at any depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.cpu.emit import HEAVY
+from graphad.compiler.cpu.runtime import blas, blas_text, movement, repeat
+from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, Pointer, Row
+from graphad.compiler.partition import COPY, GEMM, LOOP, REPEAT, Partition, Site, Unit
+from graphad.compiler.plan import buffers
+from graphad.compiler.plan.schedule import as_storage
+from graphad.compiler.repeat import COPIED, DIRECT, Repeat
+from graphad.core.dims import evaluate
+from graphad.core.errors import InternalError, UnavailableError
+from graphad.graph.ir import Node
+from graphad.kernels.collapse import same_size
+from graphad.kernels.forms import Kernel, block_layout, scalar_word
+
+Address = Callable[[Kernel], int]
+ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
+ROUNDS = 64.0  # how often a loop is taken to run where that is not known, for estimates of time
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where storage begins: byte `offset` of argument `number` or of the arena, or address `number`.
+
+    Each round of a loop in `strides` (pairs of a loop and bytes, the innermost loop first) moves it on.
+    """
+
+    kind: str
+    number: int = 0
+    offset: int = 0
+    strides: tuple[tuple[Any, int], ...] = ()
+
+    def shifted(self, offset: int) -> Place:
+        return Place(self.kind, self.number, self.offset + offset, self.strides)
+
+    def moved_by(self, loop: Any, stride: int) -> Place:
+        return Place(self.kind, self.number, self.offset, ((loop, stride), *self.strides))
+
+
+@dataclass
+class Made:
+    """A row, the words of it that move with the loop around it, and an estimate of its nanoseconds."""
+
+    row: Row
+    work: float
+    moves: list[tuple[int, Place]] = field(default_factory=list)
+
+
+class Scope:
+    """The places of the values of one partition."""
+
+    def __init__(self, part: Partition, numbers: Mapping[str, int], address: Address, keep: list[Any]) -> None:
+        self.part = part
+        self.numbers = numbers
+        self.address = address
+        self.keep = keep
+        self.places: dict[int, Place] = {}
+        self._constants: dict[int, np.ndarray] = {}
+
+    def size(self, dim: Any) -> int:
+        return evaluate(dim, self.numbers)
+
+    def shape(self, value: int) -> tuple[int, ...]:
+        return tuple([self.size(dim) for dim in self.part.specs[value].dims or ()])
+
+    def bytes(self, value: int) -> int:
+        total = self.part.specs[value].dtype.itemsize
+        for size in self.shape(value):
+            total *= size
+        return total
+
+    def strided(self, site: Site) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and strides in bytes."""
+        step = self.part.specs[site.root].dtype.itemsize
+        return tuple([self.size(n) for n in site.shape]), tuple([self.size(s) * step for s in site.strides])
+
+    def place(self, site: Site) -> Place:
+        """Where the first element of a site is."""
+        found = self.places.get(site.root)
+        if found is None:
+            graph = self.part.graph
+            if not len(graph.inputs) <= site.root < graph.first_node_value:
+                raise InternalError(f"plan: value {site.root} has no place")
+            data = as_storage(graph.constants[site.root - len(graph.inputs)])
+            self.keep.append(data)
+            found = self.places[site.root] = Place(FIXED, data.ctypes.data)
+        return found.shifted(self.size(site.offset) * self.part.specs[site.root].dtype.itemsize)
+
+    def lives(self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0) -> list[tuple[int, buffers.Life]]:
+        """What units need of the arena: (value, or -1 - position for a unit's workspace) and from when to when."""
+        found = []
+        for at, unit in enumerate(units, first):
+            for value in unit.writes:
+                if value in last:
+                    found.append((value, buffers.Life(self.bytes(value), at, last[value])))
+            size = self.workspace(unit)
+            if size:
+                found.append((-1 - at, buffers.Life(size, at, at)))
+        return found
+
+    def workspace(self, unit: Unit) -> int:
+        """Bytes that a unit needs for itself while it runs."""
+        if unit.loop is not None:
+            return unit.loop.workspace(self.numbers)
+        if unit.repeat is not None:
+            return RepeatMaker(self, unit, None).total
+        return 0
+
+    def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
+        """The rows of a unit; only a loop op has more than one."""
+        if unit.kind == LOOP:
+            return [self._loop(unit, workspace)]
+        if unit.kind == REPEAT:
+            return RepeatMaker(self, unit, workspace).made()
+        target = self.part.sites[unit.writes[0]]
+        if unit.kind == COPY:
+            return [self.copy(unit.reads[0], target)]
+        if unit.kind == GEMM:
+            return [self._product(unit, target)]
+        raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
+
+    def filled(self, function: int, words: list[int], sites: Sequence[tuple[int, Place]], work: float) -> Made:
+        """A row whose words hold the addresses of places."""
+        arguments, arena, moves = [], [], []
+        for word, place in sites:
+            if place.strides:
+                moves.append((word, place))
+            elif place.kind == ARGUMENT:
+                arguments.append(Argument(word, place.number, place.offset))
+            elif place.kind == ARENA:
+                arena.append(Arena(word, place.offset))
+            else:
+                words[word] = place.number + place.offset
+        return Made(Row(function, words, arguments, arena), work, moves)
+
+    def _loop(self, unit: Unit, workspace: Place | None) -> Made:
+        loop = unit.loop
+        assert loop is not None
+        kernel, layout = loop.kernel, block_layout(loop.kernel)
+        scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
+        words = loop.words(self.numbers, scalars)
+        places = [(word, self.place(site)) for word, site in zip(layout.inputs, unit.reads, strict=True)]
+        sites = self.part.sites
+        places += [(word, self.place(sites[value])) for word, value in zip(layout.outputs, unit.writes, strict=True)]
+        if workspace is not None:
+            places.append((layout.workspace, workspace))
+        return self.filled(self.address(kernel), words, places, 15 + loop.elements(self.numbers) * nanoseconds(kernel))
+
+    def _product(self, unit: Unit, target: Site) -> Made:
+        dtype = self.part.specs[target.root].dtype
+        a, b, c = (self.strided(site) for site in (*unit.reads, target))
+        words = blas.matmul_words(dtype.name, a, b, c)
+        if words is None:
+            raise UnavailableError("plan: no BLAS takes this matrix product")
+        places = [(blas_text.A, unit.reads[0]), (blas_text.B, unit.reads[1]), (blas_text.C, target)]
+        work = 0.04 * a[0][-1]
+        for size in c[0]:
+            work *= size
+        return self.filled(blas.kernel(), words, [(word, self.place(site)) for word, site in places], 300 + work)
+
+    def copy(self, source: Site, target: Site) -> Made:
+        """A row that copies one site onto another of the same shape."""
+        dtype = self.part.specs[target.root].dtype
+        (shape, to), (_, come) = self.strided(target), self.strided(source)
+        words = movement.copy_words(dtype.itemsize, shape, to, come)
+        places = [(movement.SOURCE, self.place(source)), (movement.TARGET, self.place(target))]
+        work = 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float))
+        return self.filled(movement.copy_kernel(dtype.itemsize), words, places, work)
+
+    def zeros(self, target: Site) -> Made:
+        """A row that fills a site with zeros."""
+        dtype = self.part.specs[target.root].dtype
+        shape, to = self.strided(target)
+        words = movement.fill_words(np.zeros((), dtype.numpy), shape, to)
+        work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
+        return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, self.place(target))], work)
+
+    def known(self, scalar: Any) -> Any:
+        """The number of a scalar that is a constant or the node of a size."""
+        op: Any = scalar.op if isinstance(scalar, Node) else None
+        return scalar if op is None else self.size(op.dims[0])
+
+    def scalar(self, scalar: Any, dtype: Any) -> int:
+        """The word of a scalar that is a constant or a size."""
+        return scalar_word(self.known(scalar), dtype)
+
+
+class RepeatMaker:
+    """Lays out one native loop: its arena, its tables, its moves."""
+
+    def __init__(self, outer: Scope, unit: Unit, workspace: Place | None) -> None:
+        self.outer, self.unit = outer, unit
+        self.repeat: Repeat = unit.repeat
+        self.op = self.repeat.op
+        self.body = Scope(self.repeat.body, outer.numbers, outer.address, outer.keep)
+        self.test = None if self.repeat.test is None else Scope(self.repeat.test, outer.numbers, outer.address, outer.keep)
+        self.start = workspace.offset if workspace is not None else 0
+        self.total = 0
+        self._swaps: dict[int, int] = {}
+        self._bases: dict[int, dict[int, int]] = {}
+        for k, scope in enumerate([self.body] if self.test is None else [self.body, self.test]):
+            self._bases[k] = self._arena(scope, k)
+
+    def _arena(self, scope: Scope, k: int) -> dict[int, int]:
+        """Offsets of what a round needs, the values that are copied at its end included."""
+        units = scope.part.units
+        last: dict[int, int] = {}
+        for at, unit in enumerate(units):
+            for value in unit.writes:
+                last[value] = at
+            for site in unit.reads:
+                if site.root in last:
+                    last[site.root] = at
+        for value in scope.part.outputs:
+            root = scope.part.sites[value].root
+            if root in last:
+                last[root] = len(units)
+        if k == 0:
+            for root in self._placed_roots():
+                last.pop(root, None)
+        lives = scope.lives(units, last)
+        offsets, total = buffers.place([life for _, life in lives])
+        base = self.total
+        self.total += total
+        for carry in self._swapped() if k == 0 else ():
+            self._swaps[carry] = self.total
+            size = self.outer.bytes(self.unit.writes[carry])
+            self.total += -(-size // buffers.ALIGNMENT) * buffers.ALIGNMENT
+        return {value: base + offset for (value, _), offset in zip(lives, offsets, strict=True)}
+
+    def _swapped(self) -> list[int]:
+        """Carries that become the old value of another carry: these go through storage of their own."""
+        n, part = self.op.n_carry, self.repeat.body
+        found = []
+        for k, value in enumerate(part.outputs[:n]):
+            root = part.sites[value].root
+            if root < n and root != k:
+                found.append(k)
+        return found
+
+    def _placed_roots(self) -> set[int]:
+        """Roots of the body that live in results of the loop rather than in the arena."""
+        part, n = self.repeat.body, self.op.n_carry
+        direct = [part.sites[value].root for k, value in enumerate(part.outputs[:n]) if self.repeat.ways[k] == DIRECT]
+        return {*direct, *self.repeat.stacked}
+
+    def made(self) -> list[Made]:
+        """Copies of the first carries, then the loop itself."""
+        return [*self._first_rows(), self._loop_row()]
+
+    def _operands(self) -> tuple[Site | None, list[Site], list[Site], list[Site]]:
+        """Limit (None where it is a number), carries, invariants and stacks among the unit's sites."""
+        reads = list(self.unit.reads)
+        limit = None if self.unit.scalars else reads.pop(0)
+        n, m = self.op.n_carry, self.op.n_carry + self.op.n_invariant
+        return limit, reads[:n], reads[n:m], reads[m:]
+
+    def _result(self, k: int) -> Site:
+        return self.outer.part.sites[self.unit.writes[k]]
+
+    def _first_rows(self) -> list[Made]:
+        _, carry, _, _ = self._operands()
+        rows = [self.outer.copy(site, self._result(k)) for k, site in enumerate(carry)]
+        if not self._writes_every_slice():
+            n = self.op.n_carry
+            rows += [self.outer.zeros(self._result(n + 1 + y)) for y in range(self.op.n_ys)]
+        return rows
+
+    def _writes_every_slice(self) -> bool:
+        if self.op.test is not None or self.op.steps is None:
+            return not self.op.n_ys
+        dims = self.outer.part.specs[self.unit.writes[-1]].dims
+        return not self.op.n_ys or (dims is not None and same_size(dims[0], self.op.steps))
+
+    def _bind_places(self) -> None:
+        outer, body, n = self.outer, self.body, self.op.n_carry
+        _, carry, invariants, stacks = self._operands()
+        for k in range(len(carry)):
+            body.places[k] = outer.place(self._result(k))
+        for k, site in enumerate(invariants, n):
+            body.places[k] = outer.place(site)
+        for k, site in enumerate(stacks, n + len(invariants)):
+            body.places[k] = self._moving(outer.place(site), body.bytes(k))
+        for root, y in self.repeat.stacked.items():
+            body.places[root] = self._moving(outer.place(self._result(n + 1 + y)), body.bytes(root))
+        for k, value in enumerate(self.repeat.body.outputs[:n]):
+            if self.repeat.ways[k] == DIRECT:
+                body.places[self.repeat.body.sites[value].root] = outer.place(self._result(k))
+        for value, offset in self._bases[0].items():
+            body.places.setdefault(value, Place(ARENA, 0, self.start + offset))
+        if self.test is not None:
+            for k in range(n + len(invariants)):
+                self.test.places[k] = body.places[k]
+            for value, offset in self._bases[1].items():
+                self.test.places.setdefault(value, Place(ARENA, 0, self.start + offset))
+
+    def _moving(self, place: Place, stride: int) -> Place:
+        return place.moved_by(self, -stride if self.op.reverse else stride)
+
+    def _body_rows(self) -> list[Made]:
+        body, part = self.body, self.repeat.body
+        rows = []
+        for y, value in self.repeat.early.items():
+            rows.append(self._copy_to_slice(y, value))
+        for at, unit in enumerate(part.units):
+            rows += body.make(unit, body.places.get(-1 - at))
+        for y, value in self.repeat.late.items():
+            rows.append(self._copy_to_slice(y, value))
+        swapped = self._swapped()
+        for k in swapped:
+            rows.append(self._copy_value(part.outputs[k], self._swap(k)))
+        for k, way in enumerate(self.repeat.ways):
+            if way == COPIED:
+                source = self._swap(k) if k in swapped else None
+                target = body.places[k]
+                rows.append(self._copy_between(k, source, target) if source else self._copy_value(part.outputs[k], target))
+        return rows
+
+    def _swap(self, k: int) -> Place:
+        return Place(ARENA, 0, self.start + self._swaps[k])
+
+    def _copy_value(self, value: int, target: Place) -> Made:
+        """Copy a value of the body, C order, to a place."""
+        body, site = self.body, self.repeat.body.sites[value]
+        return self._copy_bytes(body, value, body.place(site), target)
+
+    def _copy_between(self, k: int, source: Place, target: Place) -> Made:
+        return self._copy_bytes(self.body, self.repeat.body.outputs[k], source, target)
+
+    def _copy_to_slice(self, y: int, value: int) -> Made:
+        body = self.body
+        target = self._moving(self.outer.place(self._result(self.op.n_carry + 1 + y)), body.bytes(value))
+        return self._copy_value(value, target)
+
+    def _copy_bytes(self, scope: Scope, value: int, source: Place, target: Place) -> Made:
+        dtype, shape = scope.part.specs[value].dtype, scope.shape(value)
+        count = 1
+        for size in shape:
+            count *= size
+        words = movement.copy_words(dtype.itemsize, (count,), (dtype.itemsize,), (dtype.itemsize,))
+        places = [(movement.SOURCE, source), (movement.TARGET, target)]
+        return scope.filled(movement.copy_kernel(dtype.itemsize), words, places, 20 + 0.1 * dtype.itemsize * count)
+
+    def _loop_row(self) -> Made:
+        self._bind_places()
+        outer, op, n = self.outer, self.op, self.op.n_carry
+        limit, _, _, stacks = self._operands()
+        tables = [self._body_rows()]
+        if self.test is not None:
+            test = self.test
+            tables.append([made for at, unit in enumerate(test.part.units) for made in test.make(unit, test.places.get(-1 - at))])
+        moves = [
+            (t, r, word, place)
+            for t, rows in enumerate(tables)
+            for r, made in enumerate(rows)
+            for word, place in made.moves
+        ]
+        words = [0] * (repeat.MOVE + repeat.MOVE_WORDS * len(moves))
+        words[repeat.BODY_ROWS], words[repeat.REVERSE], words[repeat.MOVES] = len(tables[0]), int(op.reverse), len(moves)
+        words[repeat.MOST] = -1
+        if stacks or op.n_ys:
+            dims = stacks[0].shape if stacks else outer.part.specs[self.unit.writes[n + 1]].dims
+            words[repeat.MOST] = outer.size((dims or (0,))[0])
+        places: list[tuple[int, Place]] = [(repeat.COUNT, outer.place(self._result(n)))]
+        rounds = ROUNDS
+        if limit is None:
+            scalar = self.unit.scalars[0]
+            words[repeat.FIXED] = int(outer.known(scalar))
+            rounds = float(words[repeat.FIXED]) if self.test is None else min(ROUNDS, words[repeat.FIXED])
+        else:
+            words[repeat.LIMIT_BYTES] = outer.part.specs[limit.root].dtype.itemsize
+            places.append((repeat.LIMIT, outer.place(limit)))
+        if self.test is not None:
+            words[repeat.TEST_ROWS] = len(tables[1])
+            places.append((repeat.ANSWER, self.test.place(self.test.part.sites[self.test.part.outputs[0]])))
+        pointers = []
+        for k, (t, r, word, place) in enumerate(moves):
+            at = repeat.MOVE + repeat.MOVE_WORDS * k
+            pointers.append(Pointer(at, t, r, word))
+            strides = place.strides
+            if strides[0][0] is self:
+                words[at + 2], strides = strides[0][1], strides[1:]
+            # What only a loop further out moves is put in anew before each first round.
+            places.append((at + 1, Place(place.kind, place.number, place.offset, strides)))
+        work = 30 + rounds * sum(made.work for rows in tables for made in rows)
+        made = outer.filled(repeat.kernel(), words, places, work)
+        row = made.row
+        named = [(repeat.BODY, [m.row for m in tables[0]])]
+        if self.test is not None:
+            named.append((repeat.TEST, [m.row for m in tables[1]]))
+        return Made(Row(row.function, row.words, row.arguments, row.arena, named, pointers), work, made.moves)
+
+
+def nanoseconds(kernel: Kernel) -> float:
+    """An estimate per element, for choosing threads; results never depend on it."""
+    total = 0.05
+    for statement in kernel.body:
+        total += 0.9 if statement.fn in HEAVY else 0.06
+    for access in (*kernel.inputs, *[store.access for store in kernel.outputs]):
+        inner = access.strides[-1]
+        total += 0.02 * access.dtype.itemsize if inner == "1" else 0.6 if inner == "s" else 0.0
+    return total

@@ -1,0 +1,148 @@
+"""A loop whose test and body are native units: what of it runs natively, and how each carry gets its next value.
+
+The carries live in the storage of the loop's own results. The next value of a carry is written there at once where nobody reads
+the old one any more (or where its kernel reads it element by element in the same place), else copied there at the end of a
+round. Slices of xs and ys are moving pointers into the stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from graphad.compiler.partition import LOOP, NATIVE, Partition, Unit, partition
+from graphad.core.shapes import is_definite
+from graphad.kernels.collapse import same_size
+from graphad.kernels.forms import Kernel
+
+DIRECT, COPIED, SAME = "direct", "copied", "same"
+
+
+@dataclass
+class Repeat:
+    """The native form of one loop op, without numbers.
+
+    Attributes:
+      op: The loop op.
+      body, test: Their units; test None where only the limit ends the loop.
+      ways: For each carry, DIRECT, COPIED or SAME.
+      stacked: Roots of the body whose storage is the slice of a y: root -> y.
+      early: ys that are copies of what is there when a round begins: y -> value.
+      late: ys that are copied at the end of a round: y -> value.
+    """
+
+    op: Any
+    body: Partition
+    test: Partition | None
+    ways: list[str]
+    stacked: dict[int, int] = field(default_factory=dict)
+    early: dict[int, int] = field(default_factory=dict)
+    late: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        return [self.body] if self.test is None else [self.body, self.test]
+
+
+def native_form(op: Any) -> Repeat | None:
+    """How a specialised loop op runs natively, None where a part of it cannot."""
+    from graphad.compiler.pipeline import optimise
+
+    if op.effects or any(spec.is_handle for spec in op.body.inputs):
+        return None
+    body = partition(optimise(op.body))
+    test = None if op.test is None else partition(optimise(op.test))
+    for part in [body] if test is None else [body, test]:
+        if any(not is_definite(spec.dims) for spec in part.specs) or any(unit.kind not in NATIVE for unit in part.units):
+            return None
+    n = op.n_carry
+    for spec, value in zip(body.graph.inputs[:n], body.outputs[:n], strict=True):
+        mine, theirs = spec.dims or (), body.specs[value].dims or ()
+        if len(mine) != len(theirs) or not all(map(same_size, mine, theirs)) or spec.dtype is not body.specs[value].dtype:
+            return None
+    if test is not None and any(unit.kind == LOOP and not unit.writes for unit in test.units):
+        return None
+    found = Repeat(op, body, test, [COPIED] * n)
+    _place_ys(found)
+    _choose_ways(found)
+    return found
+
+
+def _root(part: Partition, value: int) -> int:
+    return part.sites[value].root
+
+
+def _makers(part: Partition) -> dict[int, int]:
+    return {value: position for position, unit in enumerate(part.units) for value in unit.writes}
+
+
+def _place_ys(found: Repeat) -> None:
+    part, n = found.body, found.op.n_carry
+    makers = _makers(part)
+    for y, value in enumerate(part.outputs[n:]):
+        root = _root(part, value)
+        if root not in makers:
+            found.early[y] = value
+        elif root in found.stacked:
+            found.late[y] = value
+        else:
+            found.stacked[root] = y
+
+
+def _choose_ways(found: Repeat) -> None:
+    part, n = found.body, found.op.n_carry
+    makers = _makers(part)
+    roots = [_root(part, value) for value in part.outputs[:n]]
+    end = len(part.units)
+    last_read = dict.fromkeys(range(n), -1)
+    for position, unit in enumerate(part.units):
+        for site in unit.reads:
+            if site.root < n:
+                last_read[site.root] = position
+    for k, root in enumerate(roots):
+        if root < n and root != k:
+            last_read[root] = end  # another carry takes the old value at the end of the round
+    for k, root in enumerate(roots):
+        if root == k:
+            found.ways[k] = SAME
+        elif root in makers and root not in found.stacked and roots.count(root) == 1:
+            position = makers[root]
+            if last_read[k] < position or (last_read[k] == position and _in_place(part.units[position], k, root)):
+                found.ways[k] = DIRECT
+
+
+def _in_place(unit: Unit, carry: int, root: int) -> bool:
+    """Let a unit write `root` over the carry that it reads, where it does so element by element; changes its kernel."""
+    if unit.kind != LOOP or unit.loop is None:
+        return False
+    readers = [i for i, site in enumerate(unit.reads) if site.root == carry]
+    if len(readers) != 1 or not unit.reads[readers[0]].is_plain:
+        return False
+    kernel, i, o = unit.loop.kernel, readers[0], unit.writes.index(root)
+    if kernel.outputs[o].combine is not None or kernel.inputs[i] != kernel.outputs[o].access:
+        return False
+    inputs = len(kernel.inputs)
+    for dim in range(kernel.rank):
+        mine, theirs = unit.loop.strides.get((i, dim)), unit.loop.strides.get((inputs + o, dim))
+        if (mine is None) != (theirs is None) or (mine is not None and theirs is not None and not same_size(mine, theirs)):
+            return False
+    pairs = tuple(sorted((*kernel.inplace, (i, o))))
+    unit.loop = replace(unit.loop, kernel=_with_inplace(kernel, pairs))
+    return True
+
+
+def _with_inplace(kernel: Kernel, pairs: tuple[tuple[int, int], ...]) -> Kernel:
+    return Kernel(kernel.rank, kernel.inputs, kernel.scalars, kernel.body, kernel.outputs, pairs).check()
+
+
+def loops_of(units: Sequence[Unit]) -> list[Any]:
+    """Every kernel loop of some units, those inside native loops included."""
+    found: list[Any] = []
+    for unit in units:
+        if unit.loop is not None:
+            found.append(unit.loop)
+        if unit.repeat is not None:
+            for part in unit.repeat.partitions:
+                found += loops_of(part.units)
+    return found

@@ -1,0 +1,113 @@
+"""Loops whose number of steps follows from their test: `while i < n: ...; i = i + 1` runs n - i steps.
+
+Such a loop needs no test, its stacks have a known length, and its derivative is that of a counted loop. Recognised while
+specialising, where the start of i and the bound are numbers or sizes: the test compares one carry with a bound that does not
+change, and the body adds a constant to that carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.dims import Dim
+from graphad.graph.ir import Graph, Node
+
+UNLIMITED = np.iinfo(np.int32).max
+_COMPARISONS = {"less": ("<", 0), "greater": (">", 0), "less_equal": ("<", 1), "greater_equal": (">", 1)}
+_SWAPPED = {"<": ">", ">": "<"}
+
+
+def steps_of(ctx: Any, op: Any, limit: Any, carry: Sequence[Any], invariants: Sequence[Any]) -> Any | None:
+    """How many steps a loop with a test runs, a number or a size; None where that does not follow.
+
+    Args:
+      ctx: The specialiser.
+      op: The loop op.
+      limit, carry, invariants: Its inputs.
+    """
+    found = _compared(op.test)
+    if found is None:
+        return None
+    relation, slack, value, bound = found
+    if value >= op.n_carry:
+        return None
+    step = _increment(op.body, value)
+    start = ctx.known(carry[value])
+    if step is None or start is None:
+        return None
+    end = _bound(ctx, op, bound, carry, invariants)
+    if end is None or (relation == "<") != (step > 0):
+        return None
+    distance = (end - start[0] if step > 0 else start[0] - end) + slack
+    return _limited(ctx.known(limit), distance, abs(step))
+
+
+def _limited(limit: Any, distance: Any, step: int) -> Any | None:
+    if isinstance(distance, Dim):
+        # A size is at least 2: n, n - 1 and n - 2 steps are all there can be without a question.
+        if step != 1 or not _is_size(distance) or limit is None or limit[0] != UNLIMITED:
+            return None
+        return distance
+    if limit is None or isinstance(limit[0], Dim):
+        return None
+    return max(0, min(-(-distance // step), int(limit[0])))
+
+
+def _is_size(distance: Dim) -> bool:
+    """Whether it is one symbol minus at most 2, and so certainly not negative."""
+    terms = dict(distance.terms)
+    constant = terms.pop((), 0)
+    return -2 <= constant <= 0 and len(terms) == 1 and next(iter(terms.items())) == ((next(iter(distance.symbols)),), 1)
+
+
+def _compared(test: Graph) -> tuple[str, int, int, int] | None:
+    """(relation, slack, the input that is compared, what with) of a test that is one comparison."""
+    if len(test.nodes) != 1 or test.outputs != (test.nodes[0].start,):
+        return None
+    node = test.nodes[0]
+    row = _COMPARISONS.get(node.op.name)
+    if row is None or not all(test.specs[i].dtype.is_integer and test.specs[i].dims == () for i in node.inputs):
+        return None
+    relation, slack = row
+    a, b = node.inputs
+    if a < len(test.inputs):
+        return relation, slack, a, b
+    return (_SWAPPED[relation], slack, b, a) if b < len(test.inputs) else None
+
+
+def _increment(body: Graph, value: int) -> int | None:
+    """The constant that a step adds to a carry."""
+    node = _producer(body, body.outputs[value])
+    if node is None or node.op.name not in ("add", "sub"):
+        return None
+    a, b = node.inputs
+    if node.op.name == "add" and b == value:
+        a, b = b, a
+    if a != value or not len(body.inputs) <= b < body.first_node_value:
+        return None
+    data = body.constants[b - len(body.inputs)]
+    if np.size(data) != 1 or data.dtype.kind not in "iu" or int(data) == 0:
+        return None
+    return int(data) if node.op.name == "add" else -int(data)
+
+
+def _bound(ctx: Any, op: Any, bound: int, carry: Sequence[Any], invariants: Sequence[Any]) -> Any | None:
+    """What the carry is compared with, if it is known and stays."""
+    test = op.test
+    if bound >= len(test.inputs):
+        data = test.constants[bound - len(test.inputs)]
+        return int(data) if np.size(data) == 1 else None
+    if bound < op.n_carry:
+        if op.body.outputs[bound] != bound:
+            return None
+        known = ctx.known(carry[bound])
+    else:
+        known = ctx.known(invariants[bound - op.n_carry])
+    return None if known is None else known[0]
+
+
+def _producer(graph: Graph, value: int) -> Node | None:
+    return next((node for node in graph.nodes if node.start == value), None)
