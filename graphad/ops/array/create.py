@@ -23,7 +23,8 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
-from graphad.ops.array.shape import BroadcastTo, broadcast_to, static_sizes
+from graphad.ops.array.shape import BroadcastTo, broadcast_to
+from graphad.ops.array.sizes import static_sizes
 from graphad.ops.array.support import known_scalar, require_index, require_scalar, shifted, static_int
 
 

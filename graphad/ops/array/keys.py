@@ -20,7 +20,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import known_value
+from graphad.ops.array.sizes import known_value
 
 Key = tuple[Any, ...]
 NEW, REST = "new", "..."

@@ -18,7 +18,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_nd, nd_index
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.shape import static_sizes
+from graphad.ops.array.sizes import static_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
 
 

@@ -15,6 +15,7 @@ from graphad.core.dims import Dim
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.registry import lookup
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -147,9 +148,7 @@ def _converted(x: Any, dtype: DType) -> Any:
     if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__"):
         x = lift(x)
         if x.dtype is not dtype:
-            from graphad.ops.math.cast import cast  # math stands above array
-
-            return cast(x, dtype)
+            return bind(lookup("cast")(dtype), x)
         return x
     return lift(x, dtype)
 

@@ -16,28 +16,20 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, divide_exactly, product
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import (
-    TensorShape,
     format_dims,
     is_definite,
     normalize_axes,
     normalize_axis,
 )
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.kernels import forms
+from graphad.ops.array.sizes import known_value, mixed_sizes, static_sizes  # noqa: F401  known_value is used from here
 
 INDEX_KINDS = (dtypes.int32, dtypes.int64)
-
-
-def known_value(x: Any) -> Any:
-    """The NumPy value of a tensor that is known now: an eager tensor, or a constant of the trace it belongs to; else None."""
-    if type(x) is EagerTensor:
-        return x.data
-    trace = getattr(x, "trace", None)
-    return None if trace is None else trace.builder.values.get(x.index)
 
 
 def _require_shape_vector(op: str, spec: TensorSpec) -> int | None:
@@ -250,48 +242,6 @@ def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return bind(ReshapeTo(static), x, vector)  # type: ignore[no-any-return]
 
 
-def static_sizes(op: str, shape: Any) -> list[Any] | None:
-    """The sizes of a requested shape as numbers, None where some are only known at run time."""
-    if isinstance(shape, TensorShape):
-        return shape.as_list() if shape.is_fully_defined() else None
-    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
-        data = known_value(lift(shape))
-        if data is None:
-            return None
-        if data.dtype.kind not in "iu":
-            raise DTypeError(f"{op}: shape has dtype {data.dtype}; an integer dtype is needed.")
-        return [int(size) for size in np.ravel(data)]
-    items = [shape] if hasattr(shape, "__index__") else list(shape)
-    out: list[Any] = []
-    for item in items:
-        if isinstance(item, Dim):
-            out.append(item)
-            continue
-        data = item
-        if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
-            data = known_value(lift(item))
-            if data is None:
-                return None
-        if not hasattr(data, "__index__"):
-            raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
-        out.append(data.__index__())
-    return out
-
-
-def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
-    """A shape with run-time sizes as an integer tensor, and what is known of it while tracing."""
-    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
-        return lift(shape), None
-    items = list(shape)
-    return lift(items), tuple(_static_size(item) for item in items)
-
-
-def _static_size(item: Any) -> int | None:
-    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
-        item = known_value(lift(item))
-    return None if item is None or int(item) == -1 else int(item)
-
-
 def reshape_like(g: Any, ctx: Any, i: int) -> Any:
     """`g` in the shape of input i."""
     want = ctx.shape(i)
@@ -412,8 +362,10 @@ class SumTo(Op):
         return TensorSpec.of(self.shape, x.dtype)
 
     def eval(self, x: Any) -> Any:
-        axes = summed_axes(x.shape, self.shape)
-        return np.add.reduce(x, axis=axes, dtype=x.dtype).reshape(self.shape)
+        want = self.shape
+        if x.ndim == len(want) + 1 and x.shape[1:] == want:
+            return np.add.reduce(x, 0)
+        return np.add.reduce(x, axis=summed_axes(x.shape, want), dtype=x.dtype).reshape(want)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (broadcast_like(g, ctx, 0),)

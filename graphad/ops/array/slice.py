@@ -37,6 +37,7 @@ from graphad.ops.array.keys import (
     python_key,
     spilled,
 )
+from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import Reshape, broadcast_to, shape
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
@@ -361,8 +362,6 @@ def getitem(x: Any, key: Any) -> Tensor:
                 pass  # the long way says what is wrong
     x = lift(x)
     if _is_mask(key):
-        from graphad.ops.array.scatter import boolean_mask  # masks stand above slices
-
         return boolean_mask(x, key)
     given: list[Any] = []
     encoded = encode(key, given)

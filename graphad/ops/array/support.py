@@ -17,7 +17,8 @@ from graphad.core.op import MIXED
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.array.shape import BroadcastTo, SizeVector, known_value
+from graphad.ops.array.shape import BroadcastTo, SizeVector
+from graphad.ops.array.sizes import known_value
 
 
 def as_stacked(ctx: Any, i: int, x: Any) -> Any:

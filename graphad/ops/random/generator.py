@@ -19,7 +19,8 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.gather import Gather
-from graphad.ops.array.shape import mixed_sizes, shape, static_sizes
+from graphad.ops.array.shape import shape
+from graphad.ops.array.sizes import mixed_sizes, static_sizes
 from graphad.ops.array.sort import ArgSort
 from graphad.ops.random import philox
 from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Draw, DrawTo

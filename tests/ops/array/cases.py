@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.bind import bind
+from graphad.core.dtypes import as_dtype
 from graphad.ops import array as a
+from graphad.ops.array.create import EyeOf
+from graphad.ops.array.sequence import Steps, UnitStepsOf
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import move_axis, swap_axes
 from tests.support.op_case import OpCase, boolean, complex_, integer, real
 
 SIZES = ("sizes",)
+FLOAT64 = as_dtype("float64")
 INDEX = np.array([[0, 2], [1, 1]], np.int32)
 
 
@@ -50,6 +55,18 @@ def range_by_size(x: Any) -> Any:
 
 def eye_by_size(x: Any) -> Any:
     return a.eye(a.shape(x)[0], dtype=x.dtype)
+
+
+def times_eye(x: Any) -> Any:
+    return x * bind(EyeOf(2, 3, FLOAT64))
+
+
+def times_steps(x: Any) -> Any:
+    return x * bind(Steps(1.0, 3, 0.5, FLOAT64))
+
+
+def times_unit_steps(x: Any) -> Any:
+    return x * bind(UnitStepsOf(3, FLOAT64))
 
 
 def one_hot_by_size(i: Any, x: Any) -> Any:
@@ -264,6 +281,9 @@ CREATE = [
     OpCase(range_by_size, real(3, 2), expected=lambda x: np.arange(3, dtype=np.int32), order=0),
     OpCase(eye_by_size, real(3, 2), expected=lambda x: np.eye(3), order=0),
     OpCase(zeros_by_size, real(3, 2), expected=lambda x: x),
+    OpCase(times_eye, real(2, 3), expected=lambda x: x * np.eye(2, 3), float32=False),
+    OpCase(times_steps, real(2, 3), expected=lambda x: x * [1.0, 1.5, 2.0], float32=False),
+    OpCase(times_unit_steps, real(2, 3), expected=lambda x: x * [0.0, 0.5, 1.0], float32=False),
 ]
 
 SHAPES = [

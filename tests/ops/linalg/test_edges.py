@@ -23,7 +23,10 @@ B = np.arange(20.0).reshape(4, 5)
             lambda: la.matmul(A, B),
             r"matmul: inner sizes differ: a has shape \(8, 3\), b has shape \(4, 5\); a.shape\[-1\] must equal b.shape\[-2\].",
         ),
-        (lambda: la.matmul(A, A, transpose_a=True, adjoint_a=True), "Only one of `transpose_a` and `adjoint_a`"),
+        (
+            lambda: la.matmul(A, A, transpose_a=True, adjoint_a=True),
+            "Only one of `transpose_a` and `adjoint_a`",
+        ),
         (lambda: la.matmul(A, A[0]), r"matmul: b has shape \(3,\); it must be a matrix"),
         (lambda: la.matmul(tf.constant(A), tf.zeros([3, 2])), "cannot compute matmul as input #1"),
         (lambda: la.matmul(np.zeros((2, 2, 3)), np.zeros((3, 3, 2))), "Incompatible shapes"),
@@ -79,7 +82,9 @@ def test_einsum_of_a_batch_of_matrices_is_one_product() -> None:
     from graphad.core.spec import TensorSpec
     from graphad.trace.tracer import trace_flat
 
-    graph = trace_flat(lambda x, y: [la.einsum("bij,bjk->bik", x, y)], [TensorSpec((2, 3, 4)), TensorSpec((2, 4, 5))]).graph
+    graph = trace_flat(
+        lambda x, y: [la.einsum("bij,bjk->bik", x, y)], [TensorSpec((2, 3, 4)), TensorSpec((2, 4, 5))]
+    ).graph
     assert [node.op.name for node in graph.nodes] == ["matmul"]
 
 
@@ -120,7 +125,9 @@ def test_the_norm_of_zero_has_no_finite_gradient() -> None:
 def test_newton_step_of_the_guide() -> None:
     h = np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
     update = la.solve(tf.constant(h) + tf.eye(2) * 1e-3, tf.constant([[1.0], [2.0]]))
-    np.testing.assert_allclose(update.numpy(), np.linalg.solve(h + 1e-3 * np.eye(2), [[1.0], [2.0]]), rtol=1e-5)
+    np.testing.assert_allclose(
+        update.numpy(), np.linalg.solve(h + 1e-3 * np.eye(2), [[1.0], [2.0]]), rtol=1e-5
+    )
 
 
 def test_solving_for_many_right_hand_sides_factors_once(monkeypatch: pytest.MonkeyPatch) -> None:

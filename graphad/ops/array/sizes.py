@@ -1,0 +1,63 @@
+"""Requested shapes: what is known of them now, as numbers, and the rest as an integer tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dims import Dim
+from graphad.core.errors import ArgumentTypeError, DTypeError
+from graphad.core.shapes import TensorShape
+from graphad.core.tensor import EagerTensor, Tensor
+
+
+def known_value(x: Any) -> Any:
+    """The NumPy value of a tensor that is known now: an eager tensor, or a constant of the trace it belongs to; else None."""
+    if type(x) is EagerTensor:
+        return x.data
+    trace = getattr(x, "trace", None)
+    return None if trace is None else trace.builder.values.get(x.index)
+
+
+def static_sizes(op: str, shape: Any) -> list[Any] | None:
+    """The sizes of a requested shape as numbers, None where some are only known at run time."""
+    if isinstance(shape, TensorShape):
+        return shape.as_list() if shape.is_fully_defined() else None
+    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
+        data = known_value(lift(shape))
+        if data is None:
+            return None
+        if data.dtype.kind not in "iu":
+            raise DTypeError(f"{op}: shape has dtype {data.dtype}; an integer dtype is needed.")
+        return [int(size) for size in np.ravel(data)]
+    items = [shape] if hasattr(shape, "__index__") else list(shape)
+    out: list[Any] = []
+    for item in items:
+        if isinstance(item, Dim):
+            out.append(item)
+            continue
+        data = item
+        if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+            data = known_value(lift(item))
+            if data is None:
+                return None
+        if not hasattr(data, "__index__"):
+            raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
+        out.append(data.__index__())
+    return out
+
+
+def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
+    """A shape with run-time sizes as an integer tensor, and what is known of it while tracing."""
+    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
+        return lift(shape), None
+    items = list(shape)
+    return lift(items), tuple(_static_size(item) for item in items)
+
+
+def _static_size(item: Any) -> int | None:
+    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+        item = known_value(lift(item))
+    return None if item is None or int(item) == -1 else int(item)
