@@ -45,7 +45,19 @@ class EagerLevel:
 
 def bind(op: Op, *inputs: Any) -> Any:
     """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
-    outputs = evaluate(op, inputs) if busy() is None else bind_all(op, inputs)
+    level = busy()
+    if level is None:
+        outputs = evaluate(op, inputs)
+    elif type(level) is EagerLevel and not op.structured and current() is level:
+        outputs = evaluate(op, inputs)
+        if op.gradless is None:
+            for recorder in level.recorders:
+                recorder.record(op, inputs, outputs)
+        else:
+            for recorder in level.recorders:
+                recorder.note_break(op, inputs)
+    else:
+        outputs = bind_all(op, inputs)
     return outputs if op.multiple else outputs[0]
 
 

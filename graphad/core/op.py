@@ -55,15 +55,30 @@ class OpType(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args = _positional(cls, args, kwargs)
-        key = tuple([_exact(arg) for arg in args])
-        found = cls._interned.get(key)  # type: ignore[attr-defined]
-        if found is None:
-            found = super().__call__(*args)
-            full = tuple(getattr(found, field) for field in cls.attributes)  # type: ignore[attr-defined]
-            exact = tuple([_exact(arg) for arg in full])
-            found = cls._interned.setdefault(exact, found)  # type: ignore[attr-defined]
-            cls._interned[key] = found  # type: ignore[attr-defined]
-        return found
+        key = (*args, *map(type, args))
+        found = cls._quickly.get(key)  # type: ignore[attr-defined]
+        return _interned(cls, args, key) if found is None else found
+
+
+def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
+    """The op with these attributes, made if there is none with exactly these."""
+    made = type.__call__(cls, *args)
+    full = tuple([getattr(made, field) for field in cls.attributes])
+    found = cls._exactly.setdefault(_exact(full), made)
+    if not _is_inexact(full):
+        cls._quickly[key] = found
+    return found
+
+
+def _is_inexact(x: Any) -> bool:
+    """Whether an attribute equals another one that means something else: 1 and True in a tuple, 0.0 and -0.0.
+
+    Such ops are found by their exact key alone. (That a tuple attribute holds numbers here and bools there does not occur.)
+    """
+    kind = type(x)
+    if kind is tuple:
+        return any(_is_inexact(item) or (type(item) is tuple and any(type(i) is bool for i in item)) for item in x)
+    return kind is float
 
 
 def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -123,7 +138,8 @@ class Op(metaclass=OpType):
     per_row: ClassVar[bool] = False
     transient: ClassVar[bool] = False
     gradless: ClassVar[str | None] = None
-    _interned: ClassVar[Any]
+    _exactly: ClassVar[Any]
+    _quickly: ClassVar[Any]
 
     def infer(self, *specs: TensorSpec) -> Any:
         """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
@@ -199,7 +215,9 @@ def define(cls: O) -> O:
     made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
     made.attributes = tuple(field.name for field in dataclasses.fields(made))
     # A sub-graph must not live for ever because an op was once made from it.
-    made._interned = weakref.WeakValueDictionary() if made.structured or made.transient else {}
+    weak = made.structured or made.transient
+    made._exactly = weakref.WeakValueDictionary() if weak else {}
+    made._quickly = weakref.WeakValueDictionary() if weak else {}
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)
     return made  # type: ignore[no-any-return]

@@ -142,7 +142,7 @@ def format_dims(dims: Dims) -> str:
 
 def is_definite(dims: Dims) -> bool:
     """Whether rank and every size are known (as numbers or as symbols)."""
-    return dims is not None and None not in [size if size is None else 0 for size in dims]
+    return dims is not None and None not in dims
 
 
 def are_compatible(a: Dims, b: Dims) -> bool:
@@ -158,7 +158,7 @@ def broadcast_dims(op: str, *shapes: Dims) -> Dims:
     Raises: InvalidArgumentError: two sizes differ and neither is 1; names `op` and the shapes.
     """
     first = shapes[0]
-    if all(shape == first for shape in shapes) and first is not None and None not in [s if s is None else 0 for s in first]:
+    if all(shape == first for shape in shapes) and first is not None and None not in first:
         return first
     if any(shape is None for shape in shapes):
         return None

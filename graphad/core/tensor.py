@@ -247,3 +247,7 @@ class Handle:
     @property
     def trainable(self) -> bool:
         return self._trainable
+
+
+# What a tape can follow; a tuple, since a union is made anew at every use.
+VALUES = (Tensor, Handle)

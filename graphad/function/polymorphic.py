@@ -20,7 +20,7 @@ from graphad.core.frames import user_line
 from graphad.core.levels import busy, current, entered
 from graphad.core.nest import flatten
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.signature import Arguments, Literal, Signature
 from graphad.graph.evaluate import evaluate
@@ -408,7 +408,7 @@ def _ids(x: Any) -> Any:
         return {key: _ids(value) for key, value in x.items()}
     if isinstance(x, list | tuple):
         return [_ids(item) for item in x]
-    return id(x) if isinstance(x, Tensor | Handle) else x
+    return id(x) if isinstance(x, VALUES) else x
 
 
 def _where(function: Any) -> str:

@@ -18,7 +18,7 @@ from graphad.core.levels import entered, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Handle, Tensor
+from graphad.core.tensor import VALUES, Handle, Tensor
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
 from graphad.gradient.recorder import Mark, Recorder
 from graphad.gradient.transforms import TRANSFORMS
@@ -209,7 +209,7 @@ class ForwardAccumulator:
         self._tangents: dict[int, Any] = {}
         self._alive: list[Any] = []
         for x, dot in zip(flat, dots, strict=True):
-            if not isinstance(x, Tensor | Handle):
+            if not isinstance(x, VALUES):
                 raise InvalidArgumentError(f"ForwardAccumulator: primal {x!r} is neither a Tensor nor a Variable.")
             dot = lift(dot, x.spec.dtype)
             if dot.dims != x.dims:

@@ -27,7 +27,7 @@ from graphad.core.levels import current, entered
 from graphad.core.nest import flatten, is_nested
 from graphad.core.op import IO, MIXED, WRITES
 from graphad.core.shapes import TensorShape, format_dims, is_definite
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.forward import push_entries
 from graphad.gradient.recorder import mark_of
@@ -60,7 +60,7 @@ def jacobian(
     tape: Any, target: Any, sources: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool
 ) -> Any:
     """See `GradientTape.jacobian`; `mode` is the checked UnconnectedGradients."""
-    if is_nested(target) or not isinstance(target, Tensor | Handle):
+    if is_nested(target) or not isinstance(target, VALUES):
         raise ArgumentTypeError(
             f"tape.jacobian: the target must be a single Tensor, got {type(target).__name__}; call it once per target."
         )
@@ -83,7 +83,7 @@ def jacobian(
 
 def _check_sources(name: str, sources: Sequence[Any]) -> None:
     for x in sources:
-        if not isinstance(x, Tensor | Handle):
+        if not isinstance(x, VALUES):
             raise ArgumentTypeError(f"tape.{name}: source {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable.")
 
 
@@ -276,7 +276,7 @@ def _rows_later(entries: Sequence[Any], target: Any, sources: Sequence[Any], mar
 def batch_jacobian(tape: Any, target: Any, source: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool) -> Any:
     """See `GradientTape.batch_jacobian`; `mode` is the checked UnconnectedGradients."""
     for word, x in (("target", target), ("source", source)):
-        if not isinstance(x, Tensor | Handle):
+        if not isinstance(x, VALUES):
             raise ArgumentTypeError(f"tape.batch_jacobian: {word} must be a single Tensor, got {type(x).__name__}.")
     _check_shapes(target.dims, source.dims)
     _check_loop(tape, "batch_jacobian", use_pfor, parallel_iterations)

@@ -18,10 +18,8 @@ _DROP_BYTES = 2048  # below this, keeping a value is cheaper than describing it
 _FIRST_SWEEP = 4096
 
 
-class Mark:
-    """The identity of a value for recorders."""
-
-    __slots__ = ()
+# The identity of a value for recorders: any object that is equal to itself only.
+Mark = object
 
 
 def mark_of(x: Any) -> Any:
@@ -76,10 +74,21 @@ class Recorder:
         """Told of ops without a gradient."""
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        marks = self._marks(op, inputs)
-        if marks is None:
-            return
         tracked = self._tracked
+        followed = False
+        marks = []
+        for x in inputs:
+            mark = x.mark
+            if mark is not None and mark in tracked:
+                followed = True
+            else:
+                mark = None
+                if type(x) is not EagerTensor:
+                    mark = self._automatic_mark(op, x)
+                    followed = followed or mark is not None
+            marks.append(mark)
+        if not followed:
+            return
         out_marks = []
         for y in outputs:
             if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
@@ -106,23 +115,16 @@ class Recorder:
     def _watch_variable(self, handle: Handle) -> Any:
         return self.follow(handle)
 
+    def _automatic_mark(self, op: Op, x: Any) -> Any:
+        """The mark of a variable that is followed because this op reads it, else None."""
+        if not (self._automatic and isinstance(x, Handle) and x.trainable and op.effects & READS):
+            return None
+        return self._watch_variable(x) if x.spec.dtype.is_differentiable else None
+
     def _marks(self, op: Op, inputs: Sequence[Any]) -> list[Any] | None:
         """The marks of the inputs that are followed, None for others; None altogether if none is."""
-        tracked = self._tracked
-        followed = False
-        marks = []
-        for x in inputs:
-            mark = x.mark
-            if mark is not None and mark in tracked:
-                followed = True
-            else:
-                mark = None
-                if type(x) is not EagerTensor and self._automatic and isinstance(x, Handle):
-                    if x.trainable and op.effects & READS and x.spec.dtype.is_differentiable:
-                        mark = self._watch_variable(x)
-                        followed = True
-            marks.append(mark)
-        return marks if followed else None
+        marks = [x.mark if x.mark is not None and x.mark in self._tracked else self._automatic_mark(op, x) for x in inputs]
+        return marks if any(mark is not None for mark in marks) else None
 
     def _dropped(self, x: Any) -> Any:
         if type(x) is EagerTensor and (x.data.nbytes > _DROP_BYTES or self.poison):

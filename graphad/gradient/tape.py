@@ -12,15 +12,17 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from graphad.core.bind import bind, new_recorder
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.frames import user_line
-from graphad.core.levels import remove_recorder
+from graphad.core.levels import busy, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
-from graphad.core.tensor import Handle, Tensor
+from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.gradient import jacobian as jacobians
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.explain_none import why_none
@@ -126,7 +128,7 @@ class GradientTape(Recorder):
         Raises: InvalidArgumentError: an object is neither.
         """
         for x in flatten(tensor)[0]:
-            if not isinstance(x, Tensor | Handle):
+            if not isinstance(x, VALUES):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type '{type(x).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
                 )
@@ -181,7 +183,7 @@ class GradientTape(Recorder):
         targets, _ = flatten(target)
         wanted, rebuild = flatten(sources)
         for x in (*targets, *wanted):
-            if not isinstance(x, Tensor | Handle):
+            if not isinstance(x, VALUES):
                 raise ArgumentTypeError(
                     f"tape.gradient: {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable; "
                     "convert it before it enters the computation."
@@ -192,9 +194,9 @@ class GradientTape(Recorder):
             return None
         bars: dict[Any, Any] = {}
         for y, bar in zip(targets, upstream, strict=True):
-            if y.spec.dtype.is_differentiable and (y.mark is not None or any(y is x for x in wanted)):
+            if y.dtype.is_differentiable and (y.mark is not None or any(y is x for x in wanted)):
                 mark = mark_of(y)
-                bars[mark] = add_bars(bars.get(mark), ones_like(y) if bar is None else bar)
+                bars[mark] = add_bars(bars.get(mark), _ones(y) if bar is None else bar)
         marks = [mark_of(x) for x in wanted]
         entries = self._entries
         if self._persistent:
@@ -326,6 +328,13 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
             bar = bind(BroadcastTo(dims), bar)
         out.append(bar)
     return out
+
+
+def _ones(y: Any) -> Any:
+    if type(y) is EagerTensor and busy() is None:
+        data = y.data
+        return EagerTensor(np.ones(data.shape, data.dtype) if data.shape else data.dtype.type(1))
+    return ones_like(y)
 
 
 def _or_unconnected(bar: Any, x: Any, mode: UnconnectedGradients) -> Any:
