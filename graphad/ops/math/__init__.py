@@ -27,7 +27,10 @@ from graphad.ops.math.exponential import (
     logaddexp,
     sigmoid,
     softplus,
+    softsign,
     tanh,
+    xdivy,
+    xlogy,
 )
 from graphad.ops.math.trigonometric import (
     acos,
@@ -68,6 +71,7 @@ from graphad.ops.math.compare import (
 )
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
 from graphad.ops.math.special import erf, erfc, erfinv
+from graphad.ops.math.gamma import digamma, lgamma
 from graphad.ops.math.cast import bitcast, cast, saturate_cast
 from graphad.ops.math.complexes import complex, conj, imag, real
 from graphad.ops.math.reduce import (
@@ -88,7 +92,7 @@ from graphad.ops.math.statistics import (
     reduce_std,
     reduce_variance,
 )
-from graphad.ops.math.cumulative import cumprod, cumsum
+from graphad.ops.math.cumulative import cumprod, cumsum, cumulative_logsumexp
 
 __all__ = [
     "abs",
@@ -118,6 +122,9 @@ __all__ = [
     "logaddexp",
     "sigmoid",
     "softplus",
+    "softsign",
+    "xdivy",
+    "xlogy",
     "tanh",
     "acos",
     "acosh",
@@ -163,6 +170,8 @@ __all__ = [
     "erf",
     "erfc",
     "erfinv",
+    "digamma",
+    "lgamma",
     "bitcast",
     "cast",
     "saturate_cast",
@@ -188,4 +197,5 @@ __all__ = [
     "reduce_variance",
     "cumprod",
     "cumsum",
+    "cumulative_logsumexp",
 ]

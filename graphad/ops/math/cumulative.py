@@ -17,9 +17,19 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.math.arithmetic import MUL
+from graphad.ops.math.arithmetic import MUL, SUB
 from graphad.ops.math.complexes import conjugate
-from graphad.ops.rules import INEXACT, broadcast_specs, require_kind, require_numeric, same_dtype
+from graphad.ops.math.exponential import EXP
+from graphad.ops.math.select import MINIMUM
+from graphad.ops.rules import (
+    FLOATING,
+    INEXACT,
+    broadcast_specs,
+    require_kind,
+    require_numeric,
+    same_dtype,
+    scalar_like,
+)
 
 
 def _along_axis_rows(axis: int, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
@@ -191,6 +201,35 @@ class Recurrence(Op):
         return _along_axis_rows(self.axis, specs, axes)
 
 
+@define
+class CumLogSumExp(_Running):
+    """y[..., i, ...] is log(sum(exp(x[..., :i + 1, ...]))) along `axis`; the lowest number where the sum is empty."""
+
+    name = "cumulative_logsumexp"
+    keeps = (True, True)
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_kind(self.name, x, FLOATING)
+        return super().infer(x)
+
+    def eval(self, x: Any) -> Any:
+        return self.accumulate(x, np.logaddexp, np.finfo(x.dtype).min)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        x, y = ctx.inputs[0], ctx.outputs[0]
+        if self.exclusive:
+            g = bind(Shift(self.axis, not self.reverse), g)
+            y = bind(CumLogSumExp(self.axis, False, self.reverse), x)
+        # x_bar[k] = exp(x[k] - y[k]) * s[k] with s[k] = g[k] + exp(y[k] - y[k + 1]) * s[k + 1]; no exponent is positive.
+        ratio = bind(SUB, bind(Shift(self.axis, self.reverse), y), y)
+        ratio = bind(EXP, bind(MINIMUM, ratio, scalar_like(0.0, ratio)))
+        s = bind(Recurrence(self.axis, self.reverse, True), ratio, g)
+        return (bind(MUL, bind(EXP, bind(SUB, x, y)), s),)
+
+
 def _axis_of(op: str, axis: Any, x: Any) -> int:
     if isinstance(axis, Tensor):
         axis = int(axis)
@@ -232,3 +271,21 @@ def cumprod(
     """
     x = lift(x)
     return bind(CumProd(_axis_of("cumprod", axis, x), bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The running log(sum(exp(x))) of `x` along one axis, without overflow.
+
+    Args:
+      x: Tensor [..., n, ...], a float dtype.
+      axis: Axis to sum along, -rank <= axis < rank.
+      exclusive: Leave out the element itself; the first result is the lowest number of the dtype.
+      reverse: Sum from the end.
+    Returns: Tensor with the shape and dtype of `x`.
+    Raises: InvalidArgumentError: `axis` is out of range.
+    """
+    x = lift(x)
+    number = _axis_of("cumulative_logsumexp", axis, x)
+    return bind(CumLogSumExp(number, bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]

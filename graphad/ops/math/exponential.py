@@ -15,7 +15,9 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SUB
+from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SUB, abs
+from graphad.ops.math.cast import Cast
+from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
@@ -197,3 +199,61 @@ logaddexp = binary_function(
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(sigmoid(x)) = -softplus(-x), accurate for any x, elementwise, float dtypes."""
     return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))  # type: ignore[no-any-return]
+
+
+def softsign(x: Any, name: str | None = None) -> Tensor:
+    """x / (1 + |x|), elementwise, float dtypes."""
+    x = lift(x)
+    return bind(DIV, x, _plus_one(abs(x)))  # type: ignore[no-any-return]
+
+
+def _present(x: Any) -> Any:
+    """1 where x is not 0, else 0."""
+    return bind(Cast(x.dtype), bind(NOT_EQUAL, x, scalar_like(0, x)))
+
+
+def _xlogy_vjp(ctx: Any, g: Any) -> Any:
+    x, y = ctx.inputs
+    return (
+        unbroadcast(ctx, 0, bind(MUL, g, conjugate(bind(XLOGY, _present(x), y)))) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(MUL, g, conjugate(bind(XDIVY, x, y)))) if ctx.needs(1) else None,
+    )
+
+
+def _xdivy_vjp(ctx: Any, g: Any) -> Any:
+    x, y = ctx.inputs
+    x_bar = y_bar = None
+    if ctx.needs(0):
+        x_bar = unbroadcast(ctx, 0, bind(MUL, g, conjugate(bind(XDIVY, _present(x), y))))
+    if ctx.needs(1):
+        slope = bind(XDIVY, bind(NEG, x), bind(MUL, y, y))
+        y_bar = unbroadcast(ctx, 1, bind(MUL, g, conjugate(slope)))
+    return x_bar, y_bar
+
+
+def _zero_where_zero(x: Any, out: Any) -> Any:
+    out = np.where(x == 0, out.dtype.type(0), out)
+    return out if out.ndim else out[()]
+
+
+Xlogy = elementwise(
+    "xlogy",
+    lambda x, y: _zero_where_zero(x, x * np.log(y)),
+    vjp=_xlogy_vjp,
+    kinds=INEXACT,
+    scalar=(("nonzero", "x"), ("log", "y"), ("mul", "x", "b"), ("abs", "x"), ("select", "a", "c", "d")),
+    doc="x * log(y), and 0 where x is 0.",
+)
+Xdivy = elementwise(
+    "xdivy",
+    lambda x, y: _zero_where_zero(x, x / y),
+    vjp=_xdivy_vjp,
+    kinds=INEXACT,
+    scalar=(("nonzero", "x"), ("div", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
+    doc="x / y, and 0 where x is 0.",
+)
+XLOGY, XDIVY = Xlogy(), Xdivy()
+
+_ZERO = "elementwise, float or complex operands broadcast together. The gradient in x is 0 there too."
+xlogy = binary_function(Xlogy, f"x * log(y), and 0 where x is 0 whatever y is, {_ZERO}")
+xdivy = binary_function(Xdivy, f"x / y, and 0 where x is 0 whatever y is, {_ZERO}")

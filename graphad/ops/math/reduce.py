@@ -372,7 +372,9 @@ def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
             data = input_tensor.data
             if busy() is not None:
                 plain = axis is None and not keepdims and data.shape
-                return bind(over_all, input_tensor) if plain else _reduce(op_class, input_tensor, axis, keepdims)
+                return (
+                    bind(over_all, input_tensor) if plain else _reduce(op_class, input_tensor, axis, keepdims)
+                )
             if data.dtype in quick:
                 if axis is None and not keepdims:
                     return EagerTensor(over_all.eval(data))

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_pair
-from graphad.core.errors import DTypeError, SymbolicValueError
-from graphad.core.op import Op, define
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import Op, define, no_gradient
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
@@ -76,6 +77,27 @@ class Select(Op):
 SELECT = Select()
 
 
+@define
+class WhereIndices(Op):
+    """The indices of the elements that are not 0 or False, in row-major order; how many is known at run time only."""
+
+    name = "where_indices"
+    keeps = (False, False)
+
+    def infer(self, condition: TensorSpec) -> TensorSpec:
+        return TensorSpec.of((None, condition.rank), dtypes.int64)
+
+    def eval(self, condition: Any) -> Any:
+        return np.argwhere(condition).astype(np.int64)
+
+    vjp = no_gradient("indices are piecewise constant")
+
+    def batch(self, ctx: Any, condition: Any) -> Any:
+        raise InvalidArgumentError(
+            "where: with one argument the number of indices may differ from row to row; give x and y when vectorizing."
+        )
+
+
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """`x` where `condition` holds, elsewhere `y`; or, without `x` and `y`, the indices where it holds.
 
@@ -86,16 +108,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     Returns: Tensor of the broadcast shape. With one argument an int64 tensor [number of true elements, rank].
       Only the chosen branch has a gradient, but 0 times an infinite derivative of the other branch is nan: choose safe
       arguments before a division or a logarithm, not after it.
-    Raises: SymbolicValueError: one argument while tracing, where the number of true elements is not known.
+    Raises: InvalidArgumentError: one argument while vectorizing, where rows may have different numbers of true elements.
     """
     condition = lift(condition)
     if x is None and y is None:
-        if type(condition) is not EagerTensor:
-            raise SymbolicValueError(
-                "where: with one argument the result's size depends on values, which are not known while tracing or "
-                "vectorizing; give x and y, or call it outside."
-            )
-        return EagerTensor(np.argwhere(condition.data).astype(np.int64))
+        return bind(WhereIndices(), condition)  # type: ignore[no-any-return]
     if x is None or y is None:
         raise DTypeError("where: x and y must be given together, or neither.")
     x, y = lift_pair("where", x, y)

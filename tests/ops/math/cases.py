@@ -21,6 +21,10 @@ def _softplus(x: Any) -> Any:
     return np.logaddexp(x, 0)
 
 
+def exclusive_but_first(x: Any) -> Any:
+    return m.cumulative_logsumexp(x, axis=1, exclusive=True)[:, 1:]  # the first is the lowest number there is
+
+
 def _erf(x: Any) -> Any:
     return np.vectorize(math.erf)(x)
 
@@ -61,11 +65,16 @@ UNARY = [
     (m.atanh, np.arctanh, unit),
     (m.erf, _erf, real),
     (m.erfc, _erfc, real),
+    (m.softsign, lambda x: x / (1 + np.abs(x)), real),
+    (m.lgamma, np.vectorize(math.lgamma), positive),
 ]
 CASES = [OpCase(f, make(3, 4), expected=formula) for f, formula, make in UNARY]
 CASES += [OpCase(f, make(), expected=formula, label="scalar") for f, formula, make in UNARY[:3]]
 CASES += [
     OpCase(m.erfinv, unit(3, 4)),
+    OpCase(m.digamma, positive(3, 4)),
+    OpCase(m.lgamma, real(3, 4, low=-2.9, high=-2.1), label="negative"),
+    OpCase(m.digamma, real(3, 4, low=-2.9, high=-2.1), label="negative", tolerance=1e-4, float32=False),
     OpCase(m.erf, real(20, low=-6, high=6), expected=_erf, label="wide"),
     OpCase(m.erfc, real(20, low=-6, high=25), expected=_erfc, label="wide", float32=False),
     OpCase(m.sign, real(3, 4), expected=np.sign),
@@ -124,6 +133,8 @@ BINARY = [
     (m.multiply_no_nan, np.multiply, real),
     (m.atan2, np.arctan2, real),
     (m.logaddexp, np.logaddexp, real),
+    (m.xlogy, lambda x, y: x * np.log(y), positive),
+    (m.xdivy, np.divide, positive),
     (m.mod, np.mod, positive),
 ]
 for _f, _formula, _make in BINARY:
@@ -328,6 +339,11 @@ CASES += [
     OpCase(m.cumprod, _with_zeros, axis=1, expected=lambda x: np.cumprod(x, 1), label="zeros"),
     OpCase(m.cumprod, complex_(2, 3), axis=1, expected=lambda x: np.cumprod(x, 1)),
     OpCase(m.cumsum, integer(5), expected=lambda x: np.cumsum(x, dtype=x.dtype)),
+    OpCase(m.cumulative_logsumexp, real(3, 4), axis=1, expected=lambda x: np.log(np.cumsum(np.exp(x), 1))),
+    OpCase(m.cumulative_logsumexp, real(3, 4), axis=0, reverse=True),
+    OpCase(exclusive_but_first, real(3, 4)),
+    OpCase(m.where, boolean(3, 4), expected=np.argwhere, batched=False),
+    OpCase(m.where, integer(3, 4), expected=np.argwhere, batched=False),
     OpCase(m.cumsum, np.zeros((0,)), expected=lambda x: x, label="empty"),
     OpCase(m.cumprod, np.zeros((0,)), expected=lambda x: x, label="empty"),
 ]

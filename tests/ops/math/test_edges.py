@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from graphad.core.convert import lift
-from graphad.core.errors import DTypeError, InvalidArgumentError, SymbolicValueError
+from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.gradient.tape import GradientTape
 from graphad.ops import math as m
 from graphad.ops import operators  # noqa: F401
 from graphad.trace.tracer import trace_flat
+from graphad.vectorize.vectorized_map import vectorized_map
 
 
 def gradient(function: Callable[..., Any], *xs: Any) -> Any:
@@ -194,10 +195,29 @@ def test_error_function_is_accurate() -> None:
     assert m.erfinv([1.0, -1.0]).numpy().tolist() == [np.inf, -np.inf]
 
 
-def test_where_with_one_argument_gives_indices_when_eager() -> None:
+def test_where_with_one_argument_gives_indices() -> None:
     assert m.where(lift([[True, False], [False, True]])).numpy().tolist() == [[0, 0], [1, 1]]
-    with pytest.raises(SymbolicValueError, match="where"):
-        trace_flat(lambda x: [m.where(x)], [TensorSpec([2], np.bool_)])
+    graph = trace_flat(lambda x: [m.where(x)], [TensorSpec([2], np.bool_)]).graph
+    assert graph.output_specs[0].dims == (None, 1)
+    with pytest.raises(InvalidArgumentError, match="where"):
+        vectorized_map(m.where, lift([[True], [False]]))
+
+
+def test_gamma_functions_are_accurate() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    x = np.concatenate([np.random.default_rng(0).uniform(-6, 30, 200), [1e-5, 1e5]])
+    for f, exact in ((m.lgamma, lambda v: mpmath.log(abs(mpmath.gamma(v)))), (m.digamma, mpmath.digamma)):
+        want = np.array([float(exact(v)) for v in x])
+        np.testing.assert_allclose(f(EagerTensor(x)).numpy(), want, rtol=1e-12, atol=1e-12)
+    want = np.array([float(mpmath.polygamma(1, v)) for v in x])
+    np.testing.assert_allclose(gradient(m.digamma, x), want, rtol=1e-11)
+    assert m.lgamma([0.0, -1.0, np.inf]).numpy().tolist() == [np.inf] * 3
+
+
+def test_products_with_a_logarithm_or_quotient_are_zero_where_the_factor_is() -> None:
+    assert m.xlogy([0.0, 1.0], [0.0, 1.0]).numpy().tolist() == [0, 0]
+    assert gradient(m.xlogy, 0.0, 0.0) == [0, 0]
+    assert gradient(m.xdivy, 0.0, 0.0) == [0, 0]
 
 
 def test_casts_saturate_or_read_bits() -> None:

@@ -1,0 +1,126 @@
+"""The logarithm of the gamma function and its derivatives: lgamma, digamma, and the polygamma functions behind them.
+
+Each derivative is the next function of the family, so every order is there. Arguments are moved up by the recurrence to where
+the asymptotic series has converged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.op import define
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import Elementwise, elementwise, unary_function
+from graphad.ops.math.arithmetic import MUL
+from graphad.ops.rules import FLOATING
+
+# Bernoulli numbers B2, B4, ...
+_BERNOULLI = (
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
+)
+_LOWEST = -1e4  # below this, moving up takes too many steps; the result is nan
+
+
+def _lgamma_of(x: float) -> float:
+    if x != x:
+        return x
+    if math.isinf(x) or x > 2.5e305 or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    return math.lgamma(x)
+
+
+def _lgamma(x: Any) -> Any:
+    wide = np.asarray(x, np.float64)
+    y = np.fromiter(map(_lgamma_of, wide.ravel().tolist()), np.float64, wide.size)
+    y = y.reshape(wide.shape).astype(x.dtype, copy=False)
+    return y if y.ndim else y[()]
+
+
+def _digamma(x: np.ndarray) -> np.ndarray:
+    mirrored = x < 0
+    up = np.where(mirrored, 1.0 - x, x)
+    total = np.where(mirrored, -math.pi / np.tan(math.pi * x), 0.0)
+    for _ in range(10):
+        low = up < 10.0
+        total = np.where(low, total - 1.0 / up, total)
+        up = np.where(low, up + 1.0, up)
+    z = 1.0 / (up * up)
+    series = np.zeros_like(up)
+    for k in range(len(_BERNOULLI), 0, -1):
+        series = (series + _BERNOULLI[k - 1] / (2 * k)) * z
+    out = total + np.log(up) - 0.5 / up - series
+    return np.where((x <= 0) & (x == np.floor(x)), np.nan, out)
+
+
+def _zeta(s: int, x: np.ndarray) -> np.ndarray:
+    """The sum of (x + k) ** -s over k = 0, 1, ..., for s > 1."""
+    far = 10.0 + s
+    x = np.where(x < _LOWEST, np.nan, x)
+    total = np.zeros_like(x)
+    while np.any(low := x < far):
+        total = np.where(low, total + x ** float(-s), total)
+        x = np.where(low, x + 1.0, x)
+    total = total + x ** float(1 - s) / (s - 1) + 0.5 * x ** float(-s)
+    factor, power = float(s), x ** float(-s - 1)
+    for k, b in enumerate(_BERNOULLI, 1):
+        total = total + b / math.factorial(2 * k) * factor * power
+        factor *= (s + 2 * k - 1) * (s + 2 * k)
+        power = power / (x * x)
+    return total
+
+
+@define
+class Polygamma(Elementwise):
+    """The n-th derivative of digamma, itself for n = 0."""
+
+    name = "polygamma"
+    kinds = FLOATING
+    n: int
+
+    def eval(self, x: Any) -> Any:
+        wide = np.asarray(x, np.float64)
+        if self.n == 0:
+            y = _digamma(wide)
+        else:
+            y = (-1.0) ** (self.n + 1) * math.factorial(self.n) * _zeta(self.n + 1, wide)
+        y = y.astype(x.dtype, copy=False)
+        return y if y.ndim else y[()]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(MUL, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
+
+    def lower(self, *xs: TensorSpec) -> None:
+        return None
+
+
+def _lgamma_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(MUL, g, bind(DIGAMMA, ctx.inputs[0])),)
+
+
+DIGAMMA = Polygamma(0)
+Lgamma = elementwise("lgamma", _lgamma, vjp=_lgamma_vjp, kinds=FLOATING, doc="The logarithm of |gamma(x)|.")
+
+lgamma = unary_function(
+    Lgamma, "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes."
+)
+
+
+def digamma(x: Any, name: str | None = None) -> Tensor:
+    """The derivative of lgamma; nan at 0, -1, -2, ..., elementwise, float dtypes."""
+    return bind(DIGAMMA, lift(x))  # type: ignore[no-any-return]
