@@ -80,17 +80,20 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _prepared(op: Op, inputs: Sequence[Any], recorders: Sequence[Any]) -> tuple[int | None, Op]:
-    """The op with one layer of residual outputs for each recorder that follows an input, and how many to show."""
-    shown = None
-    for recorder in recorders:
-        needs = recorder.needs(op, inputs)
-        if needs is not None:
-            if shown is None:
-                shown = op.n_outputs  # type: ignore[attr-defined]
-            op = op.augmented(recorder.transforms, needs)  # type: ignore[attr-defined]
-            if op.effects & (WRITES | IO) and recorder.differentiates_itself:
-                # Its second derivative must not run the op again, since that would repeat what the op does.
-                op = op.augmented(recorder.transforms, needs)  # type: ignore[attr-defined]
+    """The op with one layer of residual outputs for each recorder that follows an input, and how many to show.
+
+    Every layer serves what any of them follows, since a recorder also sees the residuals that another's gradient reads.
+    """
+    asked = [(recorder, needs) for recorder in recorders if (needs := recorder.needs(op, inputs)) is not None]
+    if not asked:
+        return None, op
+    shown = op.n_outputs  # type: ignore[attr-defined]
+    union = tuple([any(column) for column in zip(*[needs for _, needs in asked], strict=True)])
+    for recorder, _ in asked:
+        op = op.augmented(recorder.transforms, union)  # type: ignore[attr-defined]
+        if op.effects & (WRITES | IO) and recorder.differentiates_itself:
+            # Its second derivative must not run the op again, since that would repeat what the op does.
+            op = op.augmented(recorder.transforms, union)  # type: ignore[attr-defined]
     return shown, op
 
 

@@ -288,8 +288,7 @@ class Specialiser(Trace):
             carry, invariants, _ = op.parts(values)
             steps = steps_of(self, op, limit, carry, invariants)
             if steps is not None:
-                plain = op.plain()
-                op = type(plain)(None, op.body, op.n_carry, op.n_invariant, op.n_xs, False, steps)
+                op = op.counted(steps)
                 limit = self.size(steps, limit.dtype)
         outputs = list(op.fold(self, limit, *values))
         known = self.known(limit) if op.test is None else None

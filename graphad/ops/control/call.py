@@ -16,7 +16,7 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.ops.control.duals import push_call
-from graphad.ops.control.layers import pull_back_residuals
+from graphad.ops.control.layers import covers, pull_back_residuals
 from graphad.ops.control.rows import rows_of
 
 
@@ -98,7 +98,8 @@ class CallForward(GraphCall):
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         below = self.base
-        if isinstance(below, CallForward) and all(bar is None for bar in y_bars[below.base.n_outputs :]):
+        unused = isinstance(below, CallForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
+        if unused and covers(below.pullback.needs, ctx, 0):
             return below.vjp(ctx.first(below.n_outputs), *y_bars[: below.n_outputs])
         if any(bar is not None for bar in y_bars[below.n_outputs :]):
             return pull_back_residuals(self, ctx, y_bars)

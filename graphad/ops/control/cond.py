@@ -25,7 +25,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.shape import ExpandDims
 from graphad.ops.control.duals import push_cond
-from graphad.ops.control.layers import add_zeros, merged, pull_back_residuals, with_stacked_outputs
+from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, with_stacked_outputs
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.select import SELECT
@@ -220,7 +220,8 @@ class CondForward(Cond):
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         below = self.base
         n = below.n_outputs
-        if isinstance(below, CondForward) and all(bar is None for bar in y_bars[below.base.n_outputs :]):
+        unused = isinstance(below, CondForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
+        if unused and covers(below.then_pullback.needs, ctx, 1):
             return below.vjp(ctx.first(n), *y_bars[:n])
         if any(bar is not None for bar in y_bars[n:]):
             return pull_back_residuals(self, ctx, y_bars)

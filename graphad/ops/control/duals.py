@@ -97,7 +97,7 @@ def push_loop(op: Any, loop: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
         ctx.inputs[i + 1] if kind == "x" else dots[i] if dots[i] is not None else zeros_for(ctx.inputs[i + 1]) for kind, i in order
     ]
     dual_op = loop(
-        test, body, n + len(groups[0]), op.n_invariant + len(groups[1]), op.n_xs + len(groups[2]), op.reverse, op.steps
+        test, body, n + len(groups[0]), op.n_invariant + len(groups[1]), op.n_xs + len(groups[2]), op.reverse, op.steps, 0
     )
     results = bind(dual_op, ctx.inputs[0], *operands)
     out: list[Any] = [None] * op.n_outputs

@@ -37,6 +37,11 @@ def merged(a: TensorSpec, b: TensorSpec) -> TensorSpec:
     return a if a is b or a.dims == b.dims else a.with_dims(merged_dims(a.dims, b.dims))
 
 
+def covers(below_needs: Sequence[bool], ctx: Any, first: int) -> bool:
+    """Whether a lower layer gives every cotangent that is asked for; `first` is the op input of its first need."""
+    return all(has or not ctx.needs(i) for i, has in enumerate(below_needs, first))
+
+
 def needed(ctx: Any) -> tuple[bool, ...]:
     """Which inputs of the op a cotangent is asked for."""
     return tuple([ctx.needs(i) for i in range(len(ctx.inputs))])

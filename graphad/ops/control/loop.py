@@ -26,9 +26,10 @@ from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
 from graphad.ops.control.duals import push_loop
-from graphad.ops.control.layers import add_zeros, merged, pull_back_residuals, zeros_for
+from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, zeros_for
 from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.rows import joined_rows, rows_of
+from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
 from graphad.ops.math.arithmetic import ADD
 
 _COUNT = TensorSpec.of((), dtypes.int32)
@@ -44,6 +45,7 @@ class Loop(Op):
       n_carry, n_invariant, n_xs: How many of each there are.
       reverse: Step t works on slice limit - 1 - t. There is no test then.
       steps: The number of steps where it is known beforehand, else None.
+      uniform: How many of the ys must have one shape in all steps, -1 for all; see `stacks` for the others.
     With xs the ys have as many slices as the xs, zeros for steps that did not run; else as many as there were steps.
     """
 
@@ -59,6 +61,7 @@ class Loop(Op):
     n_xs: int
     reverse: bool = False
     steps: Any = None
+    uniform: int = -1
 
     @property
     def n_ys(self) -> int:
@@ -75,6 +78,10 @@ class Loop(Op):
     def plain(self) -> Loop:
         """The same computation without what only its derivative needs."""
         return self
+
+    def counted(self, steps: Any) -> Loop:
+        """The same loop without its test, for a limit that is known to be the number of steps."""
+        return Loop(None, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform)  # type: ignore[no-any-return]
 
     def parts(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
         """Carry, invariants and xs among the inputs behind the limit."""
@@ -120,7 +127,7 @@ class Loop(Op):
         if test is None:
             known = ctx.known(limit)
             steps = known[0] if known is not None else steps
-        op = Loop(test, body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps)
+        op = Loop(test, body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform)
         return ctx.node(op, (limit, *values))
 
     def pruned(self, used: Sequence[bool]) -> Any:
@@ -149,7 +156,8 @@ class Loop(Op):
         body = with_outputs(self.body, [*[outputs[k] for k in carry], *[outputs[n + k] for k in ys]])
         body = _with_inputs(body, inputs)
         test = None if self.test is None else _with_inputs(self.test, [*carry, *invariants])
-        op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps)
+        uniform = self.uniform if self.uniform < 0 else sum(k < self.uniform for k in ys)
+        op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps, uniform)
         return op, [0, *[i + 1 for i in inputs]], [*carry, n, *[n + 1 + k for k in ys]]
 
     # -- derivative --------------------------------------------------------------------------------------------------
@@ -171,7 +179,17 @@ class Loop(Op):
         stacked = tuple([i for i in full.inputs if i < n])
         body = Graph(forward.inputs, forward.constants, forward.nodes, (*forward.outputs, *stacked), forward.name)
         return LoopForward(  # type: ignore[no-any-return]
-            self.test, body, n, self.n_invariant, self.n_xs, self.reverse, self.steps, self, pullback, stacked
+            self.test,
+            body,
+            n,
+            self.n_invariant,
+            self.n_xs,
+            self.reverse,
+            self.steps,
+            self.n_ys if self.uniform < 0 else self.uniform,
+            self,
+            pullback,
+            stacked,
         )
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
@@ -212,17 +230,21 @@ class LoopForward(Loop):
     n_xs: int
     reverse: bool
     steps: Any
+    uniform: int
     base: Any = None  # the loop one layer of residuals down
     pullback: Any = None
     stacked: tuple[int, ...] = ()
 
     def plain(self) -> Loop:
-        return Loop(self.test, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, self.steps)  # type: ignore[no-any-return]
+        return Loop(  # type: ignore[no-any-return]
+            self.test, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, self.steps, self.uniform
+        )
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         below = self.base
         n_below = below.n_outputs
-        if isinstance(below, LoopForward) and all(bar is None for bar in y_bars[below.base.n_outputs :]):
+        unused = isinstance(below, LoopForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
+        if unused and covers(below.pullback.needs, ctx, 1):
             return below.vjp(ctx.first(n_below), *y_bars[:n_below])
         if any(bar is not None for bar in y_bars[n_below:]):
             return pull_back_residuals(self, ctx, y_bars)
@@ -296,7 +318,7 @@ class LoopForward(Loop):
         order = [*bar_inputs.values(), *sum_inputs.values(), *fixed_inputs.values(), *stack_inputs.values()]
         body, _ = builder.finish(outputs, backward.graph.name, order)
         steps = self.steps if self.test is None else None
-        op = Loop(None, body, len(carried) + len(sums), len(fixed), len(stacks), not self.reverse, steps)
+        op = Loop(None, body, len(carried) + len(sums), len(fixed), len(stacks), not self.reverse, steps, 0)
         operands = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in carried]
         operands += [zeros_for(ctx.inputs[i + 1]) for i in sums]
         operands += [ctx.inputs[i + 1] for i in fixed]
@@ -335,10 +357,12 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
     specs = loop.body.output_specs[loop.n_carry :]
     stacks = [emitter.fresh("s") for _ in specs]
     with_length = bool(loop.n_xs) or loop.test is None
-    emitter.names |= {"new_stack": _new_stack, "closed_stack": _closed_stack, "put": _put, "int32": np.int32}
+    emitter.names |= {"new_stack": new_stack, "closed_stack": closed_stack, "put": put, "walked": walked, "int32": np.int32}
     names = [emitter.name_of(spec, "q") for spec in specs]
     line = emitter.line
     line("t = 0")
+    for x in xs:
+        line(f"{x} = walked({x})")
     length = f"len({xs[0]})" if xs else "limit"
     for stack in stacks:
         line(f"{stack} = None" if with_length else f"{stack} = []")
@@ -354,10 +378,11 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
         slices.append(emitter.fresh("x"))
         line(f"    {slices[-1]} = {x}[i]")
     results = emitter.graph(loop.body, [*carry, *invariants, *slices], "    ")
-    for stack, y in zip(stacks, results[loop.n_carry :], strict=True):
+    uniform = loop.n_ys if loop.uniform < 0 else loop.uniform
+    for k, (stack, y) in enumerate(zip(stacks, results[loop.n_carry :], strict=True)):
         if with_length:
             line(f"    if {stack} is None: {stack} = new_stack({length}, {complete}, {y})")
-            line(f"    if {y}.__class__ is ndarray: put({stack}, i, {y})")
+            line(f"    if {y}.ndim: {stack} = put({stack}, i, {y}, {k >= uniform})")
             line(f"    else: {stack}[i] = {y}")
         else:
             line(f"    {stack}.append({y})")
@@ -365,38 +390,8 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
         line(f"    {', '.join(carry)}{',' if len(carry) == 1 else ''} = {', '.join(results[: loop.n_carry])}{',' if len(carry) == 1 else ''}")
     line("    t += 1")
     closed = [
-        f"closed_stack({stack}, {length if with_length else 't'}, {name})" for stack, name in zip(stacks, names, strict=True)
+        f"closed_stack({stack}, {length if with_length else 't'}, {name}, {k >= uniform})"
+        for k, (stack, name) in enumerate(zip(stacks, names, strict=True))
     ]
     line(f"return ({', '.join([*carry, 'int32(t)', *closed])},)")
     return emitter.compiled(f"def loop_({', '.join(['limit', *carry, *invariants, *xs])}):", "loop_")
-
-
-def _new_stack(length: int, written: int, y: Any) -> np.ndarray:
-    """Room for all slices; zeros where not every one will be written."""
-    return (np.empty if length == written else np.zeros)((length, *y.shape), y.dtype)
-
-
-def _put(stack: np.ndarray, i: int, y: np.ndarray) -> None:
-    if stack.shape[1:] != y.shape:
-        raise InvalidArgumentError(
-            f"loop: a value that is stacked has shape {y.shape} in step {i} and {stack.shape[1:]} in another; "
-            "what a loop collects, or keeps for its derivative, must have one shape in all steps."
-        )
-    stack[i] = y
-
-
-def _closed_stack(slices: Any, length: int, spec: TensorSpec) -> np.ndarray:
-    """The stack of what was collected; for no steps at all, zeros of what is known of the shape."""
-    if slices is None or not len(slices):
-        dims = tuple([0 if size is None else size for size in spec.dims or ()])
-        return np.zeros((max(length, 0), *dims), spec.dtype.numpy)
-    if type(slices) is np.ndarray:
-        return slices
-    first = slices[0].shape
-    for i, y in enumerate(slices):
-        if y.shape != first:
-            raise InvalidArgumentError(
-                f"loop: a value that is stacked has shape {first} in step 0 and {y.shape} in step {i}; "
-                "what a loop collects, or keeps for its derivative, must have one shape in all steps."
-            )
-    return np.array(slices, spec.dtype.numpy)

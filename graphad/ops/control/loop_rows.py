@@ -59,7 +59,7 @@ def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
         return _own_steps(loop, ctx, limit, values, stacked, specs)
     wanted = [*carry, *mask[n:]]
     body = with_stacked_outputs(body, mask, wanted, ctx.size)
-    op = type(loop)(test, body, n, loop.n_invariant, loop.n_xs, loop.reverse, loop.steps)
+    op = type(loop)(test, body, n, loop.n_invariant, loop.n_xs, loop.reverse, loop.steps, loop.uniform)
     starts = [ctx.stack(x) if c and not s else x for x, c, s in zip(values, carry, stacked, strict=False)]
     outputs = bind(op, limit, *starts, *values[n:])
     first = [y if s else ctx.unstacked(y) for y, s in zip(outputs, carry, strict=False)]
@@ -87,7 +87,7 @@ def _own_steps(loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: 
         more = [bind(LOGICAL_AND, start, bind(LESS, zero, limit)), bind(BroadcastTo((ctx.size,)), zero)]
     n_carry = n + 1 + len(more)
     over = None if test is None else _any_active(step, n + 1, n_carry + loop.n_invariant + 2)
-    op = type(loop)(over, step, n_carry, loop.n_invariant + 2, loop.n_xs, loop.reverse, None)
+    op = type(loop)(over, step, n_carry, loop.n_invariant + 2, loop.n_xs, loop.reverse, None, loop.uniform)
     outputs = bind(op, longest, *carry, zero, *more, *fixed, limit, longest, *stacks)
     count = limit if test is None else outputs[n + 2]
     return (*outputs[:n], count, *[swap_axes(y, 0, 1) for y in outputs[n_carry + 1 :]])

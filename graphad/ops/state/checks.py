@@ -12,7 +12,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.op import IO, Op, define
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import rank as rank_of
@@ -195,12 +195,15 @@ def assert_shapes(
     for tensor, wanted in pairs:
         x = lift(tensor.deref() if hasattr(tensor, "deref") else tensor)
         symbols = tuple(wanted) if isinstance(wanted, list | tuple) else (wanted,)
-        numbers = tuple([sizes.get(s) if isinstance(s, str) else s for s in symbols])
-        if x.dims is None or not are_compatible(x.dims, numbers):
-            raise InvalidArgumentError(f"{lead}assert_shapes: a tensor has shape {format_dims(x.dims)}; {symbols} is expected with {sizes}.")
-        for symbol, size in zip(symbols, x.dims, strict=True):
+        fits = x.dims is not None and len(x.dims) == len(symbols)
+        for symbol, size in zip(symbols, x.dims or (), strict=False):
             if isinstance(symbol, str) and size is not None:
-                sizes.setdefault(symbol, size)
+                symbol = sizes.setdefault(symbol, size)
+            fits = fits and (size is None or symbol is None or isinstance(symbol, str) or symbol == size)
+        if not fits:
+            raise InvalidArgumentError(
+                f"{lead}assert_shapes: a tensor has shape {format_dims(x.dims)}; {symbols} is expected with {sizes}."
+            )
 
 
 def is_numeric_tensor(tensor: Any) -> bool:

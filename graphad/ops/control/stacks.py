@@ -1,0 +1,92 @@
+"""The stacks a loop writes while it runs: one array, or, where slices may differ in shape, the slices themselves.
+
+What a loop keeps for its derivative may well differ from step to step, the stacks of an inner loop with another number of
+steps above all. Such a stack is an array padded with zeros for everybody else, and a list of slices for the loops that walk it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.spec import TensorSpec
+
+
+class RaggedStack(np.ndarray):
+    """Slices of several shapes, padded; `slices` has them as they were."""
+
+    slices: list[Any] | None = None  # what an op makes of such a stack is an array like any other
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else np.asarray(array)
+
+
+def is_ragged(stack: Any) -> bool:
+    return type(stack) is RaggedStack and stack.slices is not None
+
+
+def walked(stack: Any) -> Any:
+    """What step i of a loop indexes with i."""
+    return stack.slices if is_ragged(stack) else stack
+
+
+def new_stack(length: int, written: int, y: Any) -> Any:
+    """Room for all slices; zeros where not every one will be written."""
+    if is_ragged(y):
+        return [None] * length
+    return (np.empty if length == written else np.zeros)((length, *y.shape), y.dtype)
+
+
+def put(stack: Any, i: int, y: Any, may_differ: bool) -> Any:
+    """Write slice i; returns the stack, a list from the first slice of another shape on."""
+    if type(stack) is not list:
+        if stack.shape[1:] == y.shape and not is_ragged(y):
+            stack[i] = y
+            return stack
+        if not may_differ:
+            raise _differs(i, y.shape, stack.shape[1:])
+        stack = list(stack)
+    stack[i] = y
+    return stack
+
+
+def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -> Any:
+    """The stack of what was collected; for no steps at all, zeros of what is known of the shape."""
+    if slices is None or not len(slices):
+        dims = tuple([0 if size is None else size for size in spec.dims or ()])
+        return np.zeros((max(length, 0), *dims), spec.dtype.numpy)
+    if type(slices) is np.ndarray:
+        return slices
+    dtype = spec.dtype.numpy
+    if any(y is None for y in slices):
+        empty = np.zeros_like(next(y for y in slices if y is not None))
+        slices = [empty if y is None else y for y in slices]
+    first = slices[0].shape
+    ragged = any(is_ragged(y) for y in slices)
+    for i, y in enumerate(slices):
+        if y.shape != first:
+            if not may_differ:
+                raise _differs(i, y.shape, first)
+            ragged = True
+    return _padded(slices, dtype) if ragged else np.array(slices, dtype)
+
+
+def _padded(slices: Sequence[Any], dtype: Any) -> RaggedStack:
+    rank = max(y.ndim for y in slices)
+    like = [y.shape for y in slices if y.ndim == rank]
+    stack = np.zeros((len(slices), *map(max, *like)) if len(like) > 1 else (len(slices), *like[0]), dtype).view(RaggedStack)
+    for i, y in enumerate(slices):
+        if y.ndim == rank:
+            stack[(i, *[slice(size) for size in y.shape])] = y
+    stack.slices = list(slices)
+    return stack
+
+
+def _differs(i: int, shape: Any, other: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"loop: a value that is collected has shape {shape} in step {i} and {other} in another; "
+        "what a loop collects must have one shape in all steps."
+    )
