@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.partition import describe
 from graphad.compiler.pipeline import optimise
 from graphad.compiler.plan.executable import Executable, Sizes
-from graphad.compiler.plan.schedule import ARENA, SCALAR
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.tensor import EagerTensor, Handle
@@ -124,6 +122,10 @@ def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True)
 
 
 def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, values: Sequence[Any]) -> None:
+    from graphad.compiler.cpu.emit import emit
+    from graphad.compiler.partition import describe
+    from graphad.compiler.plan.schedule import ARENA, SCALAR
+
     compilation = sizes.size_class.compilation
     executable.run(values, True)
     if compilation.schedule is None or sizes.bound is None:
@@ -132,8 +134,6 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     partition, bound = compilation.schedule.partition, sizes.bound
     out.units = describe(partition)
     for k, kernel in enumerate(compilation.kernels()):
-        from graphad.compiler.cpu.emit import emit
-
         users = [str(i) for i, unit in enumerate(partition.units) if unit.loop is not None and unit.loop.kernel == kernel]
         out.kernels[f"{k} (unit {', '.join(users)}; {kernel.digest()[:12]})"] = emit(kernel).text
     for root, kind in compilation.schedule.storage.items():

@@ -68,6 +68,19 @@ def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
+def own(y: Any, *sources: Any) -> Any:
+    """A host step's result as an output: a NumPy scalar for shape (), a copy where it is a view or one of `sources`."""
+    if type(y) is np.ndarray:
+        if not y.ndim:
+            return y[()]
+        if y.base is not None:
+            return y.copy()
+        for source in sources:
+            if y is source:
+                return y.copy()
+    return y
+
+
 class ResultPool:
     """Large arrays that were handed out before and that nobody refers to any more.
 

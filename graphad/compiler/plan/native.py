@@ -17,6 +17,7 @@ from graphad.compiler.cpu.runtime import entry, pool, repeat
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder, PlanImage, Row
 from graphad.compiler.partition import ASSIGN, LOOP, Site, Unit
 from graphad.compiler.plan import buffers, steps
+from graphad.compiler.plan.buffers import own
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
@@ -366,19 +367,6 @@ class Bound:
         if kind == PYTHON and root not in earlier:
             return f"own({name}{self._sources(root)})"
         return f"{name}.copy()"
-
-
-def own(y: Any, *sources: Any) -> Any:
-    """A host step's result as an output: a NumPy scalar for shape (), a copy where it is a view or one of `sources`."""
-    if type(y) is np.ndarray:
-        if not y.ndim:
-            return y[()]
-        if y.base is not None:
-            return y.copy()
-        for source in sources:
-            if y is source:
-                return y.copy()
-    return y
 
 
 def fit(y: Any) -> Any:

@@ -13,18 +13,21 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.compiler.plan.native import Bound, own
-from graphad.compiler.plan.schedule import Schedule, schedule
+from graphad.compiler.plan.buffers import own
 from graphad.core.errors import GraphadError
 from graphad.core.op import evaluated
 from graphad.graph.ir import Graph, Node
-from graphad.kernels.forms import Kernel
 from graphad.ops.elementwise import Elementwise
 from graphad.trace.specialise import with_sizes
+
+if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
+    from graphad.compiler.plan.native import Bound
+    from graphad.compiler.plan.schedule import Schedule
+    from graphad.kernels.forms import Kernel
 
 HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
@@ -193,6 +196,7 @@ class Compilation:
     def _plan(self) -> list[Kernel]:
         from graphad.compiler.cpu import build
         from graphad.compiler.partition import partition
+        from graphad.compiler.plan.schedule import schedule
         from graphad.core.dims import apart_from
 
         if self.schedule is None:
