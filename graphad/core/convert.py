@@ -51,8 +51,12 @@ def lift(x: Any, dtype: DType | None = None) -> Any:
 
 def lift_pair(op: str, a: Any, b: Any) -> tuple[Any, Any]:
     """Two operands as tensors; one that is no tensor yet adopts the dtype of the other."""
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return a, b
+    if isinstance(a, Tensor):
+        if isinstance(b, Tensor):
+            return a, b
+        convert = getattr(b, "__graphad_tensor__", None)
+        if convert is not None:
+            return a, convert()
     a_known, b_known = _dtype_of(a), _dtype_of(b)
     if a_known is None and b_known is None:
         a = lift(a)
