@@ -11,10 +11,10 @@ import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 import threading
-from dataclasses import dataclass
 from pathlib import Path
+
+from graphad.kernels.record import Record
 
 MAGIC = b"graphad-object-1\n"
 SUFFIX = ".gobj"
@@ -23,8 +23,7 @@ SWEEP = 64  # writes between two looks at the size
 _HEADER = len(MAGIC) + 32
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Record):
     """One cached file."""
 
     key: str
@@ -161,7 +160,9 @@ class KernelCache:
     def _write(self, key: str, payload: bytes) -> bool:
         temporary = ""
         try:
-            handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".write-")
+            name = os.path.join(self.path or "", f".write-{os.getpid()}-{os.urandom(8).hex()}")
+            handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+            temporary = name
             with os.fdopen(handle, "wb") as stream:
                 stream.write(MAGIC + hashlib.sha256(payload).digest() + payload)
             os.replace(temporary, self._file(key))

@@ -8,7 +8,7 @@ round. Slices of xs and ys are moving pointers into the stacks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphad.compiler.partition import LOOP, NATIVE, Partition, Unit, partition
@@ -128,7 +128,7 @@ def _in_place(unit: Unit, carry: int, root: int) -> bool:
         if (mine is None) != (theirs is None) or (mine is not None and theirs is not None and not same_size(mine, theirs)):
             return False
     pairs = tuple(sorted((*kernel.inplace, (i, o))))
-    unit.loop = replace(unit.loop, kernel=_with_inplace(kernel, pairs))
+    unit.loop = unit.loop.replaced(kernel=_with_inplace(kernel, pairs))
     return True
 
 

@@ -8,7 +8,6 @@ that fill its argument block.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphad.core.dims import Dim, Size, evaluate
@@ -26,20 +25,19 @@ from graphad.kernels.forms import (
     chunk_rows,
     workspace_bytes,
 )
+from graphad.kernels.record import Record
 
 _ZERO = 1_000_003  # stands for size 0 while classing, so that empty batches need no kernel of their own
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Record):
     """The shape an operand has, broadcast to the loop's from the right, and its strides in elements; None: C order."""
 
     shape: tuple[Size, ...]
     strides: tuple[Size, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Record):
     """A kernel and the numbers of one use of it.
 
     Attributes:
@@ -200,8 +198,7 @@ def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Record):
     """Neighbouring axes walked as one: their size, whether they are reduced, and each operand's stride."""
 
     extent: Size

@@ -8,14 +8,13 @@ so equal structures share code.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels import scalars as table
+from graphad.kernels.record import Record
 
 SCHEMA = 1  # part of every digest; raise it when the meaning of a form changes
 
@@ -25,8 +24,7 @@ BROADCAST, CONTIGUOUS, STRIDED = "0", "1", "s"
 COMBINES = ("add", "mul", "max", "min", "and", "or")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Record):
     """One scalar function of `scalars`, applied to earlier values; statement k of a body defines ("tmp", k)."""
 
     fn: str
@@ -34,8 +32,7 @@ class Statement:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(Record):
     """outputs[i] = body(inputs[i]) for every element i of the inputs broadcast together."""
 
     inputs: tuple[DType, ...]
@@ -54,8 +51,7 @@ class Map:
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(Record):
     """The single output of `source`, combined along `axes` of the broadcast shape."""
 
     source: Map
@@ -64,8 +60,7 @@ class Reduce:
     keepdims: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Record):
     """The same elements under another shape or strides: kind "reshape", "transpose", "broadcast", "slice", ... and
     its argument."""
 
@@ -73,16 +68,14 @@ class View:
     argument: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(Record):
     """A matrix product, batched over leading axes."""
 
     transpose_a: bool = False
     transpose_b: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Record):
     """A routine of the host or of a backend's library: without one, the op's own eval."""
 
     name: str
@@ -91,8 +84,7 @@ class Library:
 Form = Map | Reduce | View | Contract | Library
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Record):
     """How an operand is walked: per loop dimension "0" (stays), "1" (next element, innermost only) or "s" (stride
     at run time)."""
 
@@ -100,8 +92,7 @@ class Access:
     strides: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Record):
     """Where a value goes. With `combine`, the loop dimensions in which `access` stays are reduced."""
 
     ref: Ref
@@ -109,8 +100,7 @@ class Store:
     combine: str | None = None
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Record):
     """A loop nest over `rank` dimensions.
 
     Dimensions come in the order kept, reduced, kept: the last kept one is there only if it is the innermost.
@@ -124,7 +114,6 @@ class Kernel:
     body: tuple[Statement, ...]
     outputs: tuple[Store, ...]
     inplace: tuple[tuple[int, int], ...] = ()
-    _digest: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def dtype_of(self, ref: Ref) -> DType:
         return _dtype_of(self, ref)
@@ -165,9 +154,13 @@ class Kernel:
         return "\n".join(lines) + "\n"
 
     def digest(self) -> str:
-        if not self._digest:
-            self._digest.append(hashlib.sha256(self.text().encode()).hexdigest())
-        return self._digest[0]
+        """sha256 of the canonical text."""
+        state = self.__dict__
+        if "_digest" not in state:
+            import hashlib
+
+            state["_digest"] = hashlib.sha256(self.text().encode()).hexdigest()
+        return str(state["_digest"])
 
     def check(self) -> Kernel:
         """The kernel itself. Raises: InternalError: it is not well formed."""
@@ -213,8 +206,7 @@ class Kernel:
         return self
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Record):
     """Which word of the argument block holds what. All strides are in elements; `split` is the dimension lo and hi
     range over."""
 

@@ -7,15 +7,14 @@ dropped, inputs and scalars in order of first use, so that regions of equal stru
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels.forms import IN, SCALAR, TMP, Map, Reduce, Ref, Statement
+from graphad.kernels.record import Record
 
 
-@dataclass(frozen=True)
-class Composed:
+class Composed(Record):
     """A map, and which of the composer's inputs and scalars each of its own is."""
 
     map: Map

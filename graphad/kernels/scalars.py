@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphad.core.dtypes import DType, bool_, float32, float64
 from graphad.core.errors import InternalError
+from graphad.kernels.record import Record
 
 FLOAT, INTEGER, BOOL, COMPLEX = "float", "integer", "bool", "complex"
 REAL = frozenset((FLOAT, INTEGER, BOOL))
@@ -24,8 +24,7 @@ ANY = frozenset((FLOAT, INTEGER, BOOL, COMPLEX))
 FLOATS = frozenset((FLOAT, COMPLEX))
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Record):
     """One scalar function.
 
     Attributes:

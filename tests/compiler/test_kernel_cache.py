@@ -79,7 +79,7 @@ def test_a_directory_made_read_only_is_memory_only(tmp_path: Path, monkeypatch: 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(module.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(module.os, "open", refuse)
     cache = KernelCache(tmp_path)
     cache.put(KEY, b"code")
     assert cache.get(KEY) == b"code" and KernelCache(tmp_path).get(KEY) is None

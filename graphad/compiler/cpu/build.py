@@ -21,7 +21,6 @@ from graphad.compiler.cpu.compile import CompileError
 from graphad.compiler.cpu.emit import emit
 from graphad.compiler.cpu.functions import supports
 from graphad.compiler.cpu.load import registry
-from graphad.compiler.cpu.service import default_service
 from graphad.compiler.source import Source
 from graphad.kernels.forms import Kernel
 
@@ -75,6 +74,8 @@ def build(kernel: Kernel | Source) -> int:
     address = find(kernel)
     if address is not None:
         return address
+    from graphad.compiler.cpu.service import default_service  # what a warm cache never needs
+
     key = key_of(kernel)
     return _keep(key, default_service().compile_now(key, _text(kernel)))
 
@@ -89,6 +90,7 @@ def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None]
     if address is not None:
         callback(address, None)
         return True
+    from graphad.compiler.cpu.service import default_service
 
     def receive(key: str, data: bytes | None, error: str | None) -> None:
         if data is None:

@@ -6,9 +6,9 @@ A kernel defines one symbol and needs none; anything else would tie cached code 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from graphad.core.errors import GraphadError
+from graphad.kernels.record import Record
 
 ALLOWED = frozenset(("_GLOBAL_OFFSET_TABLE_", ""))
 
@@ -17,8 +17,7 @@ class ObjectError(GraphadError, ValueError):
     """Object code that is damaged, of an unknown format, or that needs what a kernel may not need."""
 
 
-@dataclass(frozen=True)
-class Symbols:
+class Symbols(Record):
     """Names that an object file offers and names that it needs."""
 
     defined: frozenset[str]

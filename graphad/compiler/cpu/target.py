@@ -7,13 +7,13 @@ needed to ask.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from graphad.kernels.record import Record
 
-@dataclass(frozen=True)
-class Target:
+
+class Target(Record):
     """What a target machine is made from."""
 
     triple: str
