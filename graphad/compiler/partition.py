@@ -15,7 +15,7 @@ from typing import Any
 
 from graphad.compiler.cpu.functions import has_function
 from graphad.compiler.source import code_of
-from graphad.core.dims import UndecidedSize, product
+from graphad.core.dims import Dim, UndecidedSize, product
 from graphad.core.op import WRITES
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -27,8 +27,8 @@ from graphad.ops.elementwise import Elementwise
 
 STATEMENT_LIMIT = 60
 GEMM_DTYPES = ("float32", "float64")
-LOOP, GEMM, COPY, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "repeat", "host", "assign"
-NATIVE = (LOOP, GEMM, COPY, REPEAT)
+LOOP, GEMM, COPY, PARTS, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "parts", "repeat", "host", "assign"
+NATIVE = (LOOP, GEMM, COPY, PARTS, REPEAT)
 _UNKNOWN = -1  # a handle that a host step may have given another array
 
 
@@ -57,13 +57,15 @@ class Unit:
     """What runs as one step.
 
     Attributes:
-      kind: loop, gemm, copy, repeat (a loop op whose body is native), host, or assign (giving a variable its new value).
+      kind: loop, gemm, copy, parts (an array put together from others), repeat (a loop op whose body is native), host, or
+        assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.
       loop: Of a loop: the kernel with its numbers.
       scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
+      parts: Of parts: a list of `graphad.compiler.placing.Part`.
     """
 
     kind: str
@@ -74,6 +76,7 @@ class Unit:
     loop: Loop | None = None
     scalars: list[Any] = field(default_factory=list)
     repeat: Any = None
+    parts: Any = ()
     # while loops are collected
     shape: Any = None
     reduced: tuple[int, ...] | None = None
@@ -94,6 +97,7 @@ class Partition:
     sites: dict[int, Site]
     specs: list[TensorSpec]
     outputs: list[int]  # the graph's outputs, copies in place of views that are not C order
+    given: dict[int, Node]  # values that depend on sizes alone: computed once for each set of sizes
     reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
 
     @property
@@ -121,6 +125,7 @@ class _Partitioner:
         self.effect: int | None = None
         self.links: dict[int, list[int]] = {}
         self.reads: dict[int, int] = {}
+        self.given: dict[int, Node] = {}
         self.assigned: dict[int, int] = {}  # handle input -> value it was last given
         self.lowered: dict[Any, Any] = {}
         self.simple_handles = not any(node.op.structured and node.op.effects for node in graph.nodes)
@@ -137,7 +142,7 @@ class _Partitioner:
         for unit in self.units:
             if unit.kind == LOOP and self._find(unit.index) == unit.index:
                 self._compose(unit)
-        return Partition(self.graph, self._ordered(), self.sites, self.specs, self.outputs, self.reads)
+        return Partition(self.graph, self._ordered(), self.sites, self.specs, self.outputs, self.given, self.reads)
 
     # units and their dependencies
 
@@ -191,10 +196,12 @@ class _Partitioner:
             self._effect(node)
             return
         if op.name == "sizes" and op.scalar and op.dtype.itemsize <= 8:  # type: ignore[attr-defined]
-            value = node.start
-            self.sizes[value] = node
-            self._own(value)
-            self._host(node)
+            self.sizes[node.start] = node
+        if self._moved(node):
+            return
+        if not node.inputs and not op.multiple and not op.structured and is_definite(node.specs[0].dims):
+            self.given[node.start] = node
+            self._own(node.start)
             return
         if op.name in ("loop", "loop_forward") and self._repeat(node):
             return
@@ -339,6 +346,28 @@ class _Partitioner:
             unit.writes.append(value)
             self.maker[value] = unit.index
             self._own(value)
+        return True
+
+    # ops that only move elements
+
+    def _moved(self, node: Node) -> bool:
+        from graphad.compiler import placing
+
+        if any(value not in self.sites for value in node.inputs) or not all(is_definite(spec.dims) for spec in node.specs):
+            return False
+        sites = [self.sites[value] for value in node.inputs]
+        views = placing.views_of(node, sites)
+        if views is not None:
+            self.sites.update(zip(node.outputs, views, strict=True))
+            return True
+        parts = placing.parts_of(node, sites, self._number)
+        if parts is None or not placing.moves(node.specs[0]):
+            return False
+        reads = [part.source for part in parts if isinstance(part.source, Site)]
+        unit = self._unit(PARTS, [site.root for site in reads])
+        unit.nodes, unit.parts, unit.reads, unit.writes = [node], parts, reads, [node.start]
+        self.maker[node.start] = unit.index
+        self._own(node.start)
         return True
 
     # matrix products
@@ -513,8 +542,6 @@ class _Partitioner:
     def _ordered(self) -> list[Unit]:
         live = [unit for unit in self.units if self._find(unit.index) == unit.index]
         live = [unit for unit in live if unit.kind != LOOP or unit.writes]
-        # Sizes that only fill scalar words are never asked for as data.
-        live = [unit for unit in live if unit.kind != HOST or unit.nodes[0].op.name != "sizes" or self.stored & {*unit.writes}]
         waits: dict[int, set[int]] = {}
         feeds: dict[int, list[int]] = {}
         for unit in live:
@@ -599,11 +626,11 @@ def _regrouped(site: Site, dims: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def _has_unit_axis(site: Site) -> bool:
-    """Whether one of the last two axes is walked element by element, and the other by no less than its length."""
+    """Whether one of the last two axes is walked element by element, and the other forwards."""
     (m, n), (a, b) = site.shape[-2:], site.strides[-2:]
     if any(same_size(step, 0) and not same_size(size, 1) for size, step in ((m, a), (n, b))):
         return False
-    if (isinstance(a, int) and a < 0) or (isinstance(b, int) and b < 0):
+    if any(factor < 0 for step in (a, b) for factor in (step.terms.values() if isinstance(step, Dim) else [step])):
         return False
     return same_size(b, 1) or same_size(a, 1) or same_size(m, 1) or same_size(n, 1)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops import math as m
-from graphad.ops.array import transpose
+from graphad.ops.array import concat, pad, reverse, stack, tile, transpose, unstack
 from graphad.ops.array.shape import expand_dims, reshape, shape
 from graphad.ops.linalg import matmul
 from graphad.trace.tracer import trace_flat
@@ -51,9 +51,26 @@ def view(name: str, x: Any) -> Any:
     return reshape(x, shape(transpose(x)))
 
 
+def moved(which: int, x: Any, y: Any, axis: int) -> list[Any]:
+    """Ops that put arrays together or take them apart."""
+    if which == 0 and x.dims == y.dims and x.dtype is y.dtype:
+        return [concat([x, m.negative(y), x], axis)]
+    if which == 1 and x.dims == y.dims and x.dtype is y.dtype and x.ndim < 3:
+        return [stack([x, y], axis)]
+    if which == 2:
+        return [pad(x, [[1, 2] if k == axis else [0, 1] for k in range(x.ndim)], constant_values=0.5)]
+    if which == 3:
+        return [tile(x, [2 if k == axis else 1 for k in range(x.ndim)])]
+    if which == 4:
+        return [reverse(x, [axis])]
+    if which == 5 and x.ndim < 3:
+        return unstack(stack([x, m.square(x)], axis), 2, axis)
+    return []
+
+
 steps = st.lists(
     st.tuples(
-        st.sampled_from(("unary", "binary", "binary", "reduce", "view", "matmul")),
+        st.sampled_from(("unary", "binary", "binary", "reduce", "view", "move", "matmul")),
         st.integers(0, 8),
         st.integers(0, 63),
         st.integers(0, 63),
@@ -82,6 +99,8 @@ def build(plan: Any, specs: list[TensorSpec], n_outputs: int) -> Graph:
                 values.append(getattr(m, name)(x, axis=axis % rank, keepdims=bool(which % 2)))
             elif kind == "view" and 0 < rank < 3:
                 values.append(view(VIEWS[which % len(VIEWS)], x))
+            elif kind == "move" and rank:
+                values.extend(moved(which % 6, x, y, axis % rank))
             elif kind == "matmul" and rank == 2:
                 values.append(matmul(x, x, transpose_a=bool(which % 2), transpose_b=not which % 2))
         return values[-n_outputs:]

@@ -291,7 +291,8 @@ class Bound:
             self._captured.add(root)
             return f"d{root}"
         if kind == CONSTANT:
-            self._names[f"c{root}"] = self.graph.constants[root - len(self.graph.inputs)]
+            if f"c{root}" not in self._names:
+                self._names[f"c{root}"] = steps.constant_of(self.partition, root, self.numbers)
             return f"c{root}"
         return f"r{root}"
 

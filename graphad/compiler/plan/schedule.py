@@ -65,6 +65,8 @@ def schedule(partition: Partition) -> Schedule:
     storage: dict[int, str] = {}
     for value in range(graph.first_node_value):
         storage[value] = INPUT if value < len(graph.inputs) else CONSTANT
+    for value in partition.given:
+        storage[value] = CONSTANT
     maker: dict[int, int] = {}
     lives: dict[int, tuple[int, int]] = {}
     for position, unit in enumerate(units):

@@ -15,7 +15,7 @@ import numpy as np
 from graphad.compiler.cpu.emit import HEAVY
 from graphad.compiler.cpu.runtime import blas, blas_text, movement, repeat
 from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, Pointer, Row
-from graphad.compiler.partition import COPY, GEMM, LOOP, REPEAT, Partition, Site, Unit
+from graphad.compiler.partition import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Site, Unit
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
@@ -24,6 +24,7 @@ from graphad.core.errors import InternalError, UnavailableError
 from graphad.graph.ir import Node
 from graphad.kernels.collapse import same_size
 from graphad.kernels.forms import Kernel, block_layout, scalar_word
+from graphad.trace.specialise import with_sizes
 
 Address = Callable[[Kernel], int]
 ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
@@ -90,10 +91,7 @@ class Scope:
         """Where the first element of a site is."""
         found = self.places.get(site.root)
         if found is None:
-            graph = self.part.graph
-            if not len(graph.inputs) <= site.root < graph.first_node_value:
-                raise InternalError(f"plan: value {site.root} has no place")
-            data = as_storage(graph.constants[site.root - len(graph.inputs)])
+            data = as_storage(constant_of(self.part, site.root, self.numbers))
             self.keep.append(data)
             found = self.places[site.root] = Place(FIXED, data.ctypes.data)
         return found.shifted(self.size(site.offset) * self.part.specs[site.root].dtype.itemsize)
@@ -119,11 +117,16 @@ class Scope:
         return 0
 
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
-        """The rows of a unit; only a loop op has more than one."""
+        """The rows of a unit; only a loop op and an array put together from parts have more than one."""
         if unit.kind == LOOP:
             return [self._loop(unit, workspace)]
         if unit.kind == REPEAT:
             return RepeatMaker(self, unit, workspace).made()
+        if unit.kind == PARTS:
+            return [
+                self.copy(part.source, part.target) if isinstance(part.source, Site) else self.fill(part.source, part.target)
+                for part in unit.parts
+            ]
         target = self.part.sites[unit.writes[0]]
         if unit.kind == COPY:
             return [self.copy(unit.reads[0], target)]
@@ -179,11 +182,11 @@ class Scope:
         work = 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float))
         return self.filled(movement.copy_kernel(dtype.itemsize), words, places, work)
 
-    def zeros(self, target: Site) -> Made:
-        """A row that fills a site with zeros."""
+    def fill(self, value: Any, target: Site) -> Made:
+        """A row that stores one number all over a site."""
         dtype = self.part.specs[target.root].dtype
         shape, to = self.strided(target)
-        words = movement.fill_words(np.zeros((), dtype.numpy), shape, to)
+        words = movement.fill_words(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
         return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, self.place(target))], work)
 
@@ -195,6 +198,17 @@ class Scope:
     def scalar(self, scalar: Any, dtype: Any) -> int:
         """The word of a scalar that is a constant or a size."""
         return scalar_word(self.known(scalar), dtype)
+
+
+def constant_of(part: Partition, root: int, numbers: Mapping[str, int]) -> Any:
+    """The array of a constant, or of what depends on sizes alone."""
+    node = part.given.get(root)
+    if node is not None:
+        return with_sizes(node.op, numbers).eval()
+    inputs = len(part.graph.inputs)
+    if not inputs <= root < part.graph.first_node_value:
+        raise InternalError(f"plan: value {root} has no place")
+    return part.graph.constants[root - inputs]
 
 
 class RepeatMaker:
@@ -275,7 +289,7 @@ class RepeatMaker:
         rows = [self.outer.copy(site, self._result(k)) for k, site in enumerate(carry)]
         if not self._writes_every_slice():
             n = self.op.n_carry
-            rows += [self.outer.zeros(self._result(n + 1 + y)) for y in range(self.op.n_ys)]
+            rows += [self.outer.fill(0, self._result(n + 1 + y)) for y in range(self.op.n_ys)]
         return rows
 
     def _writes_every_slice(self) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what only compiling needs is imported when something is com
 
 HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
+GIVEN_LIMIT = 65_536  # elements of a value that depends on sizes alone and is kept
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 _log = logging.getLogger("graphad")
 
@@ -47,22 +48,28 @@ def policy() -> str:
 class HostPlan:
     """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
 
-    __slots__ = ("_base", "_outputs", "_size", "_steps")
+    __slots__ = ("_base", "_outputs", "_steps")
 
     def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
-        self._base = list(graph.constants)
-        self._size = graph.size
+        self._base: list[Any] = [*graph.constants, *[None] * (graph.size - graph.first_node_value)]
         last = _last_uses(graph)
-        self._steps = [
-            _step(node, with_sizes(node.op, numbers), gone) for node, gone in zip(graph.nodes, last, strict=True)
-        ]
         aliased = _aliased(graph)
+        self._steps = []
+        for node, gone in zip(graph.nodes, last, strict=True):
+            op = with_sizes(node.op, numbers)
+            if not node.inputs and not op.effects and not op.multiple and not op.structured:
+                # It depends on sizes alone: computed once, unless it is large.
+                value = op.eval()
+                if np.size(value) <= GIVEN_LIMIT:
+                    self._base[node.start - len(graph.inputs)] = value
+                    aliased.add(node.start)
+                    continue
+            self._steps.append(_step(node, op, gone))
         self._outputs = [(value, value in aliased or value in graph.outputs[:k]) for k, value in enumerate(graph.outputs)]
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input values."""
         known = [*values, *self._base]
-        known += [None] * (self._size - len(known))
         line = None
         try:
             with np.errstate(all="ignore"):  # native code raises no warnings either
