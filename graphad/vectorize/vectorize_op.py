@@ -60,8 +60,10 @@ class JacobianRows(Op):
             return None
         count = product(target.dims)
         basis = bind(Reshape((count, *target.dims)), bind(EyeOf(count, count, target.dtype)))
+        # Batching rules want definite shapes, so the row's own shape arithmetic has to fold away first.
+        graph = ctx.specialised(self.graph, [TensorSpec.of(target.dims, target.dtype), *captures])
         level = BatchLevel(count)
         with entered(level):
-            outputs = replay(self.graph, [level.wrap(basis), *captures])
+            outputs = replay(graph, [level.wrap(basis), *captures])
         stacked = [stack_rows(level, y) for y in outputs]
         return tuple([bind(Reshape((*target.dims, *y.dims[1:])), y) for y in stacked])

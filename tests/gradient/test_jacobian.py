@@ -1,0 +1,344 @@
+"""Jacobians and batch Jacobians: shapes, values, modes, errors, chunks, and the warning about mixed rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.gradient import jacobian as jacobians
+
+
+def net(x):
+    return tf.sin(x) * tf.reduce_sum(x * x, axis=-1, keepdims=True)
+
+
+def row_loop(f, x: np.ndarray) -> np.ndarray:
+    """The Jacobian by one gradient per element of the target."""
+    t = tf.constant(x)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(t)
+        y = tf.reshape(f(t), [-1])
+        parts = [y[i] for i in range(y.shape[0])]
+    shape = f(t).shape.as_list()
+    return np.stack([tape.gradient(part, t).numpy() for part in parts]).reshape(*shape, *x.shape)
+
+
+X = np.random.default_rng(5).standard_normal((4, 3))
+
+
+def test_jacobian_matches_a_loop_over_rows():
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = net(x)
+    np.testing.assert_allclose(tape.jacobian(y, x), row_loop(net, X), atol=1e-12)
+
+
+def test_loop_and_vectorised_jacobians_agree():
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = net(x)
+    full = tape.jacobian(y, x)
+    np.testing.assert_allclose(tape.jacobian(y, x, experimental_use_pfor=False), full, atol=1e-12)
+    np.testing.assert_allclose(
+        tape.batch_jacobian(y, x, experimental_use_pfor=False), tape.batch_jacobian(y, x), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("budget", [1, 100, 1 << 20])
+def test_results_do_not_depend_on_the_chunk(monkeypatch, budget):
+    monkeypatch.setattr(jacobians, "BUDGET", budget)
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = net(x)
+    np.testing.assert_array_equal(tape.jacobian(y, x), row_loop(net, X))
+    np.testing.assert_allclose(tape.batch_jacobian(y, x), np.einsum("bxby->bxy", row_loop(net, X)), atol=1e-12)
+
+
+@pytest.mark.parametrize("at_once", [2, 5, 100])
+def test_parallel_iterations_never_change_values(at_once):
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = net(x)
+    np.testing.assert_array_equal(tape.jacobian(y, x, parallel_iterations=at_once), row_loop(net, X))
+    np.testing.assert_allclose(
+        tape.batch_jacobian(y, x, parallel_iterations=at_once), np.einsum("bxby->bxy", row_loop(net, X)), atol=1e-12
+    )
+
+
+def test_nested_sources_give_a_nest():
+    x, z = tf.Variable(X), tf.Variable(2.0, dtype=tf.float64)
+    with tf.GradientTape() as tape:
+        y = net(x) * z
+    out = tape.jacobian(y, {"x": x, "both": [z, x]})
+    assert out["x"].shape == [4, 3, 4, 3]
+    assert out["both"][0].shape == [4, 3]
+    np.testing.assert_allclose(out["x"], 2 * row_loop(net, X), atol=1e-12)
+
+
+def test_scalar_target_has_the_shape_of_the_gradient():
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(net(x))
+    np.testing.assert_allclose(tape.jacobian(y, x), tape.gradient(y, x), atol=1e-12)
+
+
+def test_small_sources_use_forward_mode(monkeypatch):
+    used = []
+    original = jacobians._by_columns
+    monkeypatch.setattr(jacobians, "_by_columns", lambda *args: used.append(1) or original(*args))
+    scale = tf.Variable(1.5, dtype=tf.float64)
+    with tf.GradientTape() as tape:
+        y = tf.tanh(tf.constant(X) * scale)
+    j = tape.jacobian(y, scale)
+    assert used
+    np.testing.assert_allclose(j, X / np.cosh(1.5 * X) ** 2, atol=1e-12)
+
+
+def test_nonlinear_custom_gradients_fall_back_to_reverse_mode():
+    @tf.custom_gradient
+    def clipped(y):
+        return y, lambda up: tf.clip_by_norm(up, 0.5)
+
+    scale = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = clipped(tf.ones([20]) * scale)
+    np.testing.assert_allclose(tape.jacobian(y, scale), np.full(20, 0.5), rtol=1e-6)
+
+
+def test_unconnected_sources():
+    x, z = tf.constant(X), tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, z])
+        y = net(x)
+    assert tape.jacobian(y, z) is None
+    zeros = tape.jacobian(y, z, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    assert zeros.shape == [4, 3, 4, 3]
+    assert not zeros.numpy().any()
+    batch = tape.batch_jacobian(y, z)
+    assert batch.shape == [4, 3, 3]
+    assert not batch.numpy().any()
+
+
+def test_used_tapes_and_lone_tapes():
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = net(x)
+    tape.jacobian(y, x)
+    for call in (tape.jacobian, tape.batch_jacobian, tape.gradient):
+        with pytest.raises(RuntimeError, match="A non-persistent GradientTape can only"):
+            call(y, x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = net(x)
+    for name in ("jacobian", "batch_jacobian"):
+        with pytest.raises(RuntimeError, match=f"persistent=True to compute the {name} with eager"):
+            getattr(tape, name)(y, x, experimental_use_pfor=False)
+    assert tape.gradient(y, x) is not None  # the refused calls have not used it up
+
+
+def test_parallel_iterations_need_a_persistent_tape():
+    x = tf.constant(np.ones((2, 16), np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(ValueError, match="Encountered an exception while vectorizing the jacobian"):
+        tape.jacobian(y, x, parallel_iterations=4)
+    with pytest.raises(RuntimeError, match="to compute the batch_jacobian with parallel_iterations"):
+        tape.batch_jacobian(y, x, parallel_iterations=8)
+    assert tape.batch_jacobian(y, x, parallel_iterations=16).shape == [2, 16, 16]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(TypeError, match="must be a positive integer"):
+        tape.jacobian(y, x, parallel_iterations=-1, experimental_use_pfor=False)
+    with pytest.raises(ValueError, match="Unknown value for unconnected_gradients"):
+        tape.jacobian(y, x, unconnected_gradients="nonsense")
+
+
+def test_shapes_that_do_not_fit_leave_the_tape_alone():
+    x = tf.constant(np.ones((2, 3), np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.concat([x, x], 0)
+        flat = tf.reduce_sum(x, 1)
+        total = tf.reduce_sum(x)
+    with pytest.raises(ValueError, match=r"Need first dimension of target shape \(\(4, 3\)\) and source shape \(\(2, 3\)\)"):
+        tape.batch_jacobian(y, x)
+    with pytest.raises(ValueError, match=r"Shape \(2,\) must have rank at least 2"):
+        tape.batch_jacobian(flat, x)
+    with pytest.raises(ValueError, match="Need first dimension|rank at least 2"):
+        tape.batch_jacobian(total, x)
+    with pytest.raises(TypeError, match="single Tensor"):
+        tape.jacobian([y], x)
+    assert tape.gradient(y, x).shape == [2, 3]
+
+
+@pytest.mark.parametrize(("shape", "result"), [((3, 0), (3, 0, 0)), ((0, 2), (0, 2, 2))])
+def test_empty_batches_and_rows(shape, result):
+    x = tf.constant(np.ones(shape, np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    assert tape.batch_jacobian(y, x).shape == result
+
+
+def test_integer_sources_have_no_jacobian():
+    x = tf.constant([[1, 2]])
+    with tf.GradientTape() as tape:
+        with pytest.warns(UserWarning, match="must be floating"):
+            tape.watch(x)
+        y = tf.cast(x, tf.float32) * 2.0
+    assert tape.jacobian(y, x) is None
+
+
+def test_jacobian_inside_its_own_block():
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        j = tape.jacobian(net(x), x)
+    np.testing.assert_allclose(j, row_loop(net, X), atol=1e-12)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        b = tape.batch_jacobian(net(x), x)
+    np.testing.assert_allclose(b, np.einsum("bxby->bxy", j.numpy()), atol=1e-12)
+
+
+def test_derivatives_of_jacobians():
+    x = tf.constant(X[0])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.reduce_sum(x**3)
+        g = inner.gradient(y, x)
+    np.testing.assert_allclose(outer.jacobian(g, x), np.diag(6 * X[0]), atol=1e-12)
+
+    rows = tf.constant(X)
+    with tf.GradientTape() as outer:
+        outer.watch(rows)
+        with tf.GradientTape() as inner:
+            inner.watch(rows)
+            y = rows**3
+        first = inner.batch_jacobian(y, rows)
+    second = outer.batch_jacobian(first, rows)
+    expected = np.einsum("bi,ij,ik->bijk", 6 * X, np.eye(3), np.eye(3))
+    np.testing.assert_allclose(second, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", [tf.TensorSpec([4, 3], tf.float64), tf.TensorSpec([None, 3], tf.float64), tf.TensorSpec(None, tf.float64)])
+def test_jacobians_inside_functions_at_every_degree_of_ignorance(spec):
+    @tf.function(input_signature=[spec])
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = net(x)
+        return tape.jacobian(y, x)
+
+    np.testing.assert_allclose(jacobian(X), row_loop(net, X), atol=1e-12)
+    np.testing.assert_allclose(jacobian(X), row_loop(net, X), atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", [tf.TensorSpec([4, 3], tf.float64), tf.TensorSpec([None, 3], tf.float64)])
+def test_batch_jacobians_inside_functions(spec):
+    @tf.function(input_signature=[spec])
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = net(x)
+        return tape.batch_jacobian(y, x)
+
+    np.testing.assert_allclose(jacobian(X), np.einsum("bxby->bxy", row_loop(net, X)), atol=1e-12)
+
+
+def test_batch_jacobian_of_unknown_rank_is_refused():
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        return tape.batch_jacobian(y, x)
+
+    with pytest.raises(ValueError, match=r"Need first dimension of target shape \(<unknown>\)"):
+        jacobian(X.astype(np.float32))
+
+
+def test_loops_are_allowed_inside_functions():
+    @tf.function
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = net(x)
+        return tape.jacobian(y, x, experimental_use_pfor=False)
+
+    np.testing.assert_allclose(jacobian(X), row_loop(net, X), atol=1e-12)
+
+
+MIXERS = {
+    "reduce_mean": lambda x: x - tf.reduce_mean(x, axis=0),
+    "matmul": lambda x: tf.matmul(tf.constant(np.ones((4, 4))), x),
+    "cumsum": lambda x: tf.cumsum(x, axis=0),
+    "reverse": lambda x: x * tf.reverse(x, [0]),
+}
+ALONE = {
+    "elementwise": lambda x: tf.tanh(x) * x,
+    "per row": lambda x: x - tf.reduce_mean(x, axis=1, keepdims=True),
+    "matmul": lambda x: tf.matmul(x, tf.constant(np.ones((3, 5)))),
+    "softmax": tf.nn.softmax,
+    "stopped mean": lambda x: x - tf.stop_gradient(tf.reduce_mean(x, axis=0)),
+    "there and back": lambda x: tf.transpose(tf.transpose(x) * 2.0),
+    "flattened and back": lambda x: tf.reshape(tf.sin(tf.reshape(x, [-1])), [4, 3]),
+    "gather undone": lambda x: tf.gather(tf.gather(x, [3, 2, 1, 0]), [3, 2, 1, 0]),
+    "slices": lambda x: tf.concat([x[:, :1], x[:, 1:] ** 2], axis=1),
+}
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_mixed_rows_are_named(name):
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = MIXERS[name](x)
+    with pytest.warns(UserWarning, match=f"{name} mixes rows"):
+        b = tape.batch_jacobian(y, x)
+    np.testing.assert_allclose(b, np.einsum("bxcy->cxy", tape.jacobian(y, x).numpy()), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_independent_rows_bring_no_warning(name):
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = ALONE[name](x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        b = tape.batch_jacobian(y, x)
+    np.testing.assert_allclose(b, np.einsum("bxby->bxy", tape.jacobian(y, x).numpy()), atol=1e-12)
+
+
+def test_through_functions_and_custom_gradients():
+    @tf.custom_gradient
+    def softplus(x):
+        e = tf.exp(x)
+        return tf.math.log(1.0 + e), lambda up: up * (1.0 - 1.0 / (1.0 + e))
+
+    @tf.function
+    def layer(x):
+        return softplus(x) * x
+
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = layer(x)
+    s = 1 / (1 + np.exp(-X))
+    expected = np.einsum("bi,ij->bij", s * X + np.log1p(np.exp(X)), np.eye(3))
+    np.testing.assert_allclose(tape.batch_jacobian(y, x), expected, atol=1e-12)
+    np.testing.assert_allclose(np.einsum("bxby->bxy", tape.jacobian(y, x).numpy()), expected, atol=1e-12)
