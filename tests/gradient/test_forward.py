@@ -1,0 +1,111 @@
+"""Forward mode: derived from VJPs, through functions, loops and custom gradients, and refused where it does not exist."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.gradient.forward import dual_of
+from graphad.gradient.transforms import TRANSFORMS
+from graphad.graph.evaluate import evaluate
+
+X = np.random.default_rng(2).standard_normal(5)
+V = np.random.default_rng(3).standard_normal(5)
+
+
+def f(x):
+    return tf.reduce_sum(tf.tanh(x) * tf.cumsum(x) + tf.where(x > 0.0, x * x, tf.exp(x)))
+
+
+def reverse(f, x, v):
+    t = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        y = f(t)
+    return float(np.sum(tape.gradient(y, t).numpy() * v))
+
+
+def forward(f, x, v):
+    t = tf.constant(x)
+    with tf.autodiff.ForwardAccumulator(t, tf.constant(v)) as accumulator:
+        y = f(t)
+    return float(accumulator.jvp(y))
+
+
+def test_both_modes_agree():
+    assert forward(f, X, V) == pytest.approx(reverse(f, X, V), rel=1e-12)
+
+
+def test_through_a_function():
+    assert forward(tf.function(f), X, V) == pytest.approx(reverse(f, X, V), rel=1e-12)
+
+
+def test_inside_a_function():
+    @tf.function
+    def jvp(x, v):
+        with tf.autodiff.ForwardAccumulator(x, v) as accumulator:
+            y = f(x)
+        return accumulator.jvp(y)
+
+    assert float(jvp(X, V)) == pytest.approx(reverse(f, X, V), rel=1e-12)
+
+
+def test_forward_over_reverse_gives_hessian_vector_products():
+    x = tf.constant(X)
+    with tf.autodiff.ForwardAccumulator(x, tf.constant(V)) as accumulator:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        g = tape.gradient(y, x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        slope = tf.reduce_sum(inner.gradient(y, x) * V)
+    np.testing.assert_allclose(accumulator.jvp(g), outer.gradient(slope, x), rtol=1e-10)
+
+
+def test_variables_and_unconnected_values():
+    v = tf.Variable(X)
+    with tf.autodiff.ForwardAccumulator(v, tf.constant(V)) as accumulator:
+        y = v * v
+        z = tf.constant(3.0)
+    np.testing.assert_allclose(accumulator.jvp(y), 2 * X * V)
+    assert accumulator.jvp(z) is None
+    assert accumulator.jvp(z, unconnected_gradients="zero").numpy() == 0.0
+
+
+def test_linear_custom_gradients_have_a_forward_mode():
+    @tf.custom_gradient
+    def twice_as_steep(x):
+        return tf.sin(x), lambda up: up * 2.0 * tf.cos(x)
+
+    np.testing.assert_allclose(forward(lambda x: tf.reduce_sum(twice_as_steep(x)), X, V), np.sum(2 * np.cos(X) * V))
+
+
+def test_nonlinear_custom_gradients_are_refused_by_name():
+    @tf.custom_gradient
+    def clipped_identity(x):
+        return x, lambda up: tf.clip_by_norm(up, 0.5)
+
+    with pytest.raises(tf.errors.NonlinearGradientError, match="clipped_identity.*not linear"):
+        forward(lambda x: tf.reduce_sum(clipped_identity(x)), X, V)
+
+
+def test_primals_and_tangents_must_fit():
+    x = tf.constant(X)
+    with pytest.raises(ValueError, match="shape"):
+        tf.autodiff.ForwardAccumulator(x, tf.constant(V[:2]))
+    with pytest.raises(ValueError, match="1 tangents for 2 primals"):
+        tf.autodiff.ForwardAccumulator([x, x], [tf.constant(V)])
+
+
+def test_dual_graph_gives_values_and_tangents():
+    graph = tf.function(f).get_concrete_function(tf.TensorSpec([5], tf.float64)).graph
+    dual, which = dual_of(graph, [True], TRANSFORMS)
+    assert which == (True,)
+    y, y_dot = evaluate(dual, [X, V])
+    assert y == pytest.approx(float(f(tf.constant(X))))
+    assert y_dot == pytest.approx(reverse(f, X, V), rel=1e-12)
