@@ -158,7 +158,9 @@ def specialise(
             inputs = [trace.input(spec) for spec in specs]
             values: list[Any] = list(inputs)
             for i, value in enumerate(known or ()):
-                if value is not None:
+                if type(value) is KnownSlices:
+                    trace._slices[inputs[i].index] = value.values
+                elif value is not None:
                     values[i] = KnownTensor(value, specs[i].dtype)
             outputs = trace.inline(graph, values)
             return trace.finish(outputs, RETURN, False, inputs)
@@ -213,6 +215,15 @@ class KnownTensor(Tensor):
         return f"<sizes {self.values}>"
 
 
+class KnownSlices:
+    """The integers that every slice of a stack holds, however many slices there are."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+
 class Specialiser(Trace):
     """A trace in which shape arithmetic folds; it is also the context of `fold` rules."""
 
@@ -220,6 +231,7 @@ class Specialiser(Trace):
         super().__init__(name)
         self._expanding = expanding
         self._keeps_rules = keeps_rules
+        self._slices: dict[int, Any] = {}
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         kind = type(op)
@@ -249,9 +261,42 @@ class Specialiser(Trace):
 
     def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
         """A sub-graph for operands that are values of this trace, or specs; known sizes become part of the graph."""
-        known = [None if isinstance(x, TensorSpec) else self.known_values(x) for x in operands]
+        known = [None if isinstance(x, TensorSpec) else self.known_operand(x) for x in operands]
         specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
         return specialise(graph, specs, self._expanding, known, self._keeps_rules)
+
+    def known_operand(self, x: Any) -> Any:
+        """What is known of a value that a sub-graph takes: its integers, those of every slice, or None."""
+        values = self.known_values(x)
+        if values is not None:
+            return values
+        slices = self._slices.get(x.index) if type(x) is SymbolicTensor and x.trace is self else None
+        return None if slices is None else KnownSlices(slices)
+
+    def slice_of(self, x: Any) -> Any:
+        """A slice of a stack as an operand of `specialised`: the integers that every slice holds, or its spec."""
+        values = self.known_values(x)
+        if values is not None and np.ndim(values) and len(values):
+            rows = [np.ravel(row).tolist() for row in values]
+            values = values[0] if all(row == rows[0] for row in rows) else None
+        elif values is None and type(x) is SymbolicTensor and x.trace is self:
+            values = self._slices.get(x.index)
+        if values is not None:
+            return KnownTensor(values, x.dtype)
+        return TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype)
+
+    def note_slices(self, stack: Any, graph: Graph, value: int) -> None:
+        """Remember what every slice of a stack holds, if `value` of the body that makes it is a constant or made of sizes."""
+        place = value - len(graph.inputs)
+        if not stack.dtype.is_integer or place < 0 or type(stack) is not SymbolicTensor:
+            return
+        if place < len(graph.constants):
+            self._slices[stack.index] = graph.constants[place]
+            return
+        node = next(node for node in graph.nodes if value in node.outputs)
+        if type(node.op) is SizeVector:
+            values = _packed(node.op.dims, node.op.dtype)
+            self._slices[stack.index] = values[0] if node.op.scalar else values
 
     def number_of(self, x: Any) -> Any:
         """The NumPy value of a constant, None for other values."""

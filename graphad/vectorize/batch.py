@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.core.bind import bind, bind_all
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfScopeError
@@ -24,7 +26,7 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.shape import BroadcastTo, ExpandDims
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.reduce import reduce_sum
-from graphad.trace.specialise import specialise
+from graphad.trace.specialise import KNOWN_LIMIT, KnownSlices, specialise
 from graphad.trace.tracer import Trace, Traced, trace_flat
 
 
@@ -75,6 +77,22 @@ class BatchContext:
         """The spec of input i as the user's code sees it."""
         return self._inputs[i].spec  # type: ignore[no-any-return]
 
+    def row(self, i: int) -> Any:
+        """Input i as the user's code sees it."""
+        return self._inputs[i]
+
+    def operand(self, i: int) -> Any:
+        """Input i if it is the same in every row, else its spec: what `batched_graph` can make use of."""
+        return self._inputs[i].spec if self._stacked[i] else self._inputs[i]
+
+    def slice_operand(self, i: int) -> Any:
+        """What is known of a slice of input i, a stack that a loop walks along."""
+        find = getattr(self.level.below, "slice_of", None)
+        if find is not None and not self._stacked[i]:
+            return find(self._inputs[i])
+        spec = self._inputs[i].spec
+        return spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:]))
+
     def unstacked(self, value: Any) -> Unstacked:
         return Unstacked(value)
 
@@ -87,7 +105,7 @@ class BatchContext:
         graph: Graph,
         stacked: Sequence[bool] | None = None,
         all_stacked: bool = False,
-        specs: Sequence[TensorSpec] | None = None,
+        operands: Sequence[Any] | None = None,
     ) -> tuple[Graph, tuple[bool, ...]]:
         """The graph on stacks, and which of its outputs are stacked.
 
@@ -95,13 +113,13 @@ class BatchContext:
           graph: A graph on rows.
           stacked: Which of its inputs are stacked; by default its inputs are those of the op.
           all_stacked: Repeat outputs that are the same in every row.
-          specs: What is known of its inputs, where they are not those of the op.
+          operands: Its inputs (or their specs) as the user's code sees them, where they are not those of the op.
         """
-        if specs is None and stacked is None:
-            specs = [x.spec for x in self._inputs]
+        if operands is None and stacked is None:
+            operands = [self.operand(i) for i in range(len(self._inputs))]
         graph = _close(graph)
-        if specs is not None and any(not spec.is_definite for spec in graph.specs):
-            graph = specialise(graph, specs, expanding=False, keeps_rules=True)
+        if operands is not None and any(not spec.is_definite for spec in graph.specs):
+            graph = _definite(graph, operands, self.level.below)
         return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
 
     def rowwise(self, op: Op, *xs: Any) -> Any:
@@ -179,6 +197,40 @@ class BatchLevel:
         if not self.is_stacked(x):
             return x
         return reduce_sum(x.stacked, axis=0)
+
+
+_made_definite: weakref.WeakKeyDictionary[Graph, dict[Any, Graph]] = weakref.WeakKeyDictionary()
+_DEFINITE_LIMIT = 64
+
+
+def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
+    """The graph for operands of known sizes; integers that are known are part of it, since shapes may come from them."""
+    find = getattr(below, "known_operand", _small_integers)
+    known = [None if isinstance(x, TensorSpec) else find(x) for x in operands]
+    specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
+    key = (
+        tuple([spec.dims for spec in specs]),
+        tuple([_key_of(value) for value in known]),
+    )
+    made = _made_definite.setdefault(graph, {})
+    found = made.get(key)
+    if found is None:
+        if len(made) >= _DEFINITE_LIMIT:
+            made.clear()
+        found = made[key] = specialise(graph, specs, False, known, keeps_rules=True)
+    return found
+
+
+def _key_of(known: Any) -> Any:
+    if known is None:
+        return None
+    values = known.values if type(known) is KnownSlices else known
+    return type(known) is KnownSlices, np.shape(values), tuple(np.ravel(values).tolist())
+
+
+def _small_integers(x: Any) -> Any:
+    data = x.data if type(x) is EagerTensor else None
+    return data if data is not None and data.dtype.kind in "iu" and data.size <= KNOWN_LIMIT else None
 
 
 def _as_it_is(graph: Graph) -> Graph:

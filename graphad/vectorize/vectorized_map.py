@@ -8,8 +8,12 @@ from typing import Any
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import entered
-from graphad.core.nest import flatten
+from graphad.core.nest import Rebuild, flatten
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.trace.tracer import trace_flat
 from graphad.vectorize.batch import BatchLevel, stack_rows
+from graphad.vectorize.vectorize_graph import vectorize
 
 
 def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
@@ -27,14 +31,32 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     stacks = [lift(leaf) for leaf in leaves]
     sizes = []
     for x in stacks:
-        if not x.dims:
-            raise InvalidArgumentError(f"vectorized_map: elems must have a known leading axis, got shape {x.shape}.")
-        sizes.append(x.dims[0])
-    if not sizes or any(size != sizes[0] for size in sizes):
+        if x.dims == ():
+            raise InvalidArgumentError("vectorized_map: elems must have a leading axis, got a scalar.")
+        sizes.append(None if x.dims is None else x.dims[0])
+    known = [size for size in sizes if size is not None]
+    if not sizes or any(size != known[0] for size in known):
         raise InvalidArgumentError(f"vectorized_map: the numbers of rows differ or are missing: {sizes}.")
+    if not all(is_definite(x.dims) for x in stacks):
+        return _unknown(fn, stacks, rebuild)
     level = BatchLevel(sizes[0])
     with entered(level):
         out = fn(rebuild([level.wrap(x) for x in stacks]))
         flat, rebuild_out = flatten(out)
         flat = [lift(y) for y in flat]
     return rebuild_out([stack_rows(level, y) for y in flat])
+
+
+def _unknown(fn: Callable[[Any], Any], stacks: list[Any], rebuild: Rebuild) -> Any:
+    """While sizes are unknown: the function of one row as a graph, batched when they are known."""
+    found: list[Rebuild] = []
+
+    def run(*rows: Any) -> list[Any]:
+        flat, rebuild_out = flatten(fn(rebuild(list(rows))))
+        found.append(rebuild_out)
+        return [lift(y) for y in flat]
+
+    specs = [TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype) for x in stacks]
+    traced = trace_flat(run, specs, "vectorized_map", keep_all=True)
+    stacked = [True] * len(stacks) + [False] * len(traced.captures)
+    return found[0](list(vectorize(traced.graph, stacked, [*stacks, *traced.captures])))

@@ -201,6 +201,24 @@ def test_number_of_steps_per_row():
         np.testing.assert_allclose(numbers(derivatives(run, pair[0], 2)), want, rtol=1e-5)
 
 
+def test_nested_loops_with_own_steps_and_branches_per_row():
+    def f(x, n):
+        def body(i, y):
+            z = tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, z * x), (0, y))[1]
+            return i + 1, tf.cond(y > 3.0, lambda: z, lambda: z + tf.sin(x))
+
+        return tf.while_loop(lambda i, y: i < n, body, (0, x))[1]
+
+    def rows(pair):
+        return derivatives(lambda x: f(x, pair[1]), pair[0], 2)
+
+    pairs = [(1.1, 1), (0.9, 2), (1.5, 3), (-0.7, 4), (2.0, 4)]
+    want = np.array([numbers(rows((tf.constant(x), tf.constant(n)))) for x, n in pairs]).T
+    stacks = tuple(tf.constant(column) for column in zip(*pairs, strict=True))
+    for run in (lambda p: tf.vectorized_map(rows, p), tf.function(lambda p: tf.vectorized_map(rows, p))):
+        np.testing.assert_allclose(numbers(run(stacks)), want, rtol=1e-4)
+
+
 def test_gradient_of_a_shared_value_in_a_map_with_own_steps():
     w = tf.constant(2.0)
     ns = tf.constant([0, 1, 2, 3])

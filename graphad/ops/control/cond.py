@@ -16,8 +16,9 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import bool_
 from graphad.core.errors import DTypeError, InternalError, InvalidArgumentError, MissingRuleError
 from graphad.core.op import IO, WRITES, Op, define
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, inputs_behind, rewired
 from graphad.graph.evaluate import run
@@ -47,6 +48,7 @@ class Cond(Op):
     name = "cond"
     multiple = True
     structured = True
+    any_sizes = True  # its batch rule takes stacks of unknown length
     keeps = (True, True)
     then_graph: Graph
     else_graph: Graph
@@ -177,15 +179,13 @@ class Cond(Op):
         rows = ctx.stacked(0) or bool(self.depth)
         if rows and self.effects & (WRITES | IO):
             return ctx.rowwise(self.plain(), predicate, *operands)
-        then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked)
-        else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked)
+        known = [ctx.operand(i + 1) for i in range(len(operands))]
+        then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked, operands=known)
+        else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked, operands=known)
         mask = list(joined(self.kinds, then_mask, else_mask, lambda a, b: a or b))
         if rows:
             mask = [m or kind == BOTH for m, kind in zip(mask, self.kinds, strict=True)]
             predicate = predicate if ctx.stacked(0) else ctx.stack(predicate)
-        for graph in (then_graph, else_graph):
-            if not all(is_definite(spec.dims) for spec in graph.output_specs):
-                raise MissingRuleError("cond: vectorizing it needs known sizes in both branches.")
         wanted_then = [m for m, kind in zip(mask, self.kinds, strict=True) if kind != ELSE]
         wanted_else = [m for m, kind in zip(mask, self.kinds, strict=True) if kind != THEN]
         then_graph = with_stacked_outputs(then_graph, then_mask, wanted_then, ctx.size)
@@ -341,6 +341,8 @@ def _as_rows(predicate: Any, x: Any) -> Any:
 
 def as_predicate(op: str, x: Any) -> Any:
     """A tensor as a bool scalar; numbers count as true unless they are 0."""
+    if type(x) is EagerTensor and x.data.__class__ is np.bool_:
+        return x
     from_number = lift(x)
     if from_number.dims is not None and from_number.dims != ():
         raise InvalidArgumentError(f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar.")

@@ -112,7 +112,7 @@ class Loop(Op):
 
     def fold(self, ctx: Any, limit: Any, *values: Any) -> Any:
         carry, invariants, xs = self.parts(values)
-        slices = [x.spec.with_dims(None if x.dims is None else tuple(x.dims[1:])) for x in xs]
+        slices = [ctx.slice_of(x) for x in xs]
         specs = [x.spec for x in carry]
         while True:
             # A carry that changes its shape from step to step keeps an unknown size.
@@ -128,7 +128,10 @@ class Loop(Op):
             known = ctx.known(limit)
             steps = known[0] if known is not None else steps
         op = Loop(test, body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform)
-        return ctx.node(op, (limit, *values))
+        outputs = ctx.node(op, (limit, *values))
+        for y, value in zip(outputs[self.n_carry + 1 :], body.outputs[self.n_carry :], strict=True):
+            ctx.note_slices(y, body, value)
+        return outputs
 
     def pruned(self, used: Sequence[bool]) -> Any:
         """The op without unused outputs and the inputs only they need; see `compiler.passes.dead`."""

@@ -16,7 +16,6 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import MissingRuleError
 from graphad.core.op import IO, WRITES
-from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
@@ -39,24 +38,25 @@ def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
     n, last = loop.n_carry, loop.n_carry + loop.n_invariant
     stacked = [ctx.stacked(i + 1) for i in range(len(values))]
     carry, fixed, xs = ([*part] for part in loop.parts(stacked))
-    specs = [_slice_spec(ctx.row_spec(i + 1)) if i >= last else ctx.row_spec(i + 1) for i in range(len(values))]
+    operands = [ctx.row_spec(i + 1) for i in range(n)] + [ctx.operand(i + 1) for i in range(n, last)]
+    operands += [ctx.slice_operand(i + 1) for i in range(last, len(values))]
     while True:
         # A carry is stacked if it starts so or the body makes it so.
-        body, mask = ctx.batched_graph(loop.body, [*carry, *fixed, *xs], specs=specs)
+        body, mask = ctx.batched_graph(loop.body, [*carry, *fixed, *xs], operands=operands)
         wider = [a or b for a, b in zip(carry, mask, strict=False)]
         if wider == carry:
             break
         carry = wider
     test, own = None, ctx.stacked(0)
     if loop.test is not None:
-        test, (test_stacked,) = ctx.batched_graph(loop.test, [*carry, *fixed], specs=specs[:last])
+        test, (test_stacked,) = ctx.batched_graph(loop.test, [*carry, *fixed], operands=operands[:last])
         own = own or test_stacked
     if own and loop.effects & (WRITES | IO):
         return ctx.rowwise(loop, limit, *values)
     # The steps come first in a stack that a loop walks along, the rows second.
     values = [swap_axes(x, 0, 1) if i >= last and stacked[i] else x for i, x in enumerate(values)]
     if own:
-        return _own_steps(loop, ctx, limit, values, stacked, specs)
+        return _own_steps(loop, ctx, limit, values, stacked, operands)
     wanted = [*carry, *mask[n:]]
     body = with_stacked_outputs(body, mask, wanted, ctx.size)
     op = type(loop)(test, body, n, loop.n_invariant, loop.n_xs, loop.reverse, loop.steps, loop.uniform)
@@ -67,14 +67,14 @@ def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
     return (*first, ctx.unstacked(outputs[n]), *ys)
 
 
-def _own_steps(loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: Sequence[bool], specs: Sequence[TensorSpec]) -> Any:
+def _own_steps(loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: Sequence[bool], operands: Sequence[Any]) -> Any:
     n, last = loop.n_carry, loop.n_carry + loop.n_invariant
     flags = [*[True] * n, *stacked[n:]]
-    body, mask = ctx.batched_graph(loop.body, flags, specs=specs)
+    body, mask = ctx.batched_graph(loop.body, flags, operands=operands)
     body = with_stacked_outputs(body, mask, [True] * len(mask), ctx.size)
     test = None
     if loop.test is not None:
-        test, test_mask = ctx.batched_graph(loop.test, flags[:last], specs=specs[:last])
+        test, test_mask = ctx.batched_graph(loop.test, flags[:last], operands=operands[:last])
         test = with_stacked_outputs(test, test_mask, [True], ctx.size)
     carry = [x if s else ctx.stack(x) for x, s in zip(values[:n], stacked, strict=False)]
     fixed, stacks = values[n:last], values[last:]
@@ -124,9 +124,10 @@ def _finished(body: Graph, n: int) -> Graph:
     builder = GraphBuilder()
     outputs = [builder.add_input(spec) for spec in body.inputs][:n]
     for spec in body.output_specs[n:]:
-        if not is_definite(spec.dims):
-            raise MissingRuleError("loop: vectorizing it with a number of steps per row needs known sizes in its body.")
-        outputs.append(add_zeros_of(builder, spec))
+        if spec.dims is None:
+            raise MissingRuleError("loop: vectorizing it with a number of steps per row needs known ranks in its body.")
+        # A size that is not known is that of the other branch, to which 1 broadcasts.
+        outputs.append(add_zeros_of(builder, spec.with_dims(tuple([1 if size is None else size for size in spec.dims]))))
     return builder.finish(outputs, "finished")[0]
 
 
@@ -135,7 +136,3 @@ def _any_active(step: Graph, place: int, n_inputs: int) -> Graph:
     builder = GraphBuilder()
     inputs = [builder.add_input(spec) for spec in step.inputs[:n_inputs]]
     return builder.finish([add(builder, ReduceAny((0,), False), inputs[place])], "any_active")[0]
-
-
-def _slice_spec(spec: TensorSpec) -> TensorSpec:
-    return spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:]))

@@ -177,6 +177,12 @@ def check_carry(specs: Sequence[TensorSpec], after: Sequence[TensorSpec], labels
 
 def _next(nest: Nest, values: Sequence[Any], result: Any, labels: Sequence[str]) -> list[Any]:
     """The next loop variables as tensors, after checking structure and dtypes."""
+    if isinstance(result, list | tuple) and len(result) == len(values) == len(nest.shape):
+        for x, y in zip(values, result, strict=True):
+            if type(y) is not EagerTensor or type(x) is not EagerTensor or y.data.dtype != x.data.dtype:
+                break
+        else:
+            return list(result)  # flat tensors of the right dtypes
     if len(nest.shape) == 1 and not (isinstance(result, list | tuple) and len(result) == 1):
         result = (result,)
     if isinstance(result, list | tuple) and type(result) is not type(nest.shape):

@@ -1,0 +1,137 @@
+"""A graph on rows as one op: what `vectorized_map` is while shapes are unknown.
+
+Batching rules need definite shapes. Once the graph around it is specialised, the op is replaced by the batched graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.dtypes import from_numpy
+from graphad.core.errors import InternalError, InvalidArgumentError
+from graphad.core.levels import entered
+from graphad.core.op import Op, define
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.evaluate import run
+from graphad.graph.ir import Graph
+from graphad.graph.replay import replay
+from graphad.ops.control.layers import covers, pull_back_residuals
+from graphad.ops.math.reduce import reduce_sum
+from graphad.trace.specialise import specialise
+from graphad.vectorize.batch import BatchLevel, batched, stack_rows
+
+
+@define
+class Vectorize(Op):
+    """The outputs of `graph` for each row of the stacked inputs, stacked.
+
+    Attributes:
+      graph: A graph on rows.
+      stacked: Which inputs have a row each; the others are the same for all rows.
+    """
+
+    name = "vectorize"
+    multiple = True
+    structured = True
+    any_sizes = True
+    keeps = (True, True)
+    graph: Graph
+    stacked: tuple[bool, ...]
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.graph.outputs)
+
+    @property
+    def effects(self) -> int:  # type: ignore[override]
+        return self.graph.effects
+
+    def plain(self) -> Vectorize:
+        """The same computation without what only its derivative needs."""
+        return self
+
+    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        size = next((x.dims[0] for x, s in zip(specs, self.stacked, strict=True) if s and x.dims and x.dims[0] is not None), None)
+        return tuple([y.with_dims(None if y.dims is None else (size, *y.dims)) for y in self.graph.output_specs])
+
+    def eval(self, *values: Any) -> tuple[Any, ...]:
+        size = next(len(x) for x, s in zip(values, self.stacked, strict=True) if s)
+        specs = [
+            spec if spec.is_handle else TensorSpec.of(tuple(x.shape[1:] if s else x.shape), from_numpy(x.dtype))
+            for x, s, spec in zip(values, self.stacked, self.graph.inputs, strict=True)
+        ]
+        graph, _ = batched(specialise(self.graph, specs), self.stacked, size, all_stacked=True)
+        return tuple(run(graph, values))
+
+    def fold(self, ctx: Any, *inputs: Any) -> Any:
+        return tuple(self._expanded(inputs)) if all(is_definite(x.dims) for x in inputs) else None
+
+    def _expanded(self, inputs: Sequence[Any]) -> list[Any]:
+        level = BatchLevel(next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s))
+        with entered(level):
+            outputs = replay(self.graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)])
+        return [stack_rows(level, y) for y in outputs]
+
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> VectorizeForward:
+        """The same op with residuals for each row."""
+        pullback = transforms.pullback_of(self.graph, needs)
+        return VectorizeForward(pullback.forward, self.stacked, self, pullback)  # type: ignore[no-any-return]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        raise InternalError("vectorize: it was recorded without residuals.")
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        with entered(ctx.level):
+            outputs = self._expanded([ctx.row(i) for i in range(len(xs))])
+        return tuple([y.stacked if ctx.level.is_stacked(y) else ctx.unstacked(y) for y in outputs])
+
+
+@define
+class VectorizeForward(Vectorize):
+    """`base` with residuals for each row as further outputs."""
+
+    name = "vectorize_forward"
+    graph: Graph
+    stacked: tuple[bool, ...]
+    base: Any = None
+    pullback: Any = None
+
+    def plain(self) -> Vectorize:
+        return Vectorize(self.graph, self.stacked)  # type: ignore[no-any-return]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        below = self.base
+        n = below.n_outputs
+        unused = isinstance(below, VectorizeForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
+        if unused and covers(below.pullback.needs, ctx, 0):
+            return below.vjp(ctx.first(n), *y_bars[:n])
+        if any(bar is not None for bar in y_bars[n:]):
+            return pull_back_residuals(self, ctx, y_bars)
+        bars = list(y_bars[:n])
+        differentiable = self.pullback.differentiable
+        given = [bar is not None and d for bar, d in zip(bars, differentiable, strict=True)]
+        backward = self.pullback.backward(given)
+        if backward is None:
+            given = list(differentiable)
+            backward = self.pullback.backward(given)
+            bars = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in enumerate(zip(bars, given, strict=True))]
+        if not backward.graph.outputs:
+            return [None] * len(ctx.inputs)
+        operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
+        operands += [bar for bar, has in zip(bars, given, strict=True) if has]
+        stacked = [self.stacked[i] for i in backward.inputs] + [True] * (len(operands) - len(backward.inputs))
+        rows = bind(Vectorize(backward.graph, tuple(stacked)), *operands)
+        x_bars: list[Any] = []
+        for place, s in zip(backward.positions, self.stacked, strict=True):
+            x_bars.append(None if place is None else rows[place] if s else reduce_sum(rows[place], axis=0))
+        return x_bars
+
+
+def vectorize(graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any]) -> Sequence[Any]:
+    """Bind `graph` on the rows of some inputs."""
+    if not any(stacked):
+        raise InvalidArgumentError("vectorize: there is no input with rows.")
+    return bind(Vectorize(graph, tuple(stacked)), *inputs)  # type: ignore[no-any-return]

@@ -1,0 +1,98 @@
+"""`vectorized_map` while sizes, or even ranks, are unknown: one op that becomes a batched graph once they are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+def cell(r):
+    return tf.cond(r > 0, lambda: tf.sqrt(r), lambda: r * r)
+
+
+def test_unknown_number_of_rows_to_second_order():
+    w = tf.Variable(2.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def f(x):
+        return tf.vectorized_map(lambda r: cell(r) * w, x)
+
+    for values in ([1.0, -2.0, 4.0], [9.0]):
+        x = tf.constant(values)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            dx, dw = tape.gradient(y, [x, w])
+        v = np.array(values)
+        root = np.sqrt(np.abs(v))
+        np.testing.assert_allclose(y, 2 * np.where(v > 0, root, v * v))
+        np.testing.assert_allclose(dx, 2 * np.where(v > 0, 0.5 / root, 2 * v))
+        np.testing.assert_allclose(dw, np.where(v > 0, root, v * v).sum())
+        np.testing.assert_allclose(outer.gradient(dx, x), 2 * np.where(v > 0, -0.25 / root**3, 2), rtol=1e-6)
+
+
+def test_unknown_rank():
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def f(x):
+        return tf.vectorized_map(lambda r: tf.reduce_sum(r * r), x)
+
+    np.testing.assert_allclose(f(tf.constant([[1.0, 2.0], [3.0, 4.0]])), [5.0, 25.0])
+    np.testing.assert_allclose(f(tf.constant([1.0, 2.0, 3.0])), [1.0, 4.0, 9.0])
+
+
+def test_maps_in_maps():
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def f(x):
+        return tf.vectorized_map(lambda r: tf.vectorized_map(cell, r), x)
+
+    x = tf.constant([[1.0, -2.0], [3.0, 4.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    np.testing.assert_allclose(y, [[1.0, 4.0], [np.sqrt(3.0), 2.0]], rtol=1e-6)
+    np.testing.assert_allclose(tape.gradient(y, x), [[0.5, -4.0], [0.5 / np.sqrt(3.0), 0.25]], rtol=1e-6)
+
+
+def test_a_function_of_unknown_size_mapped_over_rows():
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def f(x):
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), (0, tf.ones_like(x)))[1]
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.jacobian(y, x)
+
+    rows = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_allclose(tf.vectorized_map(f, tf.constant(rows)), rows**3)
+    np.testing.assert_allclose(jacobian(tf.constant(rows[1])), np.diag(3 * rows[1] ** 2))
+
+
+def test_own_steps_and_gradients_inside():
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None], tf.int32)])
+    def f(x, n):
+        def row(pair):
+            x, n = pair
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x), (0, x))[1]
+            return y, tape.gradient(y, x)
+
+        return tf.vectorized_map(row, (x, n))
+
+    y, dy = f(tf.constant([1.0, -2.0, 4.0]), tf.constant([0, 1, 2]))
+    np.testing.assert_allclose(y, [1.0, 4.0, 64.0])
+    np.testing.assert_allclose(dy, [1.0, -4.0, 48.0])
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="scalar"):
+        tf.vectorized_map(lambda r: r, tf.constant(1.0))
+    with pytest.raises(ValueError, match="numbers of rows differ"):
+        tf.vectorized_map(lambda r: r[0], (tf.constant([1.0]), tf.constant([1.0, 2.0])))
