@@ -84,9 +84,7 @@ def writes(graph: Graph | None) -> bool:
     return graph is not None and bool(graph.effects & WRITES)
 
 
-def without_nodes(
-    graph: Graph, gone: Sequence[Node], keep_all: bool
-) -> tuple[Graph, Graph, dict[int, int]]:
+def without_nodes(graph: Graph, gone: Sequence[Node], keep_all: bool) -> tuple[Graph, Graph, dict[int, int]]:
     """A graph in two: `gone` as a graph of its own, whose outputs are further inputs of what is left.
 
     Args:

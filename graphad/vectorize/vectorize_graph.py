@@ -54,13 +54,24 @@ class Vectorize(Op):
         return self
 
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
-        size = next((x.dims[0] for x, s in zip(specs, self.stacked, strict=True) if s and x.dims and x.dims[0] is not None), None)
-        return tuple([y.with_dims(None if y.dims is None else (size, *y.dims)) for y in self.graph.output_specs])
+        size = next(
+            (
+                x.dims[0]
+                for x, s in zip(specs, self.stacked, strict=True)
+                if s and x.dims and x.dims[0] is not None
+            ),
+            None,
+        )
+        return tuple(
+            [y.with_dims(None if y.dims is None else (size, *y.dims)) for y in self.graph.output_specs]
+        )
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
         size = next(len(x) for x, s in zip(values, self.stacked, strict=True) if s)
         specs = [
-            spec if spec.is_handle else TensorSpec.of(tuple(x.shape[1:] if s else x.shape), from_numpy(x.dtype))
+            spec
+            if spec.is_handle
+            else TensorSpec.of(tuple(x.shape[1:] if s else x.shape), from_numpy(x.dtype))
             for x, s, spec in zip(values, self.stacked, self.graph.inputs, strict=True)
         ]
         graph, _ = batched(specialise(self.graph, specs), self.stacked, size, all_stacked=True)
@@ -72,7 +83,9 @@ class Vectorize(Op):
     def _expanded(self, inputs: Sequence[Any]) -> list[Any]:
         level = BatchLevel(next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s))
         with entered(level):
-            outputs = replay(self.graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)])
+            outputs = replay(
+                self.graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)]
+            )
         return [stack_rows(level, y) for y in outputs]
 
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> VectorizeForward:
@@ -105,7 +118,9 @@ class VectorizeForward(Vectorize):
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         below = self.base
         n = below.n_outputs
-        unused = isinstance(below, VectorizeForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
+        unused = isinstance(below, VectorizeForward) and all(
+            bar is None for bar in y_bars[below.base.n_outputs :]
+        )
         if unused and covers(below.pullback.needs, ctx, 0):
             return below.vjp(ctx.first(n), *y_bars[:n])
         if any(bar is not None for bar in y_bars[n:]):
@@ -117,7 +132,10 @@ class VectorizeForward(Vectorize):
         if backward is None:
             given = list(differentiable)
             backward = self.pullback.backward(given)
-            bars = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in enumerate(zip(bars, given, strict=True))]
+            bars = [
+                ctx.zeros(k) if bar is None and d else bar
+                for k, (bar, d) in enumerate(zip(bars, given, strict=True))
+            ]
         if not backward.graph.outputs:
             return [None] * len(ctx.inputs)
         operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]

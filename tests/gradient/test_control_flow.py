@@ -1,4 +1,4 @@
-"""Derivatives through cond, while_loop and scan, against closed forms, to third order, inside and outside of functions and maps."""
+"""Derivatives through cond, while_loop and scan, against closed forms, to third order, in functions and maps."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ def test_gradient_reaches_a_captured_variable():
 def test_a_carry_that_only_becomes_active_in_the_body():
     @tf.function
     def f(x):
-        return tf.while_loop(lambda i, a, b: i < 3, lambda i, a, b: (i + 1, b, b * x), (0, tf.constant(1.0), tf.constant(1.0)))[1]
+        return tf.while_loop(
+            lambda i, a, b: i < 3, lambda i, a, b: (i + 1, b, b * x), (0, tf.constant(1.0), tf.constant(1.0))
+        )[1]
 
     np.testing.assert_allclose(numbers(derivatives(f, tf.constant(3.0), 2)), [9.0, 6.0, 2.0])
 
@@ -197,7 +199,10 @@ def test_number_of_steps_per_row():
     pair = (tf.constant(xs), tf.constant(ns))
     for run in (lambda p: tf.vectorized_map(rows, p), tf.function(lambda p: tf.vectorized_map(rows, p))):
         np.testing.assert_allclose(numbers(run(pair)), want, rtol=1e-5)
-    for run in (lambda x: tf.vectorized_map(power, (x, pair[1])), tf.function(lambda x: tf.vectorized_map(power, (x, pair[1])))):
+    for run in (
+        lambda x: tf.vectorized_map(power, (x, pair[1])),
+        tf.function(lambda x: tf.vectorized_map(power, (x, pair[1]))),
+    ):
         np.testing.assert_allclose(numbers(derivatives(run, pair[0], 2)), want, rtol=1e-5)
 
 
@@ -233,7 +238,11 @@ def test_gradient_of_a_shared_value_in_a_map_with_own_steps():
                 tape.watch(w)
                 y = run(ns)
             first = tape.gradient(y, w)
-        assert numbers([y, first, outer.gradient(first, w)]) == [[1.0, 2.0, 4.0, 8.0], 0 + 1 + 4 + 12.0, 2 + 12.0]
+        assert numbers([y, first, outer.gradient(first, w)]) == [
+            [1.0, 2.0, 4.0, 8.0],
+            0 + 1 + 4 + 12.0,
+            2 + 12.0,
+        ]
 
 
 def test_the_same_number_of_steps_in_all_rows():
@@ -259,14 +268,18 @@ def test_cond_in_two_maps():
     for run in (f, tf.function(f)):
         y, first = derivatives(run, tf.constant(xs), 1)
         np.testing.assert_allclose(y, np.where(xs > 0, np.sqrt(np.abs(xs)), xs * xs))
-        np.testing.assert_allclose(first, np.where(xs > 0, 0.5 / np.sqrt(np.maximum(xs, 1e-9)), 2 * xs), rtol=1e-6)
+        np.testing.assert_allclose(
+            first, np.where(xs > 0, 0.5 / np.sqrt(np.maximum(xs, 1e-9)), 2 * xs), rtol=1e-6
+        )
 
 
 def test_jacobian_and_hessian_through_a_loop():
     w = np.array([[0.5, 0.2], [-0.3, 0.8]], np.float32)
 
     def f(x):
-        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.tanh(tf.linalg.matvec(tf.constant(w), y))), (0, x))[1]
+        return tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, tf.tanh(tf.linalg.matvec(tf.constant(w), y))), (0, x)
+        )[1]
 
     x = tf.constant([0.3, -0.7])
     found = []
@@ -334,7 +347,9 @@ def test_scan_of_unknown_length_to_second_order():
         product = math.factorial(n)
         np.testing.assert_allclose(first, product / x.numpy())
         # The gradient of the sum of the first derivatives.
-        want = [sum(product / (a * b) for j, b in enumerate(x.numpy()) if j != i) for i, a in enumerate(x.numpy())]
+        want = [
+            sum(product / (a * b) for j, b in enumerate(x.numpy()) if j != i) for i, a in enumerate(x.numpy())
+        ]
         np.testing.assert_allclose(second, want, rtol=1e-5)
 
 
@@ -430,7 +445,9 @@ def test_residuals_of_what_never_changes_are_not_stacked():
 
     @tf.function
     def f(x):
-        return tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, tf.tanh(tf.linalg.matvec(tf.exp(w), y))), (0, x))[1]
+        return tf.while_loop(
+            lambda i, y: i < 4, lambda i, y: (i + 1, tf.tanh(tf.linalg.matvec(tf.exp(w), y))), (0, x)
+        )[1]
 
     loops = []
     with tf.GradientTape() as tape:

@@ -19,7 +19,14 @@ def lines(capsys):
 
 
 def test_print_shows_values_in_tensorflows_form(capsys):
-    tf.print("x", tf.constant([1.0, 2.5, 1.0 / 3.0]), 7, tf.constant(True), tf.constant(1e10), output_stream=sys.stdout)
+    tf.print(
+        "x",
+        tf.constant([1.0, 2.5, 1.0 / 3.0]),
+        7,
+        tf.constant(True),
+        tf.constant(1e10),
+        output_stream=sys.stdout,
+    )
     tf.print(tf.range(10), tf.reshape(tf.range(6), [2, 3]), sep="|", end="!\n")
     tf.print(tf.range(10), summarize=-1)
     tf.print({"a": tf.constant(1), "b": [tf.constant([1, 2]), "text"]}, tf.Variable(2.0))
@@ -309,9 +316,10 @@ def test_near_and_finite_and_rank_and_shapes():
     with pytest.raises(ValueError, match="must be equal to 2"):
         tf.debugging.assert_rank(tf.constant([1.0]), 2)
     with pytest.raises(ValueError, match="must be at least 2"):
-        tf.function(tf.debugging.assert_rank_at_least, input_signature=[tf.TensorSpec(None), tf.TensorSpec([], tf.int32)])(
-            tf.constant([1.0]), tf.constant(2)
-        )
+        tf.function(
+            tf.debugging.assert_rank_at_least,
+            input_signature=[tf.TensorSpec(None), tf.TensorSpec([], tf.int32)],
+        )(tf.constant([1.0]), tf.constant(2))
     tf.debugging.assert_shapes([(tf.ones([2, 3]), ("N", 3)), (tf.ones([2]), ("N",))])
     with pytest.raises(ValueError, match="assert_shapes"):
         tf.debugging.assert_shapes([(tf.ones([2, 3]), ("N", "N"))])
@@ -327,5 +335,8 @@ def test_check_numerics_looks_at_value_and_gradient():
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.sqrt(tf.debugging.check_numerics(x, "grad"))
-    with pytest.raises(ValueError, match="detected in gradient. grad : Tensor had"), np.errstate(divide="ignore", invalid="ignore"):
+    with (
+        pytest.raises(ValueError, match=r"in gradient. grad : Tensor had"),
+        np.errstate(divide="ignore", invalid="ignore"),
+    ):
         tape.gradient(y, x, output_gradients=tf.constant([np.nan, 1.0]))

@@ -17,7 +17,12 @@ from graphad.ops.control.cond import BOTH, Cond, as_predicate
 from graphad.ops.control.parts import Nest, Part, common, same_structure, spec_of
 
 
-def cond(pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, name: str | None = None) -> Any:
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
     """The result of `true_fn()` if `pred` holds, else that of `false_fn()`.
 
     Args:
@@ -39,7 +44,9 @@ def cond(pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable
     return conditional(pred, true_fn, false_fn)  # type: ignore[arg-type]
 
 
-def conditional(predicate: Any, then_fn: Callable[[], Any], else_fn: Callable[[], Any], names: Sequence[str] | None = None) -> Any:
+def conditional(
+    predicate: Any, then_fn: Callable[[], Any], else_fn: Callable[[], Any], names: Sequence[str] | None = None
+) -> Any:
     """`cond`; with `names` the functions return one value for each name, and messages speak of these."""
     test = as_predicate("cond", predicate)
     known = test.data if type(test) is EagerTensor else known_value(test)
@@ -65,7 +72,9 @@ def conditional(predicate: Any, then_fn: Callable[[], Any], else_fn: Callable[[]
     return found[0].build(bind(op, test, *outer))
 
 
-def _check_same(then_nest: Nest, else_nest: Nest, then_part: Part, else_part: Part, names: Sequence[str] | None) -> None:
+def _check_same(
+    then_nest: Nest, else_nest: Nest, then_part: Part, else_part: Part, names: Sequence[str] | None
+) -> None:
     if names is not None:
         for k, name in enumerate(names):
             a, b = then_nest.shape[k], else_nest.shape[k]
@@ -73,7 +82,9 @@ def _check_same(then_nest: Nest, else_nest: Nest, then_part: Part, else_part: Pa
                 if mine is None and (a is not None or b is not None):
                     raise InvalidArgumentError(f"'{name}' is None at the end of the {side} branch.")
             if not same_structure(a, b):
-                raise ArgumentTypeError(f"'{name}' must have the same nested structure in the main and else branches.")
+                raise ArgumentTypeError(
+                    f"'{name}' must have the same nested structure in the main and else branches."
+                )
     elif not same_structure(then_nest.shape, else_nest.shape):
         raise ArgumentTypeError(
             "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of return "
@@ -104,7 +115,11 @@ def _label(nest: Nest, names: Sequence[str], leaf: int) -> str:
 
 
 def case(
-    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, strict: bool = False, name: str = "case"
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
 ) -> Any:
     """The result of the first function whose predicate holds.
 
@@ -118,10 +133,14 @@ def case(
     """
     pairs = list(pred_fn_pairs)
     if not pairs:
-        raise InvalidArgumentError("case: pred_fn_pairs is empty; give at least one pair (predicate, function).")
+        raise InvalidArgumentError(
+            "case: pred_fn_pairs is empty; give at least one pair (predicate, function)."
+        )
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or not callable(pair[1]):
-            raise ArgumentTypeError(f"case: each of pred_fn_pairs must be a pair (predicate, function), got {pair!r}.")
+            raise ArgumentTypeError(
+                f"case: each of pred_fn_pairs must be a pair (predicate, function), got {pair!r}."
+            )
     predicates = [as_predicate("case", pair[0]) for pair in pairs]
     if exclusive:
         _check_exclusive(predicates)
@@ -145,7 +164,9 @@ def _check_exclusive(predicates: Sequence[Any]) -> None:
             raise InvalidArgumentError(f"case: exclusive=True, but predicates {true} hold; at most one may.")
 
 
-def switch_case(branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case") -> Any:
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+) -> Any:
     """The result of branch_fns[branch_index]().
 
     Args:
@@ -153,9 +174,7 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Callable[[], Any] |
       branch_fns: Functions of no arguments: a list, a dict by integer, or a list of pairs (integer, function).
       default: Called for an index without a function; by default the function with the largest index is.
     """
-    if isinstance(branch_fns, dict):
-        table = dict(branch_fns)
-    elif all(isinstance(item, list | tuple) for item in branch_fns):
+    if isinstance(branch_fns, dict) or all(isinstance(item, list | tuple) for item in branch_fns):
         table = dict(branch_fns)
     else:
         table = dict(enumerate(branch_fns))

@@ -62,13 +62,6 @@ class GraphCall(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return tuple(rows_of(self.graph, axes))
 
-    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
-        """The tangents of the outputs: the call of the graph with tangents beside its values."""
-        graph, which = ctx.dual_of(self.graph, [dot is not None for dot in x_dots])
-        outputs = bind(Call(graph), *ctx.inputs, *[dot for dot in x_dots if dot is not None])
-        rest = iter(outputs[len(which) :])
-        return [next(rest) if has else None for has in which]
-
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError(f"{self.name}: the call was recorded without residuals.")
 
@@ -110,7 +103,10 @@ class CallForward(GraphCall):
         if backward is None:
             given = list(differentiable)
             backward = self.pullback.backward(given)
-            shown = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in enumerate(zip(shown, given, strict=True))]
+            shown = [
+                ctx.zeros(k) if bar is None and d else bar
+                for k, (bar, d) in enumerate(zip(shown, given, strict=True))
+            ]
         operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
         operands += [bar for bar, has in zip(shown, given, strict=True) if has]
         if not backward.graph.outputs:

@@ -96,15 +96,22 @@ class Cond(Op):
             return tuple(values)
         mine = ELSE if not predicate else THEN
         given = iter(values)
-        absent = iter([s for s, kind in zip(other.output_specs, self._of_other(mine), strict=True) if kind != BOTH])
-        return tuple([next(given) if kind in (BOTH, mine) else _placeholder(next(absent)) for kind in self.kinds])
+        absent = iter(
+            [s for s, kind in zip(other.output_specs, self._of_other(mine), strict=True) if kind != BOTH]
+        )
+        return tuple(
+            [next(given) if kind in (BOTH, mine) else _placeholder(next(absent)) for kind in self.kinds]
+        )
 
     def _of_other(self, mine: str) -> list[str]:
         return [kind for kind in self.kinds if kind != mine]
 
     def _eval_rows(self, predicate: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
         with np.errstate(all="ignore"):  # rows that do not take a branch may well divide by zero in it
-            then_values, else_values = iter(run(self.then_graph, operands)), iter(run(self.else_graph, operands))
+            then_values, else_values = (
+                iter(run(self.then_graph, operands)),
+                iter(run(self.else_graph, operands)),
+            )
         out = []
         for kind in self.kinds:
             if kind == THEN:
@@ -123,11 +130,17 @@ class Cond(Op):
         known = ctx.number_of(predicate) if not self.depth else None
         if known is not None and all(kind == BOTH for kind in self.kinds):
             return ctx.inline(self.then_graph if known else self.else_graph, operands)
-        then_graph, else_graph = ctx.specialised(self.then_graph, operands), ctx.specialised(self.else_graph, operands)
+        then_graph, else_graph = (
+            ctx.specialised(self.then_graph, operands),
+            ctx.specialised(self.else_graph, operands),
+        )
         if not self.depth:
             op = Cond(then_graph, else_graph, self.kinds)
             return ctx.node(op, (predicate, *operands))
-        then_values, else_values = iter(ctx.inline(then_graph, operands)), iter(ctx.inline(else_graph, operands))
+        then_values, else_values = (
+            iter(ctx.inline(then_graph, operands)),
+            iter(ctx.inline(else_graph, operands)),
+        )
         out = []
         for kind in self.kinds:
             if kind == THEN:
@@ -148,7 +161,9 @@ class Cond(Op):
             places = iter(graph.outputs)
             numbers = [None if kind == mine else next(places) for kind in self.kinds]
             graphs.append(with_outputs(graph, [i for k in kept if (i := numbers[k]) is not None]))
-        read = sorted(inputs_behind(graphs[0], graphs[0].outputs) | inputs_behind(graphs[1], graphs[1].outputs))
+        read = sorted(
+            inputs_behind(graphs[0], graphs[0].outputs) | inputs_behind(graphs[1], graphs[1].outputs)
+        )
         then_graph, else_graph = (_with_inputs(graph, read) for graph in graphs)
         full = tuple([self.full[i] for i in read]) if self.depth else ()
         op = Cond(then_graph, else_graph, tuple([self.kinds[k] for k in kept]), self.depth, full)
@@ -164,7 +179,9 @@ class Cond(Op):
         more_then = len(then_graph.outputs) - len(self.then_graph.outputs)
         more_else = len(else_graph.outputs) - len(self.else_graph.outputs)
         kinds = self.kinds + (THEN,) * more_then + (ELSE,) * more_else
-        return CondForward(then_graph, else_graph, kinds, self.depth, self.full, self, then_pullback, else_pullback)  # type: ignore[no-any-return]
+        return CondForward(
+            then_graph, else_graph, kinds, self.depth, self.full, self, then_pullback, else_pullback
+        )  # type: ignore[no-any-return]
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError("cond: it was recorded without residuals.")
@@ -252,8 +269,13 @@ class CondForward(Cond):
         if not wanted:
             return [None] * len(ctx.inputs)
         # Operands of both backward branches: operands of this op, residuals, cotangents.
-        read = sorted({*then_backward.inputs, *else_backward.inputs, *[i for i in wanted if None in positions[i]]})
-        residuals = [k for k in range(n, len(kinds)) if kinds[k] == THEN], [k for k in range(n, len(kinds)) if kinds[k] == ELSE]
+        read = sorted(
+            {*then_backward.inputs, *else_backward.inputs, *[i for i in wanted if None in positions[i]]}
+        )
+        residuals = (
+            [k for k in range(n, len(kinds)) if kinds[k] == THEN],
+            [k for k in range(n, len(kinds)) if kinds[k] == ELSE],
+        )
         taken = sorted({*then_bars, *else_bars})
         masked = self.depth and not all(self.full[i] for i in wanted)
         operands = [ctx.inputs[i + 1] for i in read]
@@ -305,7 +327,12 @@ def backward_first(op: CondForward, side: int) -> int:
     return sum(kind != other for kind in op.base.kinds)
 
 
-def joined(kinds: Sequence[str], then_items: Sequence[Any], else_items: Sequence[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
+def joined(
+    kinds: Sequence[str],
+    then_items: Sequence[Any],
+    else_items: Sequence[Any],
+    join: Callable[[Any, Any], Any],
+) -> list[Any]:
     """For each output what its branch says, or what both say, joined."""
     first, second = iter(then_items), iter(else_items)
     out = []
@@ -345,7 +372,9 @@ def as_predicate(op: str, x: Any) -> Any:
         return x
     from_number = lift(x)
     if from_number.dims is not None and from_number.dims != ():
-        raise InvalidArgumentError(f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar.")
+        raise InvalidArgumentError(
+            f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar."
+        )
     if from_number.dtype is bool_:
         return from_number
     if from_number.dtype.is_complex:

@@ -133,9 +133,7 @@ class UnsavedCustom(Op):
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         outputs = bind(self, *xs)
-        return tuple(
-            y if ctx.stacked(self.n_inputs + k) else ctx.unstacked(y) for k, y in enumerate(outputs)
-        )
+        return tuple(y if ctx.stacked(self.n_inputs + k) else ctx.unstacked(y) for k, y in enumerate(outputs))
 
 
 def missing_rule(rule_name: str) -> MissingGradientError:

@@ -25,7 +25,9 @@ def push_call(op: Any, call: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     dual, mask = ctx.dual_of(op.graph, which)
     n = len(op.graph.outputs)
     graph = with_outputs(dual, dual.outputs[n:])
-    y_dots = iter(bind(call(graph), *ctx.inputs, *[dot for dot in x_dots if dot is not None]) if any(mask) else ())
+    y_dots = iter(
+        bind(call(graph), *ctx.inputs, *[dot for dot in x_dots if dot is not None]) if any(mask) else ()
+    )
     return [next(y_dots) if has else None for has in mask]
 
 
@@ -42,7 +44,11 @@ def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
         places.append((counts[0] if here[0] else None, counts[1] if here[1] else None))
         counts = [counts[0] + here[0], counts[1] + here[1]]
     pairs = list(enumerate(places))
-    kept = [k for k, place in pairs if any(p is not None and side[2][p] for p, side in zip(place, sides, strict=True))]
+    kept = [
+        k
+        for k, place in pairs
+        if any(p is not None and side[2][p] for p, side in zip(place, sides, strict=True))
+    ]
     if not kept:
         return [None] * len(op.kinds)
     graphs = []
@@ -53,11 +59,15 @@ def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
         for k in kept:
             place = places[k][s]
             if place is not None:
-                wanted.append(outputs[n + sum(mask[:place])] if mask[place] else add_zeros(builder, outputs[place]))
+                wanted.append(
+                    outputs[n + sum(mask[:place])] if mask[place] else add_zeros(builder, outputs[place])
+                )
         graphs.append(builder.finish(wanted, dual.name)[0])
     full = (*op.full, *[f for f, w in zip(op.full, which, strict=True) if w]) if op.depth else ()
     dual_op = cond(graphs[0], graphs[1], tuple([op.kinds[k] for k in kept]), op.depth, full)
-    y_dots = dict(zip(kept, bind(dual_op, *ctx.inputs, *[dot for dot in x_dots[1:] if dot is not None]), strict=True))
+    y_dots = dict(
+        zip(kept, bind(dual_op, *ctx.inputs, *[dot for dot in x_dots[1:] if dot is not None]), strict=True)
+    )
     return [y_dots.get(k) for k in range(len(op.kinds))]
 
 
@@ -91,13 +101,25 @@ def push_loop(op: Any, loop: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     ys = [k for k in range(n, n_outputs) if mask[k]]
     carry_dots = [tangents[k] if k in tangents else add_zeros(builder, outputs[k]) for k in groups[0]]
     body, _ = builder.finish([*outputs[:n], *carry_dots, *[tangents[k] for k in ys]], dual.name)
-    test = None if op.test is None else _test_with(op.test, body, n, len(groups[0]), op.n_invariant, len(groups[1]))
+    test = (
+        None
+        if op.test is None
+        else _test_with(op.test, body, n, len(groups[0]), op.n_invariant, len(groups[1]))
+    )
     dots = dict(enumerate(x_dots[1:]))
     operands = [
-        ctx.inputs[i + 1] if kind == "x" else dots[i] if dots[i] is not None else zeros_for(ctx.inputs[i + 1]) for kind, i in order
+        ctx.inputs[i + 1] if kind == "x" else dots[i] if dots[i] is not None else zeros_for(ctx.inputs[i + 1])
+        for kind, i in order
     ]
     dual_op = loop(
-        test, body, n + len(groups[0]), op.n_invariant + len(groups[1]), op.n_xs + len(groups[2]), op.reverse, op.steps, 0
+        test,
+        body,
+        n + len(groups[0]),
+        op.n_invariant + len(groups[1]),
+        op.n_xs + len(groups[2]),
+        op.reverse,
+        op.steps,
+        0,
     )
     results = bind(dual_op, ctx.inputs[0], *operands)
     out: list[Any] = [None] * op.n_outputs

@@ -31,7 +31,9 @@ def merged_dims(a: Any, b: Any) -> Any:
         return None
     if a == b:
         return a
-    return tuple([x if x is not None and y is not None and x == y else None for x, y in zip(a, b, strict=True)])
+    return tuple(
+        [x if x is not None and y is not None and x == y else None for x, y in zip(a, b, strict=True)]
+    )
 
 
 def merged(a: TensorSpec, b: TensorSpec) -> TensorSpec:
@@ -95,7 +97,9 @@ def add_repeated(builder: GraphBuilder, x: int, size: Any) -> int:
     row = add(builder, ExpandDims((0,)), x)
     if is_definite(dims):
         return add(builder, BroadcastTo((size, *dims)), row)  # type: ignore[no-any-return]
-    sizes = add(builder, Concat(0), add(builder, SizeVector((size,), int32, False)), add(builder, Shape(int32), x))
+    sizes = add(
+        builder, Concat(0), add(builder, SizeVector((size,), int32, False)), add(builder, Shape(int32), x)
+    )
     static = None if dims is None else (size, *dims)
     return add(builder, BroadcastToShape(static), row, sizes)  # type: ignore[no-any-return]
 

@@ -81,7 +81,9 @@ class Loop(Op):
 
     def counted(self, steps: Any) -> Loop:
         """The same loop without its test, for a limit that is known to be the number of steps."""
-        return Loop(None, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform)  # type: ignore[no-any-return]
+        return Loop(
+            None, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform
+        )  # type: ignore[no-any-return]
 
     def parts(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
         """Carry, invariants and xs among the inputs behind the limit."""
@@ -180,7 +182,9 @@ class Loop(Op):
         forward = pullback.forward
         full = pullback.backward(pullback.differentiable)
         stacked = tuple([i for i in full.inputs if i < n])
-        body = Graph(forward.inputs, forward.constants, forward.nodes, (*forward.outputs, *stacked), forward.name)
+        body = Graph(
+            forward.inputs, forward.constants, forward.nodes, (*forward.outputs, *stacked), forward.name
+        )
         return LoopForward(  # type: ignore[no-any-return]
             self.test,
             body,
@@ -240,7 +244,14 @@ class LoopForward(Loop):
 
     def plain(self) -> Loop:
         return Loop(  # type: ignore[no-any-return]
-            self.test, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, self.steps, self.uniform
+            self.test,
+            self.body,
+            self.n_carry,
+            self.n_invariant,
+            self.n_xs,
+            self.reverse,
+            self.steps,
+            self.uniform,
         )
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
@@ -252,12 +263,12 @@ class LoopForward(Loop):
         if any(bar is not None for bar in y_bars[n_below:]):
             return pull_back_residuals(self, ctx, y_bars)
         n = self.n_carry
-        carry_bars, y_bars = list(y_bars[:n]), list(y_bars[n + 1 : n_below])
-        backward, given, carried = self._chosen(carry_bars, y_bars)
+        carry_bars, stack_bars = list(y_bars[:n]), list(y_bars[n + 1 : n_below])
+        backward, given, carried = self._chosen(carry_bars, stack_bars)
         for k, has in enumerate(given[n:]):
-            if has and y_bars[k] is None:
-                y_bars[k] = ctx.zeros(n + 1 + k)
-        return self._pull_back(ctx, backward, given, carried, carry_bars, y_bars)
+            if has and stack_bars[k] is None:
+                stack_bars[k] = ctx.zeros(n + 1 + k)
+        return self._pull_back(ctx, backward, given, carried, carry_bars, stack_bars)
 
     def _chosen(self, carry_bars: Sequence[Any], y_bars: Sequence[Any]) -> tuple[Any, list[bool], list[int]]:
         """The backward graph of a step, the cotangents it takes, and the carries whose cotangents the loop carries."""
@@ -278,7 +289,13 @@ class LoopForward(Loop):
             carried = more
 
     def _pull_back(
-        self, ctx: Any, backward: Any, given: Sequence[bool], carried: Sequence[int], carry_bars: Sequence[Any], y_bars: Sequence[Any]
+        self,
+        ctx: Any,
+        backward: Any,
+        given: Sequence[bool],
+        carried: Sequence[int],
+        carry_bars: Sequence[Any],
+        y_bars: Sequence[Any],
     ) -> Sequence[Any]:
         n, last = self.n_carry, self.n_carry + self.n_invariant
         sums = [i for i in range(n, last) if backward.positions[i] is not None]
@@ -360,7 +377,13 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
     specs = loop.body.output_specs[loop.n_carry :]
     stacks = [emitter.fresh("s") for _ in specs]
     with_length = bool(loop.n_xs) or loop.test is None
-    emitter.names |= {"new_stack": new_stack, "closed_stack": closed_stack, "put": put, "walked": walked, "int32": np.int32}
+    emitter.names |= {
+        "new_stack": new_stack,
+        "closed_stack": closed_stack,
+        "put": put,
+        "walked": walked,
+        "int32": np.int32,
+    }
     names = [emitter.name_of(spec, "q") for spec in specs]
     line = emitter.line
     line("t = 0")
@@ -390,7 +413,8 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
         else:
             line(f"    {stack}.append({y})")
     if carry:
-        line(f"    {', '.join(carry)}{',' if len(carry) == 1 else ''} = {', '.join(results[: loop.n_carry])}{',' if len(carry) == 1 else ''}")
+        comma = "," if len(carry) == 1 else ""
+        line(f"    {', '.join(carry)}{comma} = {', '.join(results[: loop.n_carry])}{comma}")
     line("    t += 1")
     closed = [
         f"closed_stack({stack}, {length if with_length else 't'}, {name}, {k >= uniform})"

@@ -63,11 +63,16 @@ def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
     starts = [ctx.stack(x) if c and not s else x for x, c, s in zip(values, carry, stacked, strict=False)]
     outputs = bind(op, limit, *starts, *values[n:])
     first = [y if s else ctx.unstacked(y) for y, s in zip(outputs, carry, strict=False)]
-    ys = [swap_axes(y, 0, 1) if s else ctx.unstacked(y) for y, s in zip(outputs[n + 1 :], wanted[n:], strict=True)]
+    ys = [
+        swap_axes(y, 0, 1) if s else ctx.unstacked(y)
+        for y, s in zip(outputs[n + 1 :], wanted[n:], strict=True)
+    ]
     return (*first, ctx.unstacked(outputs[n]), *ys)
 
 
-def _own_steps(loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: Sequence[bool], operands: Sequence[Any]) -> Any:
+def _own_steps(
+    loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: Sequence[bool], operands: Sequence[Any]
+) -> Any:
     n, last = loop.n_carry, loop.n_carry + loop.n_invariant
     flags = [*[True] * n, *stacked[n:]]
     body, mask = ctx.batched_graph(loop.body, flags, operands=operands)
@@ -93,7 +98,9 @@ def _own_steps(loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: 
     return (*outputs[:n], count, *[swap_axes(y, 0, 1) for y in outputs[n_carry + 1 :]])
 
 
-def _step(loop: Any, body: Graph, test: Graph | None, flags: Sequence[bool], size: Any, limit: TensorSpec) -> Graph:
+def _step(
+    loop: Any, body: Graph, test: Graph | None, flags: Sequence[bool], size: Any, limit: TensorSpec
+) -> Graph:
     """One step in which only active rows change: carry, t (and with a test: active rows, counts), invariants, xs."""
     n, last = loop.n_carry, loop.n_carry + loop.n_invariant
     builder = GraphBuilder()
@@ -114,7 +121,12 @@ def _step(loop: Any, body: Graph, test: Graph | None, flags: Sequence[bool], siz
     outputs = [*results[:n], following]
     if test is not None:
         (more,) = append(builder, test, [*results[:n], *fixed])
-        more = add(builder, LOGICAL_AND, add(builder, LOGICAL_AND, active, more), add(builder, LESS, following, limits))
+        more = add(
+            builder,
+            LOGICAL_AND,
+            add(builder, LOGICAL_AND, active, more),
+            add(builder, LESS, following, limits),
+        )
         outputs += [more, add(builder, ADD, counts, add(builder, Cast(dtypes.int32), active))]
     return builder.finish([*outputs, *results[n:]], body.name)[0]
 
@@ -125,9 +137,13 @@ def _finished(body: Graph, n: int) -> Graph:
     outputs = [builder.add_input(spec) for spec in body.inputs][:n]
     for spec in body.output_specs[n:]:
         if spec.dims is None:
-            raise MissingRuleError("loop: vectorizing it with a number of steps per row needs known ranks in its body.")
+            raise MissingRuleError(
+                "loop: vectorizing it with a number of steps per row needs known ranks in its body."
+            )
         # A size that is not known is that of the other branch, to which 1 broadcasts.
-        outputs.append(add_zeros_of(builder, spec.with_dims(tuple([1 if size is None else size for size in spec.dims]))))
+        outputs.append(
+            add_zeros_of(builder, spec.with_dims(tuple([1 if size is None else size for size in spec.dims])))
+        )
     return builder.finish(outputs, "finished")[0]
 
 

@@ -45,7 +45,9 @@ def same_structure(a: Any, b: Any) -> bool:
     """Whether two nests of leaves have one structure."""
     kind = type(a)
     if isinstance(a, dict):
-        return isinstance(b, dict) and a.keys() == b.keys() and all(same_structure(a[key], b[key]) for key in a)
+        return (
+            isinstance(b, dict) and a.keys() == b.keys() and all(same_structure(a[key], b[key]) for key in a)
+        )
     if isinstance(a, list | tuple):
         return kind is type(b) and len(a) == len(b) and all(map(same_structure, a, b))
     return not isinstance(b, list | tuple | dict) and (a is None) == (b is None)
@@ -54,11 +56,15 @@ def same_structure(a: Any, b: Any) -> bool:
 class Part:
     """A traced function: a graph of its own inputs and then of outer values."""
 
-    def __init__(self, op: str, function: Callable[..., Sequence[Any]], specs: Sequence[TensorSpec], name: str) -> None:
+    def __init__(
+        self, op: str, function: Callable[..., Sequence[Any]], specs: Sequence[TensorSpec], name: str
+    ) -> None:
         level = current()
         traced_by = getattr(level, "traced", None)
         if traced_by is None:
-            raise ArgumentTypeError(f"{op}: a symbolic tensor was used where nothing is traced; it belongs to a function.")
+            raise ArgumentTypeError(
+                f"{op}: a symbolic tensor was used where nothing is traced; it belongs to a function."
+            )
         traced = traced_by(function, specs, name)
         self.graph: Graph = traced.graph
         self.outer: list[Any] = list(traced.captures)
@@ -94,7 +100,9 @@ class Part:
                 else:
                     start = builder.add_node(node.op, inputs, node.specs, node.line)
                     known += range(start, start + len(node.specs))
-            self._renumber(builder.finish([known[i] for i in self.graph.outputs], self.graph.name, keep_all=True)[0], {})
+            self._renumber(
+                builder.finish([known[i] for i in self.graph.outputs], self.graph.name, keep_all=True)[0], {}
+            )
 
     def hoist(self, reads_too: bool) -> None:
         """Compute what depends on outer values alone here and now, and make it outer values."""

@@ -30,14 +30,20 @@ class Walk:
         self.nest = Nest(elems)
         self.xs = self.nest.tensors()
         if not self.xs:
-            raise InvalidArgumentError(f"{op}: elems must be a Tensor or (possibly nested) sequence of Tensors; it is empty.")
+            raise InvalidArgumentError(
+                f"{op}: elems must be a Tensor or (possibly nested) sequence of Tensors; it is empty."
+            )
         self.length: int | None = None
         for x in self.xs:
             if x.dims == ():
-                raise InvalidArgumentError(f"{op}: elements in elems must be 1+ dimensional Tensors, not scalars")
+                raise InvalidArgumentError(
+                    f"{op}: elements in elems must be 1+ dimensional Tensors, not scalars"
+                )
             size = None if x.dims is None else x.dims[0]
             if size is not None and self.length is not None and size != self.length:
-                raise InvalidArgumentError(f"{op}: the first sizes of elems differ: {self.length} and {size}.")
+                raise InvalidArgumentError(
+                    f"{op}: the first sizes of elems differ: {self.length} and {size}."
+                )
             self.length = size if self.length is None else self.length
 
     def slices(self, i: int) -> Any:
@@ -53,7 +59,10 @@ class Walk:
 
     def without(self, reverse: bool) -> Walk:
         """All elements but the first, or the last."""
-        return Walk("scan", self.nest.build([getitem(x, slice(None, -1) if reverse else slice(1, None)) for x in self.xs]))
+        return Walk(
+            "scan",
+            self.nest.build([getitem(x, slice(None, -1) if reverse else slice(1, None)) for x in self.xs]),
+        )
 
 
 def scan(
@@ -171,7 +180,9 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
     return found[0].build([stack([row[k] for row in rows]) for k in range(len(rows[0]))])
 
 
-def _fold(op: str, fn: Callable[[Any, Any], Any], walk: Walk, initializer: Any, reverse: bool, all_results: bool) -> Any:
+def _fold(
+    op: str, fn: Callable[[Any, Any], Any], walk: Walk, initializer: Any, reverse: bool, all_results: bool
+) -> Any:
     """The last result of a fold, or all of them along a new first axis."""
     first = None
     if initializer is None:
@@ -218,7 +229,12 @@ def _fold(op: str, fn: Callable[[Any, Any], Any], walk: Walk, initializer: Any, 
 
 
 def _traced_fold(
-    op: str, step: Callable[..., list[Any]], walk: Walk, start: Sequence[Any], reverse: bool, all_results: bool
+    op: str,
+    step: Callable[..., list[Any]],
+    walk: Walk,
+    start: Sequence[Any],
+    reverse: bool,
+    all_results: bool,
 ) -> tuple[list[Any], list[Any]]:
     n = len(start)
     specs = [TensorSpec.of(x.dims, x.dtype) for x in start] + walk.specs()
@@ -228,7 +244,11 @@ def _traced_fold(
         return [*results, *results] if all_results else results
 
     body = Part(op, run, specs, op)
-    check_carry(specs[:n], body.graph.output_specs, [f"initializer[{k}]" for k in range(n)] if n > 1 else ["initializer"])
+    check_carry(
+        specs[:n],
+        body.graph.output_specs,
+        [f"initializer[{k}]" for k in range(n)] if n > 1 else ["initializer"],
+    )
     outputs = bind_loop(None, body, walk.limit(), start, walk.xs, specs, reverse, walk.length)
     return list(outputs[:n]), list(outputs[n + 1 :])
 
@@ -239,16 +259,22 @@ def _same_dtype(op: str, x: Any, leaf: Any) -> Any:
     except DTypeError:
         y = lift(leaf)
     if y.dtype is not x.dtype:
-        raise DTypeError(f"{op}: fn returned dtype {y.dtype.name}, the initializer has dtype {x.dtype.name}; they must be equal.")
+        raise DTypeError(
+            f"{op}: fn returned dtype {y.dtype.name}, the initializer has dtype {x.dtype.name}; they must be equal."
+        )
     return y
 
 
 def _check_signature(specs: Sequence[TensorSpec], signature: Any) -> None:
     if signature is None:
         return
-    wanted = [leaf if isinstance(leaf, TensorSpec) else TensorSpec(None, leaf) for leaf in Nest(signature).leaves]
+    wanted = [
+        leaf if isinstance(leaf, TensorSpec) else TensorSpec(None, leaf) for leaf in Nest(signature).leaves
+    ]
     if len(wanted) != len(specs):
-        raise InvalidArgumentError(f"map_fn: fn returned {len(specs)} tensors, fn_output_signature names {len(wanted)}.")
+        raise InvalidArgumentError(
+            f"map_fn: fn returned {len(specs)} tensors, fn_output_signature names {len(wanted)}."
+        )
     for spec, want in zip(specs, wanted, strict=True):
         if spec.dtype is not want.dtype or not are_compatible(spec.dims, want.dims):
             raise DTypeError(

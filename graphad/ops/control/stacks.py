@@ -77,7 +77,9 @@ def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -
 def _padded(slices: Sequence[Any], dtype: Any) -> RaggedStack:
     rank = max(y.ndim for y in slices)
     like = [y.shape for y in slices if y.ndim == rank]
-    stack = np.zeros((len(slices), *map(max, *like)) if len(like) > 1 else (len(slices), *like[0]), dtype).view(RaggedStack)
+    stack = np.zeros(
+        (len(slices), *map(max, *like)) if len(like) > 1 else (len(slices), *like[0]), dtype
+    ).view(RaggedStack)
     for i, y in enumerate(slices):
         if y.ndim == rank:
             stack[(i, *[slice(size) for size in y.shape])] = y

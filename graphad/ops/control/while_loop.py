@@ -65,7 +65,9 @@ def while_loop(
     if not callable(body):
         raise ArgumentTypeError("'body' must be callable.")
     if not isinstance(loop_vars, list | tuple):
-        raise ArgumentTypeError(f"while_loop: loop_vars must be a list or tuple, got {type(loop_vars).__name__}.")
+        raise ArgumentTypeError(
+            f"while_loop: loop_vars must be a list or tuple, got {type(loop_vars).__name__}."
+        )
     if not loop_vars:
         raise InvalidArgumentError("'loop_vars' is empty; give at least one loop variable.")
     out = repeat(cond, body, loop_vars, shape_invariants, maximum_iterations, _names(body, len(loop_vars)))
@@ -76,7 +78,12 @@ def while_loop(
 
 
 def repeat(
-    test: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, shape_invariants: Any, maximum: Any, names: Sequence[str]
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any,
+    maximum: Any,
+    names: Sequence[str],
 ) -> Any:
     """`while_loop` with a name for each loop variable, of which messages speak."""
     nest = Nest(loop_vars)
@@ -264,4 +271,9 @@ def _names(body: Callable[..., Any], count: int) -> list[str]:
 
 def _labels(loop_vars: Any, names: Sequence[str]) -> list[str]:
     """For each tensor among the loop variables the name of its variable."""
-    return [name for name, part in zip(names, loop_vars, strict=True) for leaf in Nest(part).leaves if leaf is not None]
+    return [
+        name
+        for name, part in zip(names, loop_vars, strict=True)
+        for leaf in Nest(part).leaves
+        if leaf is not None
+    ]

@@ -45,7 +45,14 @@ class CheckNumerics(Op):
         return x
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(CheckNumerics(f"Not a number (NaN) or infinity (Inf) values detected in gradient. {self.message}"), g),)
+        return (
+            bind(
+                CheckNumerics(
+                    f"Not a number (NaN) or infinity (Inf) values detected in gradient. {self.message}"
+                ),
+                g,
+            ),
+        )
 
     def batch(self, ctx: Any, x: Any) -> Any:
         return bind(self, x)
@@ -66,7 +73,9 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 
 def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
-    def check(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+    def check(
+        x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    ) -> None:
         a, b = lift_pair(check.__name__, x, y)
         text = f"{message + ' ' if message else ''}Condition x {symbol} y did not hold element-wise:\n"
         require(reduce_all(compare(a, b)), f"{text}x = {SLOT}\ny = {SLOT}", [a, b], summarize)
@@ -92,13 +101,17 @@ assert_greater_equal = _comparison("assert_greater_equal", ">=", greater_equal)
 
 
 def _sign(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
-    def check(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+    def check(
+        x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    ) -> None:
         a = lift(x)
         text = f"{message + ' ' if message else ''}Condition x {symbol} 0 did not hold element-wise:\n"
         require(reduce_all(compare(a, 0)), f"{text}x = {SLOT}", [a], summarize)
 
     check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"Raise InvalidArgumentError (a ValueError) unless x {symbol} 0 for every element, at run time."
+    check.__doc__ = (
+        f"Raise InvalidArgumentError (a ValueError) unless x {symbol} 0 for every element, at run time."
+    )
     return check
 
 
@@ -109,7 +122,13 @@ assert_non_positive = _sign("assert_non_positive", "<=", less_equal)
 
 
 def assert_near(
-    x: Any, y: Any, rtol: Any = None, atol: Any = None, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless |x - y| <= atol + rtol * |y| for every element.
 
@@ -123,14 +142,19 @@ def assert_near(
     relative = lift(near if rtol is None else rtol, None if isinstance(rtol, Tensor) else b.dtype)
     absolute = lift(near if atol is None else atol, None if isinstance(atol, Tensor) else b.dtype)
     holds = less_equal(abs(a - b), absolute + relative * abs(b))
-    text = f"{message + ' ' if message else ''}x and y not equal to tolerance rtol = {SLOT}, atol = {SLOT}\nx = {SLOT}\ny = {SLOT}"
+    lead = f"{message} " if message else ""
+    text = f"{lead}x and y not equal to tolerance rtol = {SLOT}, atol = {SLOT}\nx = {SLOT}\ny = {SLOT}"
     require(reduce_all(holds), text, [relative, absolute, a, b], summarize)
 
 
 def assert_all_finite(x: Any, message: str | None = None, name: str | None = None) -> Tensor:
     """`x`, whose elements must all be finite. Raises: InvalidArgumentError (a ValueError), at run time."""
     a = lift(x)
-    require(reduce_all(is_finite(a)), f"{message + ' ' if message else ''}x has elements that are not finite: {SLOT}", [a])
+    require(
+        reduce_all(is_finite(a)),
+        f"{message + ' ' if message else ''}x has elements that are not finite: {SLOT}",
+        [a],
+    )
     return a  # type: ignore[no-any-return]
 
 
@@ -148,7 +172,13 @@ def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: st
 
 
 def _check_rank(
-    op: str, x: Any, rank: Any, message: str | None, compare: Callable[..., Any], words: str, holds: Callable[[int, int], bool]
+    op: str,
+    x: Any,
+    rank: Any,
+    message: str | None,
+    compare: Callable[..., Any],
+    words: str,
+    holds: Callable[[int, int], bool],
 ) -> None:
     a, wanted = lift(x), lift(rank)
     known = known_value(wanted)
@@ -160,14 +190,18 @@ def _check_rank(
             )
         return
     found = rank_of(a)
-    require(compare(found, wanted), f"{op}: {lead}x has rank {SLOT}; it must be {words} {SLOT}.", [found, wanted])
+    require(
+        compare(found, wanted), f"{op}: {lead}x has rank {SLOT}; it must be {words} {SLOT}.", [found, wanted]
+    )
 
 
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
     """`tensor`, which must be a scalar. Raises: InvalidArgumentError (a ValueError): it has axes."""
     x = lift(tensor)
     if x.dims:
-        raise InvalidArgumentError(f"{message + ' ' if message else ''}Expected scalar shape, saw shape: {format_dims(x.dims)}.")
+        raise InvalidArgumentError(
+            f"{message + ' ' if message else ''}Expected scalar shape, saw shape: {format_dims(x.dims)}."
+        )
     return x  # type: ignore[no-any-return]
 
 
@@ -175,11 +209,17 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
     """Raise unless `tensor` has the dtype `tf_type`. Raises: DTypeError (a TypeError)."""
     x, wanted = lift(tensor), as_dtype(tf_type)
     if x.dtype is not wanted:
-        raise DTypeError(f"{message + ' ' if message else ''}tensor must be of type {wanted.name}; got {x.dtype.name}.")
+        raise DTypeError(
+            f"{message + ' ' if message else ''}tensor must be of type {wanted.name}; got {x.dtype.name}."
+        )
 
 
 def assert_shapes(
-    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    shapes: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless tensors have the shapes given for them.
 
@@ -215,7 +255,9 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     """Raise unless x has an integer dtype. Raises: ArgumentTypeError (a TypeError)."""
     a = lift(x)
     if not a.dtype.is_integer:
-        raise ArgumentTypeError(f"{message + ' ' if message else ''}Expected 'x' to be integer type.  Found: {a.dtype.name}")
+        raise ArgumentTypeError(
+            f"{message + ' ' if message else ''}Expected 'x' to be integer type.  Found: {a.dtype.name}"
+        )
 
 
 __all__ = [

@@ -75,7 +75,9 @@ class Check(Op):
 
     def infer(self, condition: TensorSpec, *data: TensorSpec) -> tuple[TensorSpec, ...]:
         if not condition.dtype.is_bool:
-            raise ArgumentTypeError(f"Assert: the condition has dtype {condition.dtype.name}; it must be bool.")
+            raise ArgumentTypeError(
+                f"Assert: the condition has dtype {condition.dtype.name}; it must be bool."
+            )
         return ()
 
     def eval(self, condition: Any, *data: Any) -> tuple[Any, ...]:
@@ -101,7 +103,7 @@ class _Slot:
         return "\x00"
 
 
-def print(  # noqa: A001
+def print(
     *inputs: Any,
     output_stream: Any = None,
     summarize: int | None = 3,
@@ -178,9 +180,11 @@ def formatted(x: Any, summarize: int) -> str:
 
 def _listed(array: np.ndarray, summarize: int, depth: int) -> str:
     n = len(array)
-    shortened = 0 <= summarize and n > 2 * summarize
+    shortened = summarize >= 0 and n > 2 * summarize
     places: Sequence[int] = [*range(summarize), *range(n - summarize, n)] if shortened else range(n)
-    parts = [_number(array[i]) if array.ndim == 1 else _listed(array[i], summarize, depth + 1) for i in places]
+    parts = [
+        _number(array[i]) if array.ndim == 1 else _listed(array[i], summarize, depth + 1) for i in places
+    ]
     if shortened:
         parts.insert(summarize, "...")
     gap = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * depth
@@ -203,7 +207,7 @@ def _number(x: Any) -> str:
     return short if x.dtype.type(short) == x else f"{float(x):.{more}g}"
 
 
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:  # noqa: N802
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
     """Raise unless `condition` holds, at run time and in program order.
 
     Args:
@@ -215,7 +219,8 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     condition = lift(condition)
     tensors: list[Any] = []
     texts = [str(_slotted(item, tensors)) for item in (data if isinstance(data, list | tuple) else [data])]
-    require(condition, "assertion failed: Expected the condition to be true. Summarized data: " + "\n".join(texts), tensors, summarize)
+    message = "assertion failed: Expected the condition to be true. Summarized data: " + "\n".join(texts)
+    require(condition, message, tensors, summarize)
 
 
 def require(condition: Any, message: str, data: Sequence[Any], summarize: int | None = None) -> None:

@@ -32,7 +32,11 @@ def test_reverse_scan():
 
 def test_scan_over_nests():
     def f(x):
-        return tf.scan(lambda a, b: (a[0] + b[0], a[1] * b[1]), (x, x + 1.0), initializer=(tf.constant(0.0), tf.constant(1.0)))
+        return tf.scan(
+            lambda a, b: (a[0] + b[0], a[1] * b[1]),
+            (x, x + 1.0),
+            initializer=(tf.constant(0.0), tf.constant(1.0)),
+        )
 
     for run in runs(f):
         total, product = run(tf.constant(X))
@@ -51,15 +55,22 @@ def test_folds():
 
 def test_map_fn_with_rows_and_nests():
     rows = np.arange(6.0, dtype=np.float32).reshape(3, 2)
-    for run in runs(lambda x: tf.map_fn(lambda r: {"sum": tf.reduce_sum(r), "row": r * 2.0}, x,
-                                        fn_output_signature={"sum": tf.float32, "row": tf.float32})):
+    for run in runs(
+        lambda x: tf.map_fn(
+            lambda r: {"sum": tf.reduce_sum(r), "row": r * 2.0},
+            x,
+            fn_output_signature={"sum": tf.float32, "row": tf.float32},
+        )
+    ):
         out = run(tf.constant(rows))
         np.testing.assert_allclose(out["sum"], rows.sum(1))
         np.testing.assert_allclose(out["row"], rows * 2)
 
 
 def test_map_fn_over_several_and_to_another_dtype():
-    for run in runs(lambda a, b: tf.map_fn(lambda p: tf.cast(p[0] + p[1], tf.int32), (a, b), fn_output_signature=tf.int32)):
+    for run in runs(
+        lambda a, b: tf.map_fn(lambda p: tf.cast(p[0] + p[1], tf.int32), (a, b), fn_output_signature=tf.int32)
+    ):
         out = run(tf.constant(X), tf.constant(X))
         assert out.dtype is tf.int32
         np.testing.assert_array_equal(out, (2 * X).astype(np.int32))
@@ -86,7 +97,9 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="no elements and no initializer"):
         tf.foldl(lambda a, b: a, tf.zeros([0]))
     with pytest.raises(ValueError, match="'initializer' has shape"):
-        tf.function(lambda x: tf.scan(lambda a, b: tf.concat([a, a], 0), x, initializer=tf.zeros([1])))(tf.constant(X))
+        tf.function(lambda x: tf.scan(lambda a, b: tf.concat([a, a], 0), x, initializer=tf.zeros([1])))(
+            tf.constant(X)
+        )
 
 
 def test_no_elements():

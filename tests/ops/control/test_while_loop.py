@@ -67,7 +67,10 @@ def test_swapped_variables():
 
 def test_vectors_and_captured_values():
     w = tf.constant([[0.5, 0.1], [0.2, 0.7]])
-    out = both(lambda x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, tf.linalg.matvec(w, y)), (0, x))[1], [1.0, 2.0])
+    out = both(
+        lambda x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, tf.linalg.matvec(w, y)), (0, x))[1],
+        [1.0, 2.0],
+    )
     np.testing.assert_allclose(out, np.linalg.matrix_power(w.numpy(), 4) @ [1.0, 2.0], rtol=1e-5)
 
 
@@ -88,7 +91,9 @@ def test_loop_in_cond_in_loop():
 def test_unknown_batch_size():
     @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([], tf.int32)])
     def f(x, n):
-        return tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x + tf.reduce_sum(x, 1, keepdims=True)), (0, x))[1]
+        return tf.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, y * x + tf.reduce_sum(x, 1, keepdims=True)), (0, x)
+        )[1]
 
     for rows in (1, 2, 5):
         x = np.random.default_rng(rows).normal(size=(rows, 3)).astype(np.float32)
@@ -100,9 +105,13 @@ def test_unknown_batch_size():
 
 def test_a_state_that_grows_needs_a_shape_invariant():
     def grow(x, **options):
-        return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, x[:1]], 0)), (0, x), **options)[1]
+        return tf.while_loop(
+            lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, x[:1]], 0)), (0, x), **options
+        )[1]
 
-    with pytest.raises(ValueError, match=r"'x' has shape \(1,\) before the loop, but shape \(2,\) after one iteration"):
+    with pytest.raises(
+        ValueError, match=r"'x' has shape \(1,\) before the loop, but shape \(2,\) after one iteration"
+    ):
         tf.function(grow)(tf.constant([1.0]))
     free = tf.function(lambda x: grow(x, shape_invariants=(tf.TensorShape([]), tf.TensorShape([None]))))
     np.testing.assert_array_equal(free(tf.constant([1.0])), [1.0] * 4)
@@ -113,7 +122,9 @@ def test_another_dtype_after_one_step_is_refused():
         return tf.while_loop(lambda x: x < 3, lambda x: tf.cast(x, tf.float32), (x,))
 
     for run in (f, tf.function(f)):
-        with pytest.raises(TypeError, match="'x' has dtype int32 before the loop, but dtype float32 after one iteration"):
+        with pytest.raises(
+            TypeError, match="'x' has dtype int32 before the loop, but dtype float32 after one iteration"
+        ):
             run(tf.constant(0))
 
 
