@@ -22,6 +22,9 @@ class Recorder(Protocol):
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """See one op with its inputs and outputs as values of the recorder's level."""
 
+    def read(self, handle: Any, value: Any) -> None:
+        """See a variable's value that an op is about to use, at the eager level."""
+
     def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
         """Which inputs of an op that is about to run are followed, None if no one is."""
 

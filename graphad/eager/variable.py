@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from graphad.core.bind import bind
+from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
-from graphad.core.levels import current, entered
+from graphad.core.levels import busy, current, entered
 from graphad.core.names import current_scope
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -124,6 +124,16 @@ class Variable(Handle):
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def __graphad_tensor__(self) -> Any:
+        # What an op reads when it is given the variable itself. Nobody else gets to see this tensor, so recorders may take
+        # it for the variable and need no entry for the read.
+        level = busy()
+        if level is None:
+            return EagerTensor(self.data)
+        if type(level) is EagerLevel and current() is level:
+            value = EagerTensor(self.data)
+            for recorder in level.recorders:
+                recorder.read(self, value)
+            return value
         return bind(READ, self)
 
     def value(self) -> Any:

@@ -114,11 +114,17 @@ def backward(
     Returns: `bars`, with the cotangents of the sources.
     """
     on_path = set(wanted)
+    detours = False  # whether some followed value does not depend on a source
     for entry in entries:
+        depends = False
         for mark in entry[3]:
-            if mark is not None and mark in on_path:
-                on_path.update(entry[4])
-                break
+            if mark is not None:
+                if mark in on_path:
+                    depends = True
+                else:
+                    detours = True
+        if depends:
+            on_path.update(entry[4])
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries[position] if consume is None else consume.pop()
         if len(out_marks) == 1:
@@ -137,10 +143,10 @@ def backward(
             )
             if all(bar is None for bar in y_bars):
                 continue
-        needed = [mark if mark in on_path else None for mark in marks]
+        needed = [mark if mark in on_path else None for mark in marks] if detours else marks
         x_bars = op.vjp(Context(op, inputs, outputs, needed, transforms), *y_bars)
         for mark, bar in zip(needed, x_bars, strict=True):
-            if mark is not None and bar is not None:
+            if bar is not None and mark is not None:
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
     return bars

@@ -18,7 +18,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import current, entered, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import READS, Op
-from graphad.core.tensor import Handle, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
 from graphad.ops.control.custom import CustomGradient
@@ -125,13 +125,17 @@ class _VariableReads:
     """A recorder that notes which trainable variables are read."""
 
     def __init__(self) -> None:
-        self.read: dict[int, Any] = {}
+        self.read_handles: dict[int, Any] = {}
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         if op.effects & READS:
             for x in inputs:
                 if isinstance(x, Handle) and x.trainable:
-                    self.read.setdefault(id(x), x)
+                    self.read_handles.setdefault(id(x), x)
+
+    def read(self, handle: Handle, value: EagerTensor) -> None:
+        if handle.trainable:
+            self.read_handles.setdefault(id(handle), handle)
 
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
@@ -185,7 +189,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise ArgumentTypeError(f"custom_gradient: {name} must return (value, gradient function), it returned {pair!r}.") from cause
     if not callable(gradient_function):
         raise ArgumentTypeError(f"custom_gradient: the gradient function that {name} returned is not callable: {gradient_function!r}.")
-    variables = list(reads.read.values())
+    variables = list(reads.read_handles.values())
     if variables and not _takes_variables(gradient_function):
         raise ArgumentTypeError(
             "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "

@@ -18,7 +18,7 @@ from graphad.core.levels import entered, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import VALUES, Handle, Tensor
+from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
 from graphad.gradient.recorder import Mark, Recorder
 from graphad.gradient.transforms import TRANSFORMS
@@ -237,6 +237,12 @@ class ForwardAccumulator:
 
     def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
         """Ops without a gradient carry no tangent."""
+
+    def read(self, handle: Handle, value: EagerTensor) -> None:
+        """A variable's value has the variable's tangent."""
+        dot = self._tangents.get(id(handle))
+        if dot is not None:
+            self._put(value, dot)
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         x_dots = [self._tangents.get(id(x)) for x in inputs]

@@ -13,6 +13,7 @@ from typing import Any
 from graphad.core.op import READS, Op
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.gradient.backward import Dropped
+from graphad.ops.state.variables import READ
 
 _DROP_BYTES = 2048  # below this, keeping a value is cheaper than describing it
 _FIRST_SWEEP = 4096
@@ -114,6 +115,14 @@ class Recorder:
 
     def _watch_variable(self, handle: Handle) -> Any:
         return self.follow(handle)
+
+    def read(self, handle: Handle, value: EagerTensor) -> None:
+        """See a variable read by an op that was given the variable: the value stands for the variable itself."""
+        mark = handle.mark
+        if mark is None or mark not in self._tracked:
+            mark = self._automatic_mark(READ, handle)
+        if mark is not None:
+            value.mark = mark
 
     def _automatic_mark(self, op: Op, x: Any) -> Any:
         """The mark of a variable that is followed because this op reads it, else None."""

@@ -157,11 +157,6 @@ def elementwise(
       doc: One sentence for the class.
     """
 
-    def rule(self: Op, ctx: Any, g: Any) -> Any:
-        return vjp(ctx, g)
-
-    if getattr(vjp, "reason", None) is not None:
-        rule.reason = vjp.reason  # type: ignore[attr-defined]
     module = getattr(formula, "__module__", "") or ""
     body = {
         "name": name,
@@ -171,7 +166,7 @@ def elementwise(
         "scalar": scalar,
         "result": result if result is None or isinstance(result, DType) else staticmethod(result),
         "keeps": keeps,
-        "vjp": rule,
+        "vjp": staticmethod(vjp),
         "__doc__": doc or f"The elementwise op {name}.",
         "__module__": module if module.startswith("graphad.") else vjp.__module__,
         "__qualname__": class_name(name),

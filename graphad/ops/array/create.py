@@ -19,9 +19,10 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.registry import lookup
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
 from graphad.ops.array.shape import BroadcastTo, broadcast_to
 from graphad.ops.array.sizes import static_sizes
@@ -44,6 +45,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
              [2, 2]], dtype=int32)
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    value = _own_value(value)
     if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__"):
         return lift(value, wanted)  # type: ignore[no-any-return]
     if shape is None:
@@ -64,6 +66,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     return lift(data.reshape(sizes))  # type: ignore[no-any-return]
 
 
+def _own_value(x: Any) -> Any:
+    """A variable's value as a tensor of its own; what `lift` makes of a variable stands for the variable, and is for ops alone."""
+    return bind(lookup("read")(), x) if isinstance(x, Handle) else x
+
+
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
@@ -75,6 +82,7 @@ def convert_to_tensor(
       dtype_hint: A dtype to use if `value` can have it.
     Raises: DTypeError (a ValueError and TypeError): the dtypes do not fit.
     """
+    value = _own_value(value)
     if dtype is None and dtype_hint is not None:
         try:
             return lift(value, as_dtype(dtype_hint))  # type: ignore[no-any-return]
