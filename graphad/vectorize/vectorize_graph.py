@@ -18,6 +18,7 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
+from graphad.graph.walk import with_outputs
 from graphad.ops.control.layers import covers, pull_back_residuals
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import specialise
@@ -95,6 +96,19 @@ class Vectorize(Op):
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError("vectorize: it was recorded without residuals.")
+
+    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+        dual, mask = ctx.dual_of(self.graph, [dot is not None for dot in x_dots])
+        if not any(mask):
+            return [None] * len(mask)
+        graph = with_outputs(dual, dual.outputs[len(mask) :])
+        dots = [dot for dot in x_dots if dot is not None]
+        stacked = [
+            *self.stacked,
+            *[s for s, dot in zip(self.stacked, x_dots, strict=True) if dot is not None],
+        ]
+        y_dots = iter(bind(Vectorize(graph, tuple(stacked)), *ctx.inputs, *dots))
+        return [next(y_dots) if has else None for has in mask]
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         with entered(ctx.level):

@@ -91,6 +91,19 @@ def test_own_steps_and_gradients_inside():
     np.testing.assert_allclose(dy, [1.0, -4.0, 48.0])
 
 
+def test_forward_mode():
+    w = tf.Variable(2.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def f(x):
+        return tf.vectorized_map(lambda r: cell(r) * w, x)
+
+    x, t = tf.constant([4.0, -3.0]), tf.constant([1.0, 0.5])
+    with tf.autodiff.ForwardAccumulator((x, w), (t, tf.constant(10.0))) as accumulator:
+        y = f(x)
+    np.testing.assert_allclose(accumulator.jvp(y), [0.5 * 1.0 + 20.0, -12.0 * 0.5 + 90.0])
+
+
 def test_what_is_refused():
     with pytest.raises(ValueError, match="scalar"):
         tf.vectorized_map(lambda r: r, tf.constant(1.0))

@@ -231,3 +231,16 @@ def test_back_prop_false_makes_a_constant():
         tape.watch(x)
         y = tf.while_loop(lambda y: y < 10.0, lambda y: y * x, (x,), back_prop=False)[0]
     assert tape.gradient(y, x) is None
+
+
+def test_random_numbers_differ_from_step_to_step():
+    @tf.function
+    def f(x):
+        return tf.map_fn(lambda v: tf.random.normal([]) * v, x)
+
+    x = tf.ones([6])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert len(set(y.numpy().tolist())) == 6
+    np.testing.assert_array_equal(tape.gradient(y, x), y)  # the numbers of the forward run, not others
