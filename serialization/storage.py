@@ -86,16 +86,19 @@ class LoadedArrays(LazyArrays):
         """Where asset `number` is; its digest is checked the first time."""
         asset = self._assets[number]
         if not self._sound[number]:
-            self._check_asset(asset, digest=True)
+            try:
+                self._check_asset(asset, digest=True)
+            except FileNotFoundError as error:
+                raise _missing(error) from None
             self._sound[number] = True
         return _asset_path(self._directory, asset)
 
     def verify(self) -> None:
         """Check every byte of every payload and asset now."""
         super().verify()
-        for number, asset in enumerate(self._assets):
-            self._check_asset(asset, digest=True)
-            self._sound[number] = True
+        self._sound = [False] * len(self._assets)
+        for number in range(len(self._assets)):
+            self.asset_path(number)
 
     def _check_asset(self, asset: AssetRecord, digest: bool) -> None:
         path = _asset_path(self._directory, asset)
@@ -118,10 +121,6 @@ class LoadedArrays(LazyArrays):
                             )
                         if hashlib.file_digest(file, "sha256").digest() != asset.sha256:
                             raise CorruptModelError("the digest does not match: the file is damaged.")
-        except FileNotFoundError:
-            error: LoadError = CorruptModelError("the file is missing.")
-            error.file = path
-            raise error from None
         except LoadError as error:
             error.file = path
             raise
@@ -153,7 +152,7 @@ def read_model(
     with directory:
         if directory.descriptor < 0 and not os.path.isdir(location):
             raise MissingModelError(f"SavedModel file does not exist at: {manifest}")
-        file = _manifest_bytes(directory, limits)
+        file, identity = _manifest_bytes(directory, limits)
         for _ in range(_RETRIES):
             try:
                 model = _parse(file, manifest, limits)
@@ -161,12 +160,11 @@ def read_model(
                 break
             except FileNotFoundError as error:
                 # a writer may have replaced the model since its manifest was read
-                newer = _manifest_bytes(directory, limits)
-                if newer == file:
-                    missing = CorruptModelError("the file is missing; the model is not complete.")
-                    missing.file = os.path.join(location, VARIABLES, os.path.basename(error.filename or ""))
-                    raise missing from None
-                file = newer
+                # (by one of the same content, perhaps: what counts is whether it is the same file)
+                file, newer = _manifest_bytes(directory, limits)
+                if newer == identity:
+                    raise _missing(error) from None
+                identity = newer
         else:
             raise CorruptModelError("the model is being replaced faster than it can be read.", file=location)
     unknown = unknown_features(model)
@@ -178,7 +176,8 @@ def read_model(
     return model, arrays
 
 
-def _manifest_bytes(directory: Directory, limits: Limits) -> bytes:
+def _manifest_bytes(directory: Directory, limits: Limits) -> tuple[bytes, tuple[int, int]]:
+    """The bytes of the manifest, and what tells this file from one that replaces it."""
     manifest = os.path.join(directory.path, MANIFEST)
     try:
         descriptor, size = directory.open(MANIFEST)
@@ -198,7 +197,8 @@ def _manifest_bytes(directory: Directory, limits: Limits) -> bytes:
                 f"the file has {size} bytes where the limit 'manifest_bytes' allows {limits.manifest_bytes}.",
                 file=manifest,
             )
-        return bytes(read_exactly(descriptor, size))
+        status = os.fstat(descriptor)
+        return bytes(read_exactly(descriptor, size)), (status.st_ino, status.st_ctime_ns)
     finally:
         os.close(descriptor)
 
@@ -236,6 +236,10 @@ def _named(path: str, opener: Callable[[str], Directory], name: str) -> Director
     except LoadError as error:
         error.file = path
         raise
+
+
+def _missing(error: FileNotFoundError) -> CorruptModelError:
+    return CorruptModelError("the file is missing; the model is not complete.", file=error.filename)
 
 
 def _hex(asset: AssetRecord) -> str:

@@ -117,8 +117,8 @@ class OutputValue(Record):
 
 
 Value: TypeAlias = (
-    "None | bool | int | float | complex | str | bytes | tuple[Value, ...] | ListValue | DictValue | StructValue"
-    " | DTypeValue | GraphValue | RuleValue | SpecValue | OutputValue | InlineArray"
+    "bool | int | float | complex | str | bytes | tuple[Value, ...] | ListValue | DictValue | StructValue"
+    " | DTypeValue | GraphValue | RuleValue | SpecValue | OutputValue | InlineArray | None"
 )
 
 _SCALARS = frozenset((type(None), bool, int, float, str, bytes))

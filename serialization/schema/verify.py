@@ -125,8 +125,9 @@ class _Verifier:
                             f"tensor {shown(tensor.name)} of {byte_count(tensor.dtype, tensor.shape)} bytes; "
                             "allowed are 2**47."
                         )
-                    if self.tensors.setdefault(tensor.name, tensor) is not tensor:
+                    if tensor.name in self.tensors:
                         raise bad(f"tensor {shown(tensor.name)} is there twice.")
+                    self.tensors[tensor.name] = tensor
                 size = plan_layout(payload.tensors).size
                 if len(payload.checks) != 4 * chunk_count(size):
                     raise bad(

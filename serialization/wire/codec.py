@@ -184,7 +184,7 @@ def encode(codec: Codec[T], value: T) -> bytes:
     writer = Writer()
     try:
         codec.write(writer, value)
-    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (TypeError, ValueError, OverflowError, AttributeError, LookupError, RecursionError) as error:
         if isinstance(error, SaveError):
             raise
         raise SaveError(f"a record holds a value that the format has no place for: {error}.") from error

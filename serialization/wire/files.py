@@ -190,8 +190,6 @@ class Directory:
                 if os.path.islink(path):
                     raise UnsafeModelError("it is a link; a model's files must be plain files.")
                 descriptor = os.open(path, _READ)
-        except FileNotFoundError:
-            raise
         except OSError as error:
             raise _refusal(path, error) from error
         try:
@@ -221,7 +219,8 @@ class Directory:
 
 def _refusal(path: str, error: OSError) -> Exception:
     if isinstance(error, FileNotFoundError | PermissionError):
-        return error
+        # with the whole path: the system call had only the name
+        return type(error)(error.errno, os.strerror(error.errno or 0), path)
     if os.path.islink(path):
         return UnsafeModelError("it is a link; a model's files must be plain files.")
     if isinstance(error, NotADirectoryError):
