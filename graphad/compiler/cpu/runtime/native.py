@@ -1,6 +1,6 @@
 """From LLVM IR text or object code to addresses, with llvmlite alone.
 
-`build` compiles a module once, keeps its object code in the caller's cache, and links it; `link` serves
+`build` compiles a module once, keeps its object code in the cache, and links it; `link` serves
 objects made elsewhere. Linked code lives until the process ends: a sleeping thread or a plan may hold an
 address of it at any time.
 """
@@ -13,9 +13,10 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from graphad.compiler.cache import default_cache
 from graphad.core.errors import UnavailableError
 
 
@@ -36,13 +37,13 @@ _machine: tuple[Any, Any] | None = None           # (binding module, target mach
 _engine: Any = None
 _immortal: list[Any] = []                         # one more reference each, never given back
 _numbers = itertools.count()
-_cache: ObjectCache | None = None
+_cache: Callable[[], ObjectCache | None] = default_cache
 
 
 def use_cache(cache: ObjectCache | None) -> None:
-    """Let every module of the runtime that is built from now on come from, and go to, `cache`."""
+    """Let every module of the runtime that is built from now on come from, and go to, `cache` instead of the process's own."""
     global _cache
-    _cache = cache
+    _cache = lambda: cache  # noqa: E731
 
 
 def keep_for_ever(thing: Any) -> None:
@@ -130,7 +131,7 @@ def _libc() -> Mapping[str, int]:
 
 def build(text: str, symbols: Iterable[str], unroll: bool = False) -> dict[str, int]:
     """Addresses of the functions of a module given as IR text, compiled now or taken from the cache."""
-    names, cache = tuple(symbols), _cache
+    names, cache = tuple(symbols), _cache()
     key = hashlib.sha256(f"runtime\n{fingerprint()}\n{unroll}\n{text}".encode()).hexdigest()
     data = cache.get(key) if cache is not None else None
     if data is not None:
