@@ -205,7 +205,9 @@ class GradientTape(Recorder):
         else:
             backward(entries, bars, set(marks), TRANSFORMS, consume=entries)
             self._release()
-        return rebuild([_or_unconnected(bars.get(mark), x, mode) for mark, x in zip(marks, wanted, strict=True)])
+        return rebuild(
+            [_or_unconnected(bars.get(mark), x, mode) for mark, x in zip(marks, wanted, strict=True)]
+        )
 
     def jacobian(
         self,
@@ -250,7 +252,9 @@ class GradientTape(Recorder):
         """
         self._check_unused("gradients (or jacobians)")
         mode = unconnected_mode(unconnected_gradients)
-        return jacobians.batch_jacobian(self, target, source, mode, parallel_iterations, experimental_use_pfor)
+        return jacobians.batch_jacobian(
+            self, target, source, mode, parallel_iterations, experimental_use_pfor
+        )
 
     def why_none(self, target: Any, source: Any) -> str:
         """Why `gradient(target, source)` is None: which link is missing, with the user's line where a path broke.
@@ -300,13 +304,15 @@ def _checked_mode(name: str, value: Any) -> UnconnectedGradients:
     try:
         return unconnected_mode(value)
     except InvalidArgumentError as cause:
-        raise InvalidArgumentError(f"Encountered an exception while vectorizing the {name} computation. {cause}") from cause
+        raise InvalidArgumentError(
+            f"Encountered an exception while vectorizing the {name} computation. {cause}"
+        ) from cause
 
 
 def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     if output_gradients is None:
         return [None] * len(targets)
-    given, _ = flatten(output_gradients)
+    given = _one_per_target(targets, output_gradients)
     if len(given) != len(targets):
         raise InvalidArgumentError(
             f"tape.gradient: {len(given)} output_gradients for {len(targets)} targets; give one for each target."
@@ -314,20 +320,34 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     out = []
     for y, bar in zip(targets, given, strict=True):
         if bar is None:
-            raise InvalidArgumentError("Attempt to convert a value (None) with an unsupported type to a Tensor.")
+            raise InvalidArgumentError(
+                "Attempt to convert a value (None) with an unsupported type to a Tensor."
+            )
         try:
             bar = lift(bar, y.spec.dtype)
         except DTypeError as cause:
             raise DTypeError(f"tape.gradient: output_gradients do not fit their target: {cause}") from cause
         dims = y.dims
         if is_definite(dims) and bar.dims != dims:
-            if len(bar.dims) > len(dims) or any(b not in (1, t) for b, t in zip(bar.dims[::-1], dims[::-1], strict=False)):
+            if len(bar.dims) > len(dims) or any(
+                b not in (1, t) for b, t in zip(bar.dims[::-1], dims[::-1], strict=False)
+            ):
                 raise InvalidArgumentError(
                     f"tape.gradient: Incompatible shapes: output_gradients has shape {bar.dims}, its target {dims}."
                 )
             bar = bind(BroadcastTo(dims), bar)
         out.append(bar)
     return out
+
+
+def _one_per_target(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+    """The leaves; where these are too many, lists of numbers count as one array each."""
+    given, _ = flatten(output_gradients)
+    if len(given) > len(targets) and all(isinstance(x, int | float | complex) for x in given):
+        if isinstance(output_gradients, list | tuple) and len(output_gradients) == len(targets):
+            return list(output_gradients)
+        return [output_gradients]
+    return given
 
 
 def _ones(y: Any) -> Any:

@@ -94,7 +94,7 @@ def test_watch_takes_nests_and_affects_one_tape(run):
 @pytest.mark.parametrize("thing", [np.float32(1.0), np.ones(2), 1.0, "x", None, [1.0], object()])
 def test_only_tensors_and_variables_can_be_watched(thing):
     with tf.GradientTape() as tape:
-        with pytest.raises(ValueError, match="not tf.Tensor or tf.Variable or ExtensionType") as caught:
+        with pytest.raises(ValueError, match=r"not tf\.Tensor or tf\.Variable or ExtensionType") as caught:
             tape.watch(thing)
     if not isinstance(thing, list):
         assert f"of type '{type(thing).__name__}'" in str(caught.value)
@@ -105,9 +105,7 @@ def test_watching_integers_warns_and_gives_none(values, monkeypatch):
     monkeypatch.setattr(tape_module, "_dtype_warnings", 5)
     x = tf.constant(values)
     with tf.GradientTape() as tape:
-        with pytest.warns(
-            UserWarning, match="The dtype of the watched tensor must be floating .e.g. tf.float32., got tf."
-        ):
+        with pytest.warns(UserWarning, match=r"must be floating \(e.g. tf.float32\), got tf\."):
             tape.watch(x)
         y = tf.cast(x, tf.float32) * 2.0
     assert tape.gradient(y, x) is None
