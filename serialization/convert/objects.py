@@ -19,6 +19,7 @@ from graphad.function.concrete import ConcreteFunction
 from graphad.function.polymorphic import Function
 from serialization.convert.functions import FunctionReader, FunctionWriter, RestoredFunction
 from serialization.convert.graphs import GraphReader, GraphWriter
+from serialization.convert.unread import UnreadVariable
 from serialization.convert.values import restored_tuple
 from serialization.errors import CorruptModelError, SaveError, shown
 from serialization.schema.model import (
@@ -228,10 +229,12 @@ class ObjectReader:
         return found
 
     def _make_variable(self, node: VariableNode) -> Variable:
-        array = self._arrays[node.tensor]
         if node.shape is not None and any(type(size) is str for size in node.shape):
             raise CorruptModelError(f"variable {shown(node.name)} has named sizes.")
         spec = TensorSpec(node.shape, node.dtype)
+        if not self._arrays.is_ready(node.tensor):
+            return UnreadVariable.waiting(self._arrays, node.tensor, spec, node.trainable, node.name)
+        array = self._arrays[node.tensor]
         if spec.dtype.numpy != array.dtype or not spec.describes(array.shape):
             raise CorruptModelError(f"variable {shown(node.name)} of {spec} holds {array.dtype}{list(array.shape)}.")
         return Variable.restore(array if array.ndim else array[()], spec, node.trainable, node.name)

@@ -106,6 +106,15 @@ class Payload:
                 f"bytes {first} to {min(first + CHUNK_BYTES, self.size) - 1} are damaged: their checksum does not match."
             )
 
+    def is_checked(self, index: int) -> bool:
+        """Whether asking for the tensor of that index costs no checking."""
+        tensor, start = self._tensors[index], self._offsets[index]
+        stop = start + byte_count(tensor.dtype, tensor.shape)
+        if self._checked is None or start == stop:
+            return True
+        chunks = range(start // CHUNK_BYTES, chunk_count(stop))
+        return self._checked.count(1, chunks.start, chunks.stop) == len(chunks)
+
     def check_all(self) -> None:
         """Check every byte, with SHA-256 where the manifest has it."""
         if self._checked is None:
@@ -176,6 +185,11 @@ class LazyArrays(Mapping[str, np.ndarray[Any, Any]]):
             # two threads may both get here; the first array stays, so that there is one identity
             array = self._arrays.setdefault(name, payload.array(index))
         return array
+
+    def is_ready(self, name: str) -> bool:
+        """Whether the tensor has been checked, or needs no check."""
+        payload, index = self._places[name]
+        return payload.is_checked(index)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

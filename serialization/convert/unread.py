@@ -1,0 +1,51 @@
+"""A variable whose value is still unchecked bytes of a file.
+
+Loading maps large payloads without reading them, so checking waits for the first look at a value, which makes the
+variable a plain one: what follows costs nothing. A damaged value is an error each time it is looked at, until another is
+assigned.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Handle
+from graphad.eager.variable import Variable
+from serialization.wire.payloads import LazyArrays
+
+_slot: Any = Handle.__dict__["data"]
+_lock = threading.RLock()
+
+
+class UnreadVariable(Variable):
+    """A variable until somebody asks for `data` or assigns it; from then on its class is `Variable`."""
+
+    @classmethod
+    def waiting(
+        cls, arrays: LazyArrays, tensor: str, spec: TensorSpec, trainable: bool, name: str
+    ) -> Variable:
+        """The variable whose value is the stored tensor of that name."""
+        plain = Variable.restore(None, HandleSpec.of(spec.dims, spec.dtype), trainable, name)
+        plain.__dict__["_unread"] = arrays, tensor
+        plain.__class__ = cls
+        return plain
+
+    @property
+    def data(self) -> Any:
+        with _lock:
+            # another thread may have read or assigned it while this one waited
+            if type(self) is UnreadVariable:
+                arrays, tensor = self.__dict__["_unread"]
+                array = arrays[tensor]
+                self.data = array if array.ndim else array[()]
+            return _slot.__get__(self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        with _lock:
+            _slot.__set__(self, value)
+            if type(self) is UnreadVariable:
+                del self.__dict__["_unread"]
+                self.__class__ = Variable
