@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from graphad.core.bind import bind, new_recorder
@@ -22,6 +23,7 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
 from graphad.ops.control.custom import CustomGradient
+from graphad.ops.state.variables import READ
 
 
 class Rule:
@@ -34,7 +36,9 @@ class Rule:
 
     __slots__ = ("__weakref__", "_function", "_key_text", "_n_arguments", "_variables", "name", "trace")
 
-    def __init__(self, function: Any, name: str, n_arguments: int, variables: Sequence[Any], trace: Any) -> None:
+    def __init__(
+        self, function: Any, name: str, n_arguments: int, variables: Sequence[Any], trace: Any
+    ) -> None:
         self._function = function
         self._n_arguments = n_arguments
         self._variables = list(variables)
@@ -70,7 +74,9 @@ class Rule:
             out, given = out
             of_variables = list(given) if given is not None else []
             if len(of_variables) != len(self._variables):
-                raise InvalidArgumentError("Must return gradient for each variable from @custom_gradient grad_fn.")
+                raise InvalidArgumentError(
+                    "Must return gradient for each variable from @custom_gradient grad_fn."
+                )
         listed = flatten(out)[0] if isinstance(out, list | tuple | dict) else [out]
         if len(listed) != self._n_arguments:
             raise InvalidArgumentError(
@@ -110,7 +116,10 @@ class StackedRule:
                 row_specs = [ctx.row_spec(k) for k in range(self._n_inputs)]
                 out = self._rule.cotangents(rows, row_specs)
             with entered(below):
-                return [None if bar is None else level.lower_to(bar, ctx.stacked(k), ctx) for k, bar in enumerate(out)]
+                return [
+                    None if bar is None else level.lower_to(bar, ctx.stacked(k), ctx)
+                    for k, bar in enumerate(out)
+                ]
         finally:
             level.below = before
 
@@ -142,6 +151,22 @@ class _VariableReads:
 
     def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Inside a function with a custom gradient: hide what runs in the block from tapes, but note the variables it reads."""
+    level = current()
+    before = level.recorders
+    level.recorders = tuple([recorder for recorder in before if isinstance(recorder, _VariableReads)])
+    try:
+        yield
+    finally:
+        level.recorders = before
+    for reads in level.recorders:
+        if isinstance(reads, _VariableReads):
+            for handle in list(reads.read_handles.values()):
+                bind(READ, handle)  # tapes follow a variable once they have seen it read
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
@@ -186,9 +211,13 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     try:
         value, gradient_function = pair
     except (TypeError, ValueError) as cause:
-        raise ArgumentTypeError(f"custom_gradient: {name} must return (value, gradient function), it returned {pair!r}.") from cause
+        raise ArgumentTypeError(
+            f"custom_gradient: {name} must return (value, gradient function), it returned {pair!r}."
+        ) from cause
     if not callable(gradient_function):
-        raise ArgumentTypeError(f"custom_gradient: the gradient function that {name} returned is not callable: {gradient_function!r}.")
+        raise ArgumentTypeError(
+            f"custom_gradient: the gradient function that {name} returned is not callable: {gradient_function!r}."
+        )
     variables = list(reads.read_handles.values())
     if variables and not _takes_variables(gradient_function):
         raise ArgumentTypeError(
@@ -255,7 +284,9 @@ def _capture_closure(function: Callable[..., Any], trace: Any, depth: int = 0) -
     held += [names[name] for name in code.co_names if name in names]
     for item in held:
         for leaf in flatten(item)[0] if isinstance(item, list | tuple | dict) else [item]:
-            if isinstance(leaf, Handle) or (isinstance(leaf, Tensor) and getattr(leaf, "trace", None) is not trace):
+            if isinstance(leaf, Handle) or (
+                isinstance(leaf, Tensor) and getattr(leaf, "trace", None) is not trace
+            ):
                 if isinstance(leaf, Handle) or hasattr(leaf, "trace"):
                     trace.serial(leaf, _CLOSURE)
             elif inspect.isfunction(leaf) and leaf is not function and getattr(leaf, "__closure__", None):

@@ -1,0 +1,68 @@
+"""`recompute_grad` and `grad_pass_through`: two custom gradients that serve any function.
+
+The first trades time for memory: nothing that the function computes is kept, its gradient runs it again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.nest import flatten
+from graphad.core.tensor import Tensor
+from graphad.gradient.custom import custom_gradient, unrecorded
+from graphad.gradient.tape import GradientTape
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, run again for its gradient instead of keeping what it computed on the way.
+
+    Args:
+      f: A function of tensors without side effects; variables that it reads get gradients too.
+    Returns: A function called like `f`; `__wrapped__` is `f`. Keyword arguments are passed on and not differentiated.
+    """
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        @custom_gradient
+        def once(*inner: Any) -> Any:
+            with unrecorded():
+                value = f(*inner, **kwargs)
+
+            def backward(*upstream: Any, variables: Any = None) -> Any:
+                xs = [x for x in flatten(list(inner))[0] if isinstance(x, Tensor)]
+                followed = [x for x in xs if x.dtype.is_differentiable]
+                with GradientTape() as tape:
+                    tape.watch(followed)
+                    again = f(*inner, **kwargs)
+                bars = tape.gradient(again, [*xs, *(variables or ())], output_gradients=list(upstream))
+                return (bars[: len(xs)], bars[len(xs) :]) if variables else bars
+
+            return value, backward
+
+        return once(*args)
+
+    return wrapper
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The value of `f` with the gradient of the identity: what comes in upstream goes to the arguments unchanged.
+
+    Args:
+      f: A function with as many results as arguments; variables that it reads get None.
+    Returns: A function called like `f`.
+    """
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        @custom_gradient
+        def once(*inner: Any) -> Any:
+            def backward(*upstream: Any, variables: Any = None) -> Any:
+                return (upstream, [None] * len(variables)) if variables else upstream
+
+            return f(*inner, **kwargs), backward
+
+        return once(*args)
+
+    return wrapper
