@@ -38,13 +38,14 @@ SERIALIZATION_FLOORS = (
     ("errors",),
     ("wire",),
     ("schema",),
+    ("storage",),  # records and arrays as a directory
     ("convert",),
     ("saved_model", "checkpoint"),
     ("inspect",),
 )
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
 ROOF = ("keras", "train")
-WITHOUT_GRAPHAD = ("serialization.wire", "serialization.schema")
+WITHOUT_GRAPHAD = ("serialization.wire", "serialization.schema", "serialization.storage")
 
 # Packages that are slow to import or optional, and the only places that may import them, inside functions.
 LAZY = {
