@@ -119,7 +119,7 @@ class Executable:
             elif compilation.state is None:
                 cls.calls += 1
                 if cls.calls >= HOT_CALLS or sizes.elements >= LARGE_ELEMENTS:
-                    compilation.ask()
+                    compilation.ask(sizes.numbers)
         if native is not None:
             outputs = native(values)
             if outputs is None:

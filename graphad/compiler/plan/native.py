@@ -72,6 +72,11 @@ class Bound:
         exec(_compiled(self.text), self._names)
         self.call: Callable[[Sequence[Any]], list[Any] | None] = self._names["call"]
 
+    def rehearse(self) -> None:
+        """Do everything but run: what comes later finds libraries loaded and texts compiled."""
+        if self.images:
+            self._make()
+
     # numbers
 
     def size(self, dim: Any) -> int:

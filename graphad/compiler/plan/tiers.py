@@ -166,14 +166,14 @@ class Compilation:
         self._missing: set[Kernel] = set()
         self._started = 0.0
 
-    def ask(self) -> None:
-        """Have the kernels made in the background; returns at once."""
+    def ask(self, numbers: Mapping[str, int]) -> None:
+        """Have the kernels made in the background; returns at once. `numbers` are the sizes of the call that asks."""
         with self._lock:
             if self.state is not None:
                 return
             self.state = WAITING
             self._started = time.perf_counter()
-        _background(self._prepare_quietly)
+        _background(lambda: self._guarded(lambda: self._prepare(numbers)))
 
     def wait(self) -> bool:
         """Have the kernels made now. Returns: whether the plan can run natively."""
@@ -246,19 +246,20 @@ class Compilation:
             self.addresses[kernel] = address
         return True
 
-    def _prepare_quietly(self) -> None:
-        self._guarded(self._prepare)
-
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
         except Exception as error:  # whatever it is: NumPy gives the same results
             self.fail(f"{type(error).__name__}: {error}")
 
-    def _prepare(self) -> None:
+    def _prepare(self, numbers: Mapping[str, int]) -> None:
         from graphad.compiler.cpu import build
+        from graphad.compiler.plan.native import bind
 
         kernels = self._plan()
+        # Everything that the first native call will need is loaded here, so that the caller's thread does not stall for it.
+        assert self.schedule is not None
+        bind(self.schedule, numbers, lambda kernel: 0).rehearse()
         missing = [kernel for kernel in kernels if not self._found(kernel)]
         self.compiled = len(missing)
         if not missing:
