@@ -1,4 +1,4 @@
-"""An op: one interned, frozen dataclass whose fields are its attributes and whose methods are all its rules.
+"""An op: one interned, frozen record whose fields are its attributes and whose methods are all its rules.
 
 Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
 A rule that cannot exist says so with `no_gradient`; a rule that is merely absent raises `MissingRuleError`.
@@ -6,7 +6,6 @@ A rule that cannot exist says so with `no_gradient`; a rule that is merely absen
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 import weakref
 from collections.abc import Callable, Sequence
@@ -62,9 +61,14 @@ class OpType(type):
 
 def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
     """The op with these attributes, made if there is none with exactly these."""
-    made = type.__call__(cls, *args)
-    full = tuple([getattr(made, field) for field in cls.attributes])
-    found = cls._exactly.setdefault(_exact(full), made)
+    full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
+    exact = _exact(full)
+    found = cls._exactly.get(exact)
+    if found is None:
+        made = object.__new__(cls)
+        for name, value in zip(cls.attributes, full):
+            object.__setattr__(made, name, value)
+        found = cls._exactly.setdefault(exact, made)
     if not _is_inexact(full):
         cls._quickly[key] = found
     return found
@@ -82,14 +86,17 @@ def _is_inexact(x: Any) -> bool:
 
 
 def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All attributes in order; those given neither way have their defaults."""
+    if len(args) > len(cls.attributes):
+        raise TypeError(f"{cls.__name__}: {len(args)} attributes were given, it has {len(cls.attributes)}")
     out = list(args)
-    for field in dataclasses.fields(cls)[len(args) :]:
-        if field.name in kwargs:
-            out.append(kwargs.pop(field.name))
-        elif field.default is not dataclasses.MISSING:
-            out.append(field.default)
+    for name in cls.attributes[len(args) :]:
+        if name in kwargs:
+            out.append(kwargs.pop(name))
+        elif name in cls.defaults:
+            out.append(cls.defaults[name])
         else:
-            raise TypeError(f"{cls.__name__}: attribute {field.name!r} is missing")
+            raise TypeError(f"{cls.__name__}: attribute {name!r} is missing")
     if kwargs:
         raise TypeError(f"{cls.__name__}: no attributes named {sorted(kwargs)}")
     return tuple(out)
@@ -124,11 +131,15 @@ class Op(metaclass=OpType):
       structured: Holds sub-graphs; recorders add residual outputs before it runs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
+      declared: Their types, as written in the class.
+      defaults: The values of those that need not be given.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     attributes: ClassVar[tuple[str, ...]] = ()
+    declared: ClassVar[dict[str, str]] = {}
+    defaults: ClassVar[dict[str, Any]] = {}
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -186,6 +197,12 @@ class Op(metaclass=OpType):
         """Called while specialising, with definite shapes: a simpler result, or None."""
         return None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self.name}: an op is shared by all who use it, so {name!r} cannot be set.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{self.name}: an op is shared by all who use it, so {name!r} cannot be deleted.")
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field) for field in self.attributes)
 
@@ -207,13 +224,25 @@ O = TypeVar("O", bound=type[Op])
 def define(cls: O) -> O:
     """Class decorator of every op: freezes it, interns it and puts it into the registry.
 
-    Raises: InternalError: the class lacks `name`, `infer` or `eval`.
+    The annotations of the class are its attributes, as in a dataclass; but no source text is made and compiled for them, which
+    for some hundred ops would be half the time of `import graphad`.
+
+    Raises: InternalError: the class lacks `infer` or `eval`.
     """
     for rule in ("infer", "eval"):
         if getattr(cls, rule) is getattr(Op, rule):
             raise InternalError(f"define: op class {cls.__name__} has no {rule} rule.")
-    made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
-    made.attributes = tuple(field.name for field in dataclasses.fields(made))
+    own = cls.__dict__
+    declared = {
+        name: kind
+        for name, kind in own.get("__annotations__", {}).items()
+        if not str(kind).startswith("ClassVar")
+    }
+    made: Any = cls
+    if declared or cls.declared:
+        made.declared = {**cls.declared, **declared}
+        made.defaults = {**cls.defaults, **{name: own[name] for name in declared if name in own}}
+        made.attributes = tuple(made.declared)
     # A sub-graph must not live for ever because an op was once made from it.
     weak = made.structured or made.transient
     made._exactly = weakref.WeakValueDictionary() if weak else {}

@@ -342,7 +342,7 @@ _SCALARS: dict[str, Callable[[Any], bool]] = {
 def _check_attributes(op_class: Any, values: list[Any]) -> None:
     """Raise unless every attribute has the type that the op declares."""
     for field, value in zip(op_class.attributes, values, strict=True):
-        declared = str(op_class.__dataclass_fields__[field].type)
+        declared = op_class.declared[field]
         if not _fits(declared, value):
             raise CorruptModelError(
                 f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which is no {declared}."
