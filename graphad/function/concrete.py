@@ -127,7 +127,8 @@ class ConcreteFunction:
         return out
 
     def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.pretty_printed_signature().splitlines()[1].strip() if self.arguments.leaves else self._name}>"
+        first = self.pretty_printed_signature().splitlines()[1].strip()
+        return f"<ConcreteFunction {self._name}: {first}>"
 
     def pretty_printed_signature(self) -> str:
         """Parameters, result and captures, one a line."""
@@ -188,10 +189,16 @@ class ConcreteFunction:
             reason = str(error)
         return self._by_name(args, kwargs, specs, reason)
 
-    def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Sequence[TensorSpec], reason: str) -> list[Any]:
+    def _by_name(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Sequence[TensorSpec], reason: str
+    ) -> list[Any]:
         names = self.argument_names
         values: list[Any] = list(flatten(list(args))[0])
-        values = [x for x in values if not isinstance(x, int | float | str | bool | type(None)) or len(values) <= len(specs)]
+        values = [
+            x
+            for x in values
+            if not isinstance(x, int | float | str | bool | type(None)) or len(values) <= len(specs)
+        ]
         for name in names[len(values) :]:
             if name not in kwargs:
                 raise ArgumentTypeError(
@@ -203,7 +210,9 @@ class ConcreteFunction:
         if len(values) > len(specs) or unknown:
             raise ArgumentTypeError(
                 f"{self._name}: {reason}. Fallback to flat signature also failed due to: {self._name}({', '.join(names)}): "
-                f"got {len(values)} tensors for {len(specs)} arguments" + (f", unknown {sorted(unknown)}" if unknown else "") + "."
+                f"got {len(values)} tensors for {len(specs)} arguments"
+                + (f", unknown {sorted(unknown)}" if unknown else "")
+                + "."
             )
         return [self._checked(value, i, specs) for i, value in enumerate(values)]
 
@@ -216,7 +225,11 @@ class ConcreteFunction:
             )
         if spec.is_handle:
             return value
-        tensor = lift(value) if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__") else lift(value, spec.dtype)
+        tensor = (
+            lift(value)
+            if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__")
+            else lift(value, spec.dtype)
+        )
         if tensor.dtype is not spec.dtype:
             raise DTypeError(
                 f"cannot compute {self.name.decode()} as input #{i}(zero-based) was expected to be a {spec.dtype.name} "

@@ -6,6 +6,7 @@ Variables may be made in the first call only; the function is then traced twice,
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import threading
 import weakref
@@ -20,7 +21,7 @@ from graphad.core.frames import user_line
 from graphad.core.levels import busy, current, entered
 from graphad.core.nest import flatten
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
+from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.signature import Arguments, Literal, Signature
 from graphad.graph.evaluate import evaluate
@@ -28,6 +29,25 @@ from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 logger = logging.getLogger("graphad")
 _WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
+
+
+class History:
+    """Which of the latest calls had to trace, and how often that was complained about."""
+
+    __slots__ = ("recent", "warned")
+
+    def __init__(self) -> None:
+        self.recent: deque[bool] = deque(maxlen=_WINDOW)
+        self.warned = 0
+
+
+_histories: weakref.WeakKeyDictionary[Any, History] = weakref.WeakKeyDictionary()
+
+
+def history_of(function: Any) -> History:
+    """One history for all functions with the same code, so that a function made anew for each call is noticed."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return History() if code is None else _histories.setdefault(code, History())
 
 
 class Creation:
@@ -54,7 +74,9 @@ class Creation:
         """The number behind a symbol, from the arguments of the first call."""
         builder = self._trace.builder
         graph, _ = builder.finish([symbol.index], "initial_value")
-        missing = [i for i in builder.inputs if i not in self._numbers and i not in self._trace.capture_serials]
+        missing = [
+            i for i in builder.inputs if i not in self._numbers and i not in self._trace.capture_serials
+        ]
         if missing and any(i in node.inputs for node in builder.nodes for i in missing):
             raise InvalidArgumentError(
                 "Variable: its initial value depends on an argument, but this function is being traced from specs alone."
@@ -94,8 +116,8 @@ class Function:
         self._lock = threading.RLock()
         self._variables: list[Any] | None = None
         self._trace_count = 0
-        self._recent: deque[bool] = deque(maxlen=_WINDOW)
-        self._warned = 0
+        self._history = History() if instance is not None else history_of(python_function)
+        self._quick_calls = 0  # since the last call that went the long way
         self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         self._bound_by_id: dict[int, Any] = {}
         functools.update_wrapper(self, python_function, updated=())
@@ -119,7 +141,12 @@ class Function:
             found = entry[1] if entry is not None and entry[0] is instance else None
         if found is None:
             found = Function(
-                self.python_function, self._given_signature, self.jit_compile, self.reduce_retracing, self._name, instance
+                self.python_function,
+                self._given_signature,
+                self.jit_compile,
+                self.reduce_retracing,
+                self._name,
+                instance,
             )
             try:
                 self._bound[instance] = found
@@ -141,6 +168,7 @@ class Function:
             else:
                 found = self._fast.get(tuple(key))
                 if found is not None and not flags.run_functions_eagerly:
+                    self._quick_calls += 1
                     run, captures, jit, results = found
                     outputs = run([x.data for x in args] + captures, jit)
                     if results.single:
@@ -160,7 +188,12 @@ class Function:
                 for x in args:
                     key += [x.data.shape, x.data.dtype.num]
                 captures = [x.data if type(x) is EagerTensor else x for x in concrete.captured_inputs]
-                self._fast[tuple(key)] = (concrete.executable.run, captures, self.jit_compile, concrete.results)
+                self._fast[tuple(key)] = (
+                    concrete.executable.run,
+                    captures,
+                    self.jit_compile,
+                    concrete.results,
+                )
         return result
 
     def _with_self(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -212,11 +245,13 @@ class Function:
         key = arguments.key
         found = self._traces.get(key)
         if found is not None:
-            self._recent.append(False)
+            self._quick_calls += 1
             return found
         with self._lock:
             found = self._traces.get(key) or self._most_specific(arguments)
-            if found is None:
+            if found is not None:
+                self._quick_calls += 1
+            else:
                 arguments = self._relaxed(arguments)
                 found = self._trace_new(arguments)
                 self._traces[arguments.key] = found
@@ -246,7 +281,9 @@ class Function:
             if theirs.structure == arguments.structure and theirs.slots == arguments.slots:
                 merged = [_common(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)]
                 if all(leaf is not None for leaf in merged):
-                    return Arguments(merged, arguments.values, arguments.slots, arguments.rebuild, arguments.structure)
+                    return Arguments(
+                        merged, arguments.values, arguments.slots, arguments.rebuild, arguments.structure
+                    )
         return arguments
 
     def _trace_new(self, arguments: Arguments) -> ConcreteFunction:
@@ -304,7 +341,13 @@ class Function:
                 outputs.append(self._output(leaf))
             graph = trace.finish(outputs, RETURN, True, inputs)
         concrete = ConcreteFunction(
-            self._name, graph, trace.captures, arguments, Results(positions, rebuild), self.signature, self.jit_compile
+            self._name,
+            graph,
+            trace.captures,
+            arguments,
+            Results(positions, rebuild),
+            self.signature,
+            self.jit_compile,
         )
         return concrete, creation.variables
 
@@ -325,7 +368,11 @@ class Function:
         if before == after:
             return
         names = self.signature.parameter_names
-        changed = [names[i] if i < len(names) else f"arg{i}" for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+        changed = [
+            names[i] if i < len(names) else f"arg{i}"
+            for i, (a, b) in enumerate(zip(before, after, strict=True))
+            if a != b
+        ]
         raise InvalidArgumentError(
             f"{self._name}({', '.join(names)}) should not modify its Python input arguments. Modifying a copy is allowed. "
             f"The following parameter(s) were modified: {', '.join(changed)}"
@@ -334,16 +381,22 @@ class Function:
     # -- reports -----------------------------------------------------------------------------------------------------
 
     def _report(self) -> None:
-        self._recent.append(True)
-        if len(self._traces) < _TOO_MANY or sum(self._recent) < _TOO_MANY or self._warned >= _WARNINGS:
+        history = self._history
+        history.recent.extend([False] * min(self._quick_calls, _WINDOW))
+        history.recent.append(True)
+        self._quick_calls = 0
+        traces = sum(history.recent)
+        if traces < _TOO_MANY or history.warned >= _WARNINGS:
             return
-        self._warned += 1
+        history.warned += 1
         logger.warning(
             "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive. %s",
-            sum(self._recent),
-            len(self._recent),
+            traces,
+            len(history.recent),
             self.python_function,
-            self.explain_retrace(),
+            self.explain_retrace()
+            if len(self._traces) > 1
+            else f"{self._name}: it was wrapped anew before each call; make the function once, outside of the loop.",
         )
 
     def _difference(self, old: Any, new: Any) -> str:
@@ -351,21 +404,25 @@ class Function:
         new_structure, new_leaves, _ = new
         if old_structure != new_structure or len(old_leaves) != len(new_leaves):
             return "the structure of the arguments changed; pass the same containers every time."
-        names = self.signature.parameter_names
-        for i, (a, b) in enumerate(zip(old_leaves, new_leaves, strict=True)):
+        labels = self.signature.leaf_names(new_structure)
+        for a, b, name in zip(old_leaves, new_leaves, labels, strict=True):
             if a == b:
                 continue
-            label = names[i] if len(names) == len(new_leaves) else f"leaf {i}"
+            label = f"argument '{name}'"
             if isinstance(a, Literal) or isinstance(b, Literal):
-                return f"argument {label!r} was {a!r}, is now {b!r}; pass a tensor if its value changes from call to call."
+                return (
+                    f"{label} was {a!r}, is now {b!r}; pass a tensor if its value changes from call to call."
+                )
             if isinstance(a, TensorSpec) and isinstance(b, TensorSpec):
                 if a.dtype is not b.dtype:
-                    return f"argument {label!r} had dtype {a.dtype.name}, has now {b.dtype.name}; cast it before the call."
+                    return (
+                        f"{label} had dtype {a.dtype.name}, has now {b.dtype.name}; cast it before the call."
+                    )
                 return (
-                    f"argument {label!r} had shape {a.shape}, has now {b.shape}; give an input_signature with None for the "
+                    f"{label} had shape {a.shape}, has now {b.shape}; give an input_signature with None for the "
                     "sizes that change, or set reduce_retracing=True."
                 )
-            return f"argument {label!r} is another object ({a!r}, {b!r}); make it once and pass the same one."
+            return f"{label} is another object ({a!r}, {b!r}); make it once and pass the same one."
         return "the same variable is passed in other places than before."
 
     def __repr__(self) -> str:
@@ -374,7 +431,9 @@ class Function:
 
 def _accepts(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, TensorSpec) and isinstance(theirs, TensorSpec):
-        return mine.is_handle == theirs.is_handle and mine.dtype is theirs.dtype and mine.describes(theirs.dims)
+        return (
+            mine.is_handle == theirs.is_handle and mine.dtype is theirs.dtype and mine.describes(theirs.dims)
+        )
     return bool(mine == theirs)
 
 
@@ -388,7 +447,12 @@ def _common(a: Any, b: Any) -> Any:
     """The spec that covers both leaves, the leaf itself if they are equal, None if nothing covers both."""
     if a == b:
         return b
-    if not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec)) or a.is_handle or b.is_handle or a.dtype is not b.dtype:
+    if (
+        not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec))
+        or a.is_handle
+        or b.is_handle
+        or a.dtype is not b.dtype
+    ):
         return None
     if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
         return TensorSpec(None, b.dtype, b.name)

@@ -81,7 +81,14 @@ class Arguments:
 
     __slots__ = ("leaves", "rebuild", "slots", "structure", "values")
 
-    def __init__(self, leaves: list[Any], values: list[Any], slots: list[int], rebuild: Callable[[list[Any]], Any], structure: Any) -> None:
+    def __init__(
+        self,
+        leaves: list[Any],
+        values: list[Any],
+        slots: list[int],
+        rebuild: Callable[[list[Any]], Any],
+        structure: Any,
+    ) -> None:
         self.leaves = leaves
         self.values = values
         self.slots = slots
@@ -111,16 +118,25 @@ class Signature:
       skip_self: The first parameter is the object a method belongs to.
     """
 
-    def __init__(self, function: Callable[..., Any], input_signature: Any = None, skip_self: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], input_signature: Any = None, skip_self: bool = False
+    ) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):
             signature = inspect.Signature(
-                [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL), inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)]
+                [
+                    inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+                ]
             )
         parameters = list(signature.parameters.values())
-        if skip_self and parameters and parameters[0].kind in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
+        if (
+            skip_self
+            and parameters
+            and parameters[0].kind in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD)
+        ):
             parameters = parameters[1:]
         self.signature = signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty)
         self.input_signature = None if input_signature is None else self._checked(input_signature, parameters)
@@ -154,7 +170,9 @@ class Signature:
                 )
         variadic = any(p.kind is kinds.VAR_POSITIONAL for p in parameters)
         if len(given) > len(positional) and not variadic:
-            raise ArgumentTypeError(f"input_signature contains {len(given) - len(positional)} extra type constraints.")
+            raise ArgumentTypeError(
+                f"input_signature contains {len(given) - len(positional)} extra type constraints."
+            )
         for p in positional[len(given) :]:
             if p.default is kinds.empty:
                 raise ArgumentTypeError(f"input_signature missing type constraint for {p.name}")
@@ -175,7 +193,10 @@ class Signature:
         """As `arguments`, for specs in place of tensors; with no arguments, those of the input signature."""
         if not args and not kwargs and self.input_signature is not None:
             names = self.parameter_names
-            specs = [_named(spec, names[i] if i < len(names) else None) for i, spec in enumerate(self.input_signature)]
+            specs = [
+                _named(spec, names[i] if i < len(names) else None)
+                for i, spec in enumerate(self.input_signature)
+            ]
             ordered, named = self._bound(tuple(specs), {})
             return sort_out(ordered, named)
         ordered, named = self._bound(args, kwargs)
@@ -186,7 +207,27 @@ class Signature:
     @property
     def parameter_names(self) -> list[str]:
         kinds = inspect.Parameter
-        return [p.name for p in self.signature.parameters.values() if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+        return [
+            p.name
+            for p in self.signature.parameters.values()
+            if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        ]
+
+    def leaf_names(self, structure: Any) -> list[str]:
+        """What a user calls each leaf of a call's arguments: "x", "options['k'][0]"."""
+        names = self.parameter_names
+        paths = [(0, i) for i in range(structure)] if isinstance(structure, int) else structure.paths()
+        out = []
+        for kind, first, *rest in paths:
+            root = (
+                str(first)
+                if kind == 1
+                else names[first]
+                if first < len(names)
+                else f"args[{first - len(names)}]"
+            )
+            out.append(root + "".join([f"[{key!r}]" for key in rest]))
+        return out
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         try:
@@ -196,7 +237,9 @@ class Signature:
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
-    def _cast(self, ordered: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _cast(
+        self, ordered: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, ...]:
         out = list(ordered)
         for i, wanted in enumerate(self.input_signature or ()):
             try:
@@ -210,7 +253,10 @@ class Signature:
         shown = ", ".join(f"{p}" for p in self.signature.parameters.values())
         if self.input_signature is not None:
             names = self.parameter_names
-            shown = ", ".join(f"{names[i] if i < len(names) else f'arg{i}'}: {spec!r}" for i, spec in enumerate(self.input_signature))
+            shown = ", ".join(
+                f"{names[i] if i < len(names) else f'arg{i}'}: {spec!r}"
+                for i, spec in enumerate(self.input_signature)
+            )
         return ArgumentTypeError(
             f"Binding inputs to tf.function failed due to `{reason}`. Received args: {_short(args)} and kwargs: "
             f"{_short(kwargs)} for signature: ({shown})."
@@ -239,7 +285,10 @@ def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]
         slots.append(len(values))
         values.append(value)
     if names and structure is not None and len(flat) == len(args) and not kwargs:
-        leaves = [_named(leaf, names[i]) if isinstance(leaf, TensorSpec) and i < len(names) else leaf for i, leaf in enumerate(leaves)]
+        leaves = [
+            _named(leaf, names[i]) if isinstance(leaf, TensorSpec) and i < len(names) else leaf
+            for i, leaf in enumerate(leaves)
+        ]
     return Arguments(leaves, values, slots, rebuild, structure)
 
 
@@ -266,7 +315,9 @@ def classify(leaf: Any) -> tuple[Any, Any]:
     return ObjectKey(leaf), None
 
 
-def _flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
+def _flatten_call(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
     if not kwargs and not any(isinstance(arg, list | tuple | dict) for arg in args):
         return list(args), lambda new: (tuple(new), {}), len(args)
     import optree
@@ -285,11 +336,13 @@ def _fit(wanted: Any, given: Any) -> Any:
     """`given` as tensors that the (nested) spec `wanted` describes."""
     if isinstance(wanted, TensorSpec):
         return _fit_one(wanted, given)
-    flat_wanted, _ = flatten(wanted)
-    flat_given, rebuild = flatten(given)
-    if len(flat_wanted) != len(flat_given):
-        raise ArgumentTypeError(f"Can not cast {_short(given)} to the structure {wanted!r}")
-    return rebuild([_fit_one(spec, leaf) for spec, leaf in zip(flat_wanted, flat_given, strict=True)])
+    if isinstance(wanted, dict):
+        if isinstance(given, dict) and given.keys() == wanted.keys():
+            return {key: _fit(spec, given[key]) for key, spec in wanted.items()}
+    elif isinstance(given, list | tuple) and len(given) == len(wanted):
+        items = [_fit(spec, item) for spec, item in zip(wanted, given, strict=True)]
+        return wanted._make(items) if hasattr(wanted, "_make") else type(wanted)(items)
+    raise ArgumentTypeError(f"Can not cast {_short(given)} to the structure {wanted!r}")
 
 
 def _fit_one(wanted: TensorSpec, given: Any) -> Any:
@@ -303,7 +356,9 @@ def _fit_one(wanted: TensorSpec, given: Any) -> Any:
         tensor = lift(given, wanted.dtype)
     spec = tensor if isinstance(tensor, TensorSpec) else tensor.spec
     if spec.dtype is not wanted.dtype or not wanted.is_compatible_with(spec):
-        raise ArgumentTypeError(f"Can not cast {TensorSpec(spec.dims, spec.dtype)!r} to {TensorSpec(wanted.dims, wanted.dtype)!r}")
+        raise ArgumentTypeError(
+            f"Can not cast {TensorSpec(spec.dims, spec.dtype)!r} to {TensorSpec(wanted.dims, wanted.dtype)!r}"
+        )
     return Fitted(tensor, wanted)
 
 
@@ -320,4 +375,3 @@ class Fitted:
 def _short(x: Any) -> str:
     text = repr(x)
     return text if len(text) <= 200 else text[:197] + "..."
-

@@ -269,7 +269,7 @@ def test_keyword_arguments_are_refused_while_tracing():
     def f(x, scale):
         return x * scale, lambda upstream: upstream
 
-    with pytest.raises(ValueError, match="currently supports keywords arguments only when eager"):
+    with pytest.raises(ValueError, match=r"currently supports keywords arguments only when eager"):
         tf.function(lambda x: f(x, scale=2.0))(tf.constant(1.0))
 
 
@@ -329,7 +329,7 @@ def test_a_gradient_function_that_cannot_take_variables_is_refused_at_the_call(r
         return x * v, lambda upstream: upstream
 
     with pytest.raises(
-        TypeError, match="grad_fn must accept keyword argument 'variables', since function uses"
+        TypeError, match=r"grad_fn must accept keyword argument 'variables', since function uses"
     ) as caught:
         run(f, tf.constant(2.0))
     assert "weight:0" in str(caught.value)
@@ -348,7 +348,7 @@ def test_a_wrong_number_of_variable_gradients_is_refused(run):
             tape.watch(x)
             y = f(x)
         with pytest.raises(
-            ValueError, match="Must return gradient for each variable from @custom_gradient grad_fn"
+            ValueError, match=r"Must return gradient for each variable from @custom_gradient grad_fn"
         ):
             tape.gradient(y, x)
         return y
@@ -490,7 +490,7 @@ def test_an_exception_of_the_gradient_function_passes_through(run):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = f(x)
-        with pytest.raises(Broken, match="on purpose"):
+        with pytest.raises(Broken, match=r"on purpose"):
             tape.gradient(y, x)
         return y
 
@@ -530,7 +530,7 @@ def test_the_decorated_function_keeps_its_name_and_text():
 def test_a_function_that_returns_no_pair_is_refused():
     with pytest.raises(TypeError, match=r"must return \(value, gradient function\)"):
         tf.custom_gradient(lambda x: x * 2.0)(tf.constant(1.0))
-    with pytest.raises(TypeError, match="is not callable: 3"):
+    with pytest.raises(TypeError, match=r"is not callable: 3"):
         tf.custom_gradient(lambda x: (x * 2.0, 3))(tf.constant(1.0))
 
 
@@ -657,9 +657,9 @@ def test_no_gradient_gives_none():
 
 
 def test_names_must_be_strings():
-    with pytest.raises(TypeError, match="op_type must be a string"):
+    with pytest.raises(TypeError, match=r"op_type must be a string"):
         tf.RegisterGradient(3)(lambda op, upstream: upstream)
-    with pytest.raises(TypeError, match="op_type must be a string"):
+    with pytest.raises(TypeError, match=r"op_type must be a string"):
         tf.no_gradient(3)
 
 
@@ -676,7 +676,7 @@ def test_a_second_gradient_under_one_name_is_refused(first):
 
 @pytest.mark.parametrize("name", ["MatMul", "Add", "matmul", "Sin"])
 def test_gradients_of_graphads_own_ops_cannot_be_replaced(name):
-    with pytest.raises(KeyError, match="Registering two gradient with name"):
+    with pytest.raises(KeyError, match=r"Registering two gradient with name"):
         tf.RegisterGradient(name)(lambda op, upstream: upstream)
 
 
@@ -684,5 +684,5 @@ def test_a_registered_gradient_must_return_one_gradient_for_each_input():
     name = next(_names)
     add = new_op(name, lambda a, b: a + b)
     tf.RegisterGradient(name)(lambda op, upstream: upstream)
-    with pytest.raises(ValueError, match=f"{name}: its gradient function returned 1 gradients for 2 inputs"):
+    with pytest.raises(ValueError, match=rf"{name}: its gradient function returned 1 gradients for 2 inputs"):
         gradients(add, tf.constant(1.0), tf.constant(2.0))

@@ -246,7 +246,7 @@ def test_other_modes_for_unconnected_gradients_are_refused(value):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = x * x
-    with pytest.raises(ValueError, match=f"Unknown value for unconnected_gradients: '{value}'"):
+    with pytest.raises(ValueError, match=rf"Unknown value for unconnected_gradients: '{value}'"):
         tape.gradient(y, x, unconnected_gradients=value)
     assert tape.gradient(y, x).numpy() == 4.0
 
@@ -315,13 +315,13 @@ def test_bad_upstream_gradients_are_refused(run):
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(x)
             y, z = x * 2.0, x * 3.0
-        with pytest.raises(ValueError, match="1 output_gradients for 2 targets"):
+        with pytest.raises(ValueError, match=r"1 output_gradients for 2 targets"):
             tape.gradient([y, z], x, output_gradients=[1.0])
         with pytest.raises(ValueError, match=r"Attempt to convert a value \(None\) with an unsupported type"):
             tape.gradient([y, z], x, output_gradients=[None, 1.0])
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"Incompatible shapes: .*\(3,\).*\(2,\)"):
             tape.gradient(y, x, output_gradients=tf.constant([1.0, 2.0, 3.0]))
-        with pytest.raises(TypeError, match="float64"):
+        with pytest.raises(TypeError, match=r"float64"):
             tape.gradient(y, x, output_gradients=tf.constant([1.0, 1.0], tf.float64))
         return tape.gradient(y, x)
 

@@ -31,7 +31,7 @@ def test_a_tape_that_is_not_persistent_serves_once(method):
 
 def test_a_used_tape_refuses_a_batch_jacobian():
     tape, x, y = used_tape()
-    with pytest.raises(RuntimeError, match="A non-persistent GradientTape can only"):
+    with pytest.raises(RuntimeError, match=r"A non-persistent GradientTape can only"):
         tape.batch_jacobian(y, x)
 
 
@@ -42,7 +42,7 @@ def test_jacobians_use_the_tape_up_too():
             tape.watch(x)
             y = x * x
         np.testing.assert_array_equal(np.ravel(getattr(tape, method)(y, x)), [6.0])
-        with pytest.raises(RuntimeError, match="non-persistent"):
+        with pytest.raises(RuntimeError, match=r"non-persistent"):
             tape.gradient(y, x)
 
 
@@ -51,13 +51,13 @@ def test_reuse_is_noticed_before_bad_arguments(target, sources):
     tape, _, _ = used_tape()
     with pytest.raises(RuntimeError, match=USED):
         tape.gradient(target, sources)
-    with pytest.raises(RuntimeError, match="A non-persistent GradientTape can only"):
+    with pytest.raises(RuntimeError, match=r"A non-persistent GradientTape can only"):
         tape.batch_jacobian(target, sources)
 
 
 def test_a_tape_that_was_never_entered_is_refused():
     x = tf.constant(1.0)
-    with pytest.raises(RuntimeError, match="A non-persistent GradientTape can only"):
+    with pytest.raises(RuntimeError, match=r"A non-persistent GradientTape can only"):
         tf.GradientTape().gradient(x, x)
 
 
@@ -105,7 +105,7 @@ def test_an_active_tape_cannot_be_entered_again(run):
     def body(x):
         with tf.GradientTape() as tape:
             with pytest.raises(
-                ValueError, match="Tape is still recording, This can happen if you try to re-enter"
+                ValueError, match=r"Tape is still recording, This can happen if you try to re-enter"
             ):
                 with tape:
                     pass
@@ -177,17 +177,17 @@ def test_a_tensor_watched_again_after_reset_counts():
 
 def test_reset_outside_the_block_is_refused():
     tape = tf.GradientTape()
-    with pytest.raises(ValueError, match="Tape is not recording"):
+    with pytest.raises(ValueError, match=r"Tape is not recording"):
         tape.reset()
     with tape:
         pass
-    with pytest.raises(ValueError, match="Tape is not recording"):
+    with pytest.raises(ValueError, match=r"Tape is not recording"):
         tape.reset()
 
 
 def test_stop_recording_outside_the_block_is_refused():
     for tape in (tf.GradientTape(), used_tape()[0]):
-        with pytest.raises(RuntimeError, match="Trying to stop recording a tape which is not recording"):
+        with pytest.raises(RuntimeError, match=r"Trying to stop recording a tape which is not recording"):
             with tape.stop_recording():
                 pass
 
