@@ -23,6 +23,7 @@ class GraphBuilder:
         self.inputs: list[int] = []
         self.constants: list[tuple[int, Any]] = []
         self.nodes: list[Node] = []
+        self.values: dict[int, Any] = {}
         self._scalars: dict[Any, int] = {}
 
     def add_input(self, spec: TensorSpec) -> int:
@@ -43,6 +44,7 @@ class GraphBuilder:
             array.flags.writeable = False
         serial = self._new(spec_of_constant(array))
         self.constants.append((serial, array))
+        self.values[serial] = array
         if key is not None:
             self._scalars[key] = serial
         return serial
