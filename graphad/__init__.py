@@ -10,7 +10,7 @@ import importlib
 import warnings
 from typing import Any
 
-from graphad import autodiff, config, debugging, errors
+from graphad import autodiff, config, debugging, errors, math
 from graphad.core.dtypes import (
     DType,
     as_dtype,
@@ -41,10 +41,11 @@ from graphad.device import device
 from graphad.eager.variable import Variable
 from graphad.function.decorator import function
 from graphad.gradient.custom import custom_gradient
+from graphad.gradient.recompute import grad_pass_through, recompute_grad
 from graphad.gradient.registry import RegisterGradient, new_op, no_gradient
 from graphad.gradient.tape import GradientTape, UnconnectedGradients
 from graphad.module import Module
-from graphad.ops import linalg, math, nn, random
+from graphad.ops import linalg, nn, random
 from graphad.ops.array import (
     boolean_mask,
     broadcast_to,
@@ -157,6 +158,7 @@ from graphad.ops.math import (
     truediv,
     where,
 )
+from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.state.effects import Assert, print
 from graphad.tools.explain import explain
 from graphad.vectorize.vectorized_map import vectorized_map
@@ -258,6 +260,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "global_norm",
+    "grad_pass_through",
     "greater",
     "greater_equal",
     "half",
@@ -298,6 +301,7 @@ __all__ = [
     "random",
     "range",
     "rank",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
@@ -315,6 +319,8 @@ __all__ = [
     "saved_model",
     "scan",
     "scatter_nd",
+    "searchsorted",
+    "sequence_mask",
     "shape",
     "sigmoid",
     "sign",

@@ -3,6 +3,7 @@
 from graphad.ops.array.create import eye
 from graphad.ops.array.transpose import matrix_transpose
 from graphad.ops.linalg.diagonal import band_part, diag, diag_part, set_diag, trace
+from graphad.ops.linalg.eigen import adjoint, eigh, eigvalsh, svd
 from graphad.ops.linalg.einsum import einsum, tensordot
 from graphad.ops.linalg.matmul import matmul, matvec
 from graphad.ops.linalg.norm import clip_by_global_norm, clip_by_norm, cross, global_norm, l2_normalize, norm
@@ -18,6 +19,7 @@ from graphad.ops.linalg.solve import (
 )
 
 __all__ = [
+    "adjoint",
     "band_part",
     "cholesky",
     "cholesky_solve",
@@ -27,6 +29,8 @@ __all__ = [
     "det",
     "diag",
     "diag_part",
+    "eigh",
+    "eigvalsh",
     "einsum",
     "eye",
     "global_norm",
@@ -40,6 +44,7 @@ __all__ = [
     "set_diag",
     "slogdet",
     "solve",
+    "svd",
     "tensordot",
     "trace",
     "triangular_solve",

@@ -27,7 +27,7 @@ from graphad.ops.rules import same_dtype, scalar_like, unbroadcast
 _LAPACK = ("float32", "float64", "complex64", "complex128")
 
 
-def _require_matrix(op: str, x: TensorSpec, word: str, square: bool) -> None:
+def require_matrix(op: str, x: TensorSpec, word: str, square: bool) -> None:
     if x.dtype.name not in _LAPACK:
         raise DTypeError(
             f"{op}: {word} has dtype {x.dtype.name}; one of {', '.join(_LAPACK)} is needed. Use cast(x, ...)."
@@ -47,8 +47,8 @@ def _require_matrix(op: str, x: TensorSpec, word: str, square: bool) -> None:
 
 def _system_spec(op: str, a: TensorSpec, b: TensorSpec) -> TensorSpec:
     dtype = same_dtype(op, (a, b))
-    _require_matrix(op, a, "matrix", True)
-    _require_matrix(op, b, "rhs", False)
+    require_matrix(op, a, "matrix", True)
+    require_matrix(op, b, "rhs", False)
     if a.dims is None or b.dims is None:
         return TensorSpec.of(None, dtype)
     n, m = a.dims[-1] if a.dims[-1] is not None else a.dims[-2], b.dims[-2]
@@ -163,7 +163,7 @@ class Inverse(_OfMatrix):
     keeps = (False, True)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _require_matrix("inv", x, "input", True)
+        require_matrix("inv", x, "input", True)
         return x
 
     def eval(self, x: Any) -> Any:
@@ -189,7 +189,7 @@ class Determinant(_OfMatrix):
     keeps = (True, True)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _require_matrix("det", x, "input", True)
+        require_matrix("det", x, "input", True)
         return _without_matrix(x)
 
     def eval(self, x: Any) -> Any:
@@ -209,7 +209,7 @@ class SLogDet(_OfMatrix):
     multiple = True
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
-        _require_matrix("slogdet", x, "input", True)
+        require_matrix("slogdet", x, "input", True)
         if x.dtype.is_complex:
             raise DTypeError(f"slogdet: input has dtype {x.dtype.name}; float32 or float64 is needed.")
         return _without_matrix(x), _without_matrix(x)
@@ -236,7 +236,7 @@ class Cholesky(_OfMatrix):
     keeps = (False, True)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _require_matrix("cholesky", x, "input", True)
+        require_matrix("cholesky", x, "input", True)
         return x
 
     def eval(self, x: Any) -> Any:

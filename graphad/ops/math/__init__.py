@@ -93,6 +93,7 @@ from graphad.ops.math.statistics import (
     reduce_variance,
 )
 from graphad.ops.math.cumulative import cumprod, cumsum, cumulative_logsumexp
+from graphad.ops.math.segment import segment_mean, segment_sum, unsorted_segment_mean
 
 __all__ = [
     "abs",
@@ -198,4 +199,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "cumulative_logsumexp",
+    "segment_mean",
+    "segment_sum",
+    "unsorted_segment_mean",
 ]

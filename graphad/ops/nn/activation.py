@@ -13,11 +13,11 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dtypes import float32
 from graphad.core.op import define
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, unary_function
-from graphad.ops.math import abs as absolute
-from graphad.ops.math import erf, expm1, maximum, minimum, sigmoid, tanh, where
+from graphad.ops.math import cast, erf, expm1, maximum, minimum, sigmoid, tanh, where
 from graphad.ops.rules import FLOATING, REAL
 
 # Klambauer et al. (2017), "Self-Normalizing Neural Networks"
@@ -104,44 +104,41 @@ class EluGrad(Elementwise):
 
 RELU_GRAD, ELU_GRAD = ReluGrad(), EluGrad()
 relu = unary_function(Relu, "max(x, 0), elementwise, any real dtype. The gradient at 0 is 0.")
-elu = unary_function(Elu, "x where x > 0, else exp(x) - 1, elementwise. The gradient at 0 is 1 (Clevert et al., 2016).")
+elu = unary_function(
+    Elu, "x where x > 0, else exp(x) - 1, elementwise. The gradient at 0 is 1 (Clevert et al., 2016)."
+)
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6), elementwise."""
+    """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     x = relu(features)
-    return minimum(x, lift(6, x.dtype))
+    six = lift(6, x.dtype)
+    return where(x < six, x, six)  # type: ignore[no-any-return]
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x where x > 0, else alpha * x, elementwise."""
+    """x where x > 0, else alpha * x, elementwise; integers become float32. The gradient at 0 is alpha."""
     x = lift(features)
-    return where(x > _zero(x), x, x * alpha)
+    if x.dtype.is_integer:
+        x = cast(x, float32)
+    return where(x > _zero(x), x, x * alpha)  # type: ignore[no-any-return]
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """Scaled elu: scale * (x where x > 0, else alpha * (exp(x) - 1)) (Klambauer et al., 2017)."""
+    """Scaled elu: scale * (x where x >= 0, else alpha * (exp(x) - 1)) (Klambauer et al., 2017). The gradient at 0 is scale."""
     x = lift(features)
-    return where(x > _zero(x), x, elu(x) * _SELU_ALPHA) * _SELU_SCALE
+    return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE  # type: ignore[no-any-return]
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """x times the probability that a standard normal is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016)."""
     x = lift(features)
     if approximate:
-        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
-    return x * 0.5 * (erf(x * math.sqrt(0.5)) + 1.0)
+        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)  # type: ignore[no-any-return]
+    return x * 0.5 * (erf(x * math.sqrt(0.5)) + 1.0)  # type: ignore[no-any-return]
 
 
 def silu(features: Any, beta: float = 1.0) -> Tensor:
     """x * sigmoid(beta * x), elementwise (Ramachandran et al., 2017)."""
     x = lift(features)
-    return x * sigmoid(x if beta == 1.0 else x * beta)
-
-
-def softsign(features: Any, name: str | None = None) -> Tensor:
-    """x / (1 + |x|), elementwise."""
-    x = lift(features)
-    return x / (absolute(x) + 1.0)
-
-
+    return x * sigmoid(x if type(beta) is float and beta == 1.0 else x * beta)  # type: ignore[no-any-return]

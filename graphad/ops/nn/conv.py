@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.convert import lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.shape import Reshape
+from graphad.ops.linalg import matmul
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, require_kind, same_dtype
 
@@ -27,31 +26,51 @@ from graphad.ops.rules import FLOATING, require_kind, same_dtype
 class Convolution(Op):
     """What the three ops share."""
 
-    keeps = (True, False)
     strides: tuple[int, int]
     padding: Any
     dilations: tuple[int, int]
 
-    def _window(self, kernel: Sequence[int]) -> tuple[int, int]:
-        return (kernel[0] - 1) * self.dilations[0] + 1, (kernel[1] - 1) * self.dilations[1] + 1
+    def _spans(self, kernel: Sequence[Any]) -> list[Any]:
+        return [None if k is None else w.span(k, d) for k, d in zip(kernel[:2], self.dilations, strict=True)]
 
     def _pads(self, image: Sequence[int], kernel: Sequence[int]) -> w.Pads:
-        return w.pads_of(self.padding, image[1:3], self._window(kernel), self.strides)
+        return w.pads_of(self.padding, image[1:3], self._spans(kernel), self.strides)
 
     def _columns(self, x: np.ndarray, kernel: Sequence[int]) -> np.ndarray:
         return w.windows(w.padded(x, self._pads(x.shape, kernel)), kernel[:2], self.strides, self.dilations)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return 0 if axes[0] == 0 and axes[1] is None else None if axes == (None, None) else MIXED
+    def _result(self, op: str, x: TensorSpec, kernel: TensorSpec) -> tuple[Any, ...]:
+        """The shape of the convolution of an image and filters."""
+        same_dtype(op, (x, kernel))
+        require_kind(op, x, FLOATING, "input")
+        w.require_image(op, x.dims)
+        if kernel.dims is not None and len(kernel.dims) != 4:
+            raise InvalidArgumentError(
+                f"{op}: filters have shape {format_dims(kernel.dims)}; [height, width, channels in, channels out] is needed."
+            )
+        image = (None,) * 4 if x.dims is None else x.dims
+        filters = (None,) * 4 if kernel.dims is None else kernel.dims
+        if image[3] is not None and filters[2] is not None and image[3] != filters[2]:
+            raise InvalidArgumentError(
+                f"{op}: the input has {image[3]} channels, the filters with shape {format_dims(filters)} take {filters[2]}."
+            )
+        spans = self._spans(filters)
+        sizes = [w.output_size(op, self.padding, image[1 + k], spans[k], self.strides[k], k) for k in (0, 1)]
+        return (image[0], *sizes, filters[3])
+
+    def _patches(self, x: Any, kernel: Sequence[Any]) -> Any:
+        """All windows as a matrix with one row per window; a stack of matrices for a stack of images."""
+        op = w.Patches(tuple(kernel[:2]), self.strides, self.padding, self.dilations)  # type: ignore[arg-type]
+        stacked = len(x.dims) == 5
+        y = bind(op, w.fold_rows(x) if stacked else x)
+        lead = (x.dims[0], x.dims[1] * y.dims[1] * y.dims[2]) if stacked else (product(y.dims[:3]),)
+        return bind(Reshape((*lead, product(y.dims[3:]))), y)
 
 
-def _fold_rows(x: Any) -> Any:
-    """[rows, batch, ...] to [rows * batch, ...]."""
-    return reshape(x, (x.dims[0] * x.dims[1], *x.dims[2:]))
-
-
-def _unfold_rows(y: Any, size: Any) -> Any:
-    return reshape(y, (size, y.dims[0] // size, *y.dims[1:]))
+def _as_matrix(x: Any, split: int, stacked: bool) -> Any:
+    """A value, or stack of values, with the axes before and from `split` on taken together."""
+    dims = x.dims[1:] if stacked else x.dims
+    return bind(Reshape((*x.dims[: int(stacked)], product(dims[:split]), product(dims[split:]))), x)
 
 
 @define
@@ -59,43 +78,39 @@ class Conv2D(Convolution):
     """y[b, i, j, o] = sum over window and channels of x * kernel."""
 
     name = "conv2d"
+    keeps = (True, False)
     strides: tuple[int, int]
     padding: Any
     dilations: tuple[int, int]
 
     def infer(self, x: TensorSpec, kernel: TensorSpec) -> TensorSpec:
-        dtype = same_dtype("conv2d", (x, kernel), ("input", "filters"))
-        require_kind("conv2d", x, FLOATING, "input")
-        w.require_image("conv2d", x.dims)
-        if kernel.dims is not None and len(kernel.dims) != 4:
-            raise InvalidArgumentError(
-                f"conv2d: filters have shape {format_dims(kernel.dims)}; [height, width, channels in, channels out] is needed."
-            )
-        if kernel.dims is None or x.dims is None or None in kernel.dims:
-            return TensorSpec.of((None, None, None, kernel.dims[3] if kernel.dims else None), dtype)
-        if x.dims[3] is not None and x.dims[3] != kernel.dims[2]:
-            raise InvalidArgumentError(
-                f"conv2d: the input has {x.dims[3]} channels, the filters with shape {format_dims(kernel.dims)} take {kernel.dims[2]}."
-            )
-        window = self._window(kernel.dims)
-        sizes = [w.output_size("conv2d", self.padding, x.dims[1 + k], window[k], self.strides[k], k) for k in (0, 1)]
-        return TensorSpec.of((x.dims[0], *sizes, kernel.dims[3]), dtype)
+        return TensorSpec.of(self._result("conv2d", x, kernel), x.dtype)
 
     def eval(self, x: Any, kernel: Any) -> Any:
         columns = self._columns(x, kernel.shape)
         b, oh, ow = columns.shape[:3]
-        return (columns.reshape(b * oh * ow, -1) @ kernel.reshape(-1, kernel.shape[3])).reshape(b, oh, ow, -1)
+        inner = int(np.prod(columns.shape[3:]))
+        y = columns.reshape(b * oh * ow, inner) @ kernel.reshape(inner, kernel.shape[3])
+        return y.reshape(b, oh, ow, kernel.shape[3])
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         x, kernel = ctx.inputs
-        of_x = bind(Conv2DInputGrad(self.strides, self.padding, self.dilations), g, kernel, x) if ctx.needs(0) else None
-        of_kernel = bind(Conv2DFilterGrad(self.strides, self.padding, self.dilations), x, g, kernel) if ctx.needs(1) else None
+        attributes = self.strides, self.padding, self.dilations
+        of_x = bind(Conv2DInputGrad(*attributes), g, kernel, x) if ctx.needs(0) else None
+        of_kernel = bind(Conv2DFilterGrad(*attributes), x, g, kernel) if ctx.needs(1) else None
         return of_x, of_kernel
 
     def batch(self, ctx: Any, x: Any, kernel: Any) -> Any:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, kernel)
-        return _unfold_rows(bind(self, _fold_rows(x), kernel), ctx.size)
+        images, filters = ctx.stacked(0), ctx.stacked(1)
+        if not filters:
+            return w.unfold_rows(bind(self, w.fold_rows(x), kernel), ctx.size, x.dims[1])
+        row, of_kernel = x.dims[int(images) :], kernel.dims[1:]
+        result = self._result("conv2d", TensorSpec.of(row, x.dtype), TensorSpec.of(of_kernel, x.dtype))
+        y = matmul(self._patches(x, of_kernel), _as_matrix(kernel, 3, True))
+        return bind(Reshape((ctx.size, *result)), y)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return w.image_rows(axes[:1]) if axes[1] is None else MIXED
 
 
 @define
@@ -109,28 +124,48 @@ class Conv2DInputGrad(Convolution):
     dilations: tuple[int, int]
 
     def infer(self, g: TensorSpec, kernel: TensorSpec, like: TensorSpec) -> TensorSpec:
+        same_dtype("conv2d_transpose", (g, kernel))
+        want = self._result("conv2d_transpose", like, kernel)
+        for k, size in enumerate(g.dims or ()):
+            if size is not None and want[k] is not None and size != want[k]:
+                raise InvalidArgumentError(
+                    f"conv2d_transpose: input has shape {format_dims(g.dims)}; for output_shape {format_dims(like.dims)} and "
+                    f"filters with shape {format_dims(kernel.dims)} it must have shape {format_dims(want)}."
+                )
         return like
 
     def eval(self, g: Any, kernel: Any, like: Any) -> Any:
         pads = self._pads(like.shape, kernel.shape)
-        (top, bottom), (left, right) = pads
-        b, h, width, c = like.shape
-        parts = g.reshape(-1, g.shape[3]) @ kernel.reshape(-1, kernel.shape[3]).T
-        parts = parts.reshape(*g.shape[:3], *kernel.shape[:2], c)
-        full = w.add_windows(parts, (b, h + top + bottom, width + left + right, c), self.strides, self.dilations)
-        return np.ascontiguousarray(w.unpadded(full, pads))
+        kh, kw, c, o = kernel.shape
+        parts = g.reshape(int(np.prod(g.shape[:3])), o) @ kernel.reshape(kh * kw * c, o).T
+        parts = parts.reshape(*g.shape[:3], kh, kw, c)
+        return w.unpadded(
+            w.add_windows(parts, w.padded_shape(like.shape, pads), self.strides, self.dilations), pads
+        )
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         g, kernel, _ = ctx.inputs
-        of_g = bind(Conv2D(self.strides, self.padding, self.dilations), h, kernel) if ctx.needs(0) else None
-        of_kernel = bind(Conv2DFilterGrad(self.strides, self.padding, self.dilations), h, g, kernel) if ctx.needs(1) else None
+        attributes = self.strides, self.padding, self.dilations
+        of_g = bind(Conv2D(*attributes), h, kernel) if ctx.needs(0) else None
+        of_kernel = bind(Conv2DFilterGrad(*attributes), h, g, kernel) if ctx.needs(1) else None
         return of_g, of_kernel, None
 
     def batch(self, ctx: Any, g: Any, kernel: Any, like: Any) -> Any:
-        if ctx.stacked(1) or not ctx.stacked(0):
-            return ctx.rowwise(self, g, kernel, like)
-        stacked = like if ctx.stacked(2) else ctx.stack(like)
-        return _unfold_rows(bind(self, _fold_rows(g), kernel, _fold_rows(stacked)), ctx.size)
+        if not ctx.stacked(0) and not ctx.stacked(1):
+            return ctx.unstacked(bind(self, g, kernel, w.zeros_of_row(ctx, 2, like)))
+        stacked = w.fold_rows(like if ctx.stacked(2) else ctx.stack(like))
+        batch = g.dims[int(ctx.stacked(0))]
+        if not ctx.stacked(1):
+            return w.unfold_rows(bind(self, w.fold_rows(g), kernel, stacked), ctx.size, batch)
+        of_kernel = kernel.dims[1:]
+        parts = matmul(_as_matrix(g, 3, ctx.stacked(0)), _as_matrix(kernel, 3, True), transpose_b=True)
+        sizes = g.dims[int(ctx.stacked(0)) + 1 :][:2]
+        parts = bind(Reshape((ctx.size * batch, *sizes, *of_kernel[:3])), parts)
+        op = w.PatchesGrad(tuple(of_kernel[:2]), self.strides, self.padding, self.dilations)
+        return w.unfold_rows(bind(op, parts, stacked), ctx.size, batch)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return w.image_rows(axes[:1]) if axes[1] is None else MIXED
 
 
 @define
@@ -148,43 +183,22 @@ class Conv2DFilterGrad(Convolution):
 
     def eval(self, x: Any, g: Any, like: Any) -> Any:
         columns = self._columns(x, like.shape)
-        flat = columns.reshape(int(product(columns.shape[:3])), -1)
-        return (flat.T @ g.reshape(-1, g.shape[3])).reshape(like.shape)
+        count, inner = int(np.prod(columns.shape[:3])), int(np.prod(columns.shape[3:]))
+        return (columns.reshape(count, inner).T @ g.reshape(count, g.shape[3])).reshape(like.shape)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         x, g, _ = ctx.inputs
-        of_x = bind(Conv2DInputGrad(self.strides, self.padding, self.dilations), g, h, x) if ctx.needs(0) else None
-        of_g = bind(Conv2D(self.strides, self.padding, self.dilations), x, h) if ctx.needs(1) else None
+        attributes = self.strides, self.padding, self.dilations
+        of_x = bind(Conv2DInputGrad(*attributes), g, h, x) if ctx.needs(0) else None
+        of_g = bind(Conv2D(*attributes), x, h) if ctx.needs(1) else None
         return of_x, of_g, None
 
     def batch(self, ctx: Any, x: Any, g: Any, like: Any) -> Any:
-        return ctx.rowwise(self, x, g, like)
+        if not ctx.stacked(0) and not ctx.stacked(1):
+            return ctx.unstacked(bind(self, x, g, w.zeros_of_row(ctx, 2, like)))
+        of_kernel = like.dims[int(ctx.stacked(2)) :]
+        y = matmul(self._patches(x, of_kernel), _as_matrix(g, 3, ctx.stacked(1)), transpose_a=True)
+        return bind(Reshape((ctx.size, *of_kernel)), y)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None if axes[0] is None and axes[1] is None else MIXED
-
-
-def conv2d(
-    input: Any, filters: Any, strides: Any, padding: Any, data_format: str = "NHWC", dilations: Any = 1, name: str | None = None
-) -> Tensor:
-    """Two-dimensional convolution (cross-correlation).
-
-    Args:
-      input: Float tensor [batch, height, width, channels in].
-      filters: Float tensor [height, width, channels in, channels out].
-      strides, dilations: One number, two, or four with 1 at both ends.
-      padding: "SAME", "VALID", or pads for each axis.
-      data_format: "NHWC".
-    Returns: Float tensor [batch, out height, out width, channels out].
-    Raises: InvalidArgumentError: shapes, padding or data format do not fit.
-    """
-    if data_format != "NHWC":
-        raise InvalidArgumentError(f"conv2d: data_format {data_format!r} is not available; transpose the input to 'NHWC'.")
-    x, kernel = lift_pair("conv2d", input, filters)
-    op = Conv2D(pair(strides, "strides"), w.padding_name("conv2d", padding), pair(dilations, "dilations"))
-    return bind(op, x, kernel)  # type: ignore[no-any-return]
-
-
-def pair(value: Any, name: str) -> tuple[int, int]:
-    """Strides or dilations as (vertical, horizontal)."""
-    return w.pair("conv2d", name, value)

@@ -1,59 +1,123 @@
-"""Moments, normalisation by them, and small helpers of layers."""
+"""Moments, normalisation by them, dropout, and small helpers of layers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import float16, float32
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import gather
 from graphad.ops.array.shape import reshape, shape, squeeze
-from graphad.ops.math import reduce_mean, reduce_sum, rsqrt, square, where
+from graphad.ops.linalg import clip_by_norm
+from graphad.ops.math import cast, reduce_mean, reduce_sum, rsqrt, square, where
 from graphad.ops.random import uniform
 
 
-def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The mean of x and its biased variance over `axes`."""
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean of x and its biased variance over `axes`; those of float16 are computed in float32. `shift` is ignored."""
     x = lift(x)
+    narrow = x.dtype is float16
+    x = cast(x, float32) if narrow else x
     mean = reduce_mean(x, axis=axes, keepdims=True)
     variance = reduce_mean(square(x - mean), axis=axes, keepdims=keepdims)
-    return (mean if keepdims else squeeze(mean, axes)), variance
+    mean = mean if keepdims else squeeze(mean, axes)
+    return (cast(mean, float16), cast(variance, float16)) if narrow else (mean, variance)
 
 
 def batch_normalization(
-    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float, name: str | None = None
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: str | None = None,
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset; `offset` and `scale` may be None."""
+    x = lift(x)
+    mean, variance = (lift_like("batch_normalization", item, x.dtype) for item in (mean, variance))
     factor = rsqrt(variance + variance_epsilon)
     if scale is not None:
         factor = factor * scale
     shifted = -mean * factor if offset is None else offset - mean * factor
-    return x * factor + shifted
+    return x * cast(factor, x.dtype) + cast(shifted, x.dtype)  # type: ignore[no-any-return]
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """value + bias along the last axis, or along axis 1 for data_format "NC...". bias is a vector."""
-    value, bias = lift(value), lift(bias)
+    """value + bias along the last axis, or along axis 1 for data_format "NC...".
+
+    Raises: InvalidArgumentError: bias is no vector, or its size is not that of the axis.
+    """
+    value = lift(value)
+    bias = lift_like("bias_add", bias, value.dtype)
     if bias.ndim not in (None, 1):
         raise InvalidArgumentError(f"bias_add: bias has shape {bias.shape}; a vector is needed.")
-    if data_format is not None and data_format.startswith("NC") and value.ndim:
-        bias = reshape(bias, [-1] + [1] * (value.ndim - 2))
-    return value + bias
+    first = data_format is not None and data_format.startswith("NC")
+    if value.dims is not None:
+        if len(value.dims) < 2:
+            raise InvalidArgumentError(
+                f"bias_add: value has shape {format_dims(value.dims)}; it must have rank 2 at least."
+            )
+        size, mine = value.dims[1 if first else -1], None if bias.dims is None else bias.dims[0]
+        if size is not None and mine is not None and size != mine:
+            raise InvalidArgumentError(
+                f"bias_add: bias has {mine} elements, axis {1 if first else len(value.dims) - 1} of value with shape "
+                f"{format_dims(value.dims)} has {size}; they must be equal."
+            )
+        if first:
+            bias = reshape(bias, [-1] + [1] * (len(value.dims) - 2))
+    elif first:
+        raise InvalidArgumentError(
+            f"bias_add: the rank of value must be known for data_format {data_format!r}."
+        )
+    return value + bias  # type: ignore[no-any-return]
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """sum(t**2) / 2."""
     t = lift(t)
-    return reduce_sum(square(t)) * 0.5
+    return reduce_sum(square(t)) * 0.5  # type: ignore[no-any-return]
 
 
-def dropout(x: Any, rate: float, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
-    """x with a random part `rate` set to 0 and the rest divided by 1 - rate."""
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
+    """x with a random part `rate` set to 0 and the rest divided by 1 - rate.
+
+    Args:
+      x: Float tensor.
+      rate: The part that is dropped, 0 <= rate < 1; a number or scalar tensor.
+      noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
+      seed: For the same numbers again.
+    """
     x = lift(x)
-    if not 0 <= rate < 1:
+    if not x.dtype.is_floating:
+        raise DTypeError(f"dropout: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
+    if isinstance(rate, Tensor) or hasattr(rate, "__graphad_tensor__"):
+        rate = cast(rate, x.dtype)
+    elif not 0 <= rate < 1:
         raise InvalidArgumentError(f"dropout: rate {rate} is out of range; 0 <= rate < 1.")
-    if rate == 0:
-        return x
-    sizes = noise_shape if noise_shape is not None else x.shape if x.shape.is_fully_defined() else shape(x)
-    kept = uniform(sizes, dtype=x.dtype, seed=seed) >= lift(rate, x.dtype)
-    return where(kept, x * (1.0 / (1.0 - rate)), lift(0.0, x.dtype))
+    elif rate == 0:
+        return x  # type: ignore[no-any-return]
+    sizes = x.shape if x.shape.is_fully_defined() else shape(x)
+    if isinstance(noise_shape, list | tuple):
+        sizes = [sizes[k] if size is None else size for k, size in enumerate(noise_shape)]
+    elif noise_shape is not None:
+        sizes = noise_shape
+    kept = uniform(sizes, dtype=x.dtype, seed=seed) >= lift_like("dropout", rate, x.dtype)
+    return where(kept, x * (1.0 / (1.0 - rate)), lift(0.0, x.dtype))  # type: ignore[no-any-return]
+
+
+def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
+    """The rows of `params` named by `ids`, scaled down to norm `max_norm` where they are longer."""
+    rows = gather(params, ids)
+    if max_norm is None:
+        return rows
+    if rows.ndim is None or lift(ids).ndim is None:
+        raise InvalidArgumentError(
+            "embedding_lookup: the ranks of params and ids must be known for max_norm."
+        )
+    return clip_by_norm(rows, max_norm, list(range(lift(ids).ndim, rows.ndim)))  # type: ignore[no-any-return]

@@ -13,12 +13,10 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.nn import windows as w
-from graphad.ops.nn.conv import _fold_rows, _unfold_rows
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
 
@@ -36,7 +34,10 @@ class Pool(Op):
         w.require_image(self.name, x.dims)
         if x.dims is None:
             return TensorSpec.of((None, None, None, None), x.dtype)
-        sizes = [w.output_size(self.name, self.padding, x.dims[1 + k], self.window[k], self.strides[k], k) for k in (0, 1)]
+        sizes = [
+            w.output_size(self.name, self.padding, x.dims[1 + k], self.window[k], self.strides[k], k)
+            for k in (0, 1)
+        ]
         return TensorSpec.of((x.dims[0], *sizes, x.dims[3]), x.dtype)
 
     def _padded(self, x: np.ndarray, value: Any) -> np.ndarray:
@@ -44,11 +45,10 @@ class Pool(Op):
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         stacked = [x if ctx.stacked(i) else ctx.stack(x) for i, x in enumerate(xs)]
-        return _unfold_rows(bind(self, *[_fold_rows(x) for x in stacked]), ctx.size)
+        return w.unfold_rows(bind(self, *[w.fold_rows(x) for x in stacked]), ctx.size, stacked[0].dims[1])
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        found = {axis for axis in axes if axis is not None}
-        return None if not found else 0 if found == {0} else MIXED
+        return w.image_rows(axes)
 
 
 def _lowest(dtype: Any) -> Any:
@@ -97,18 +97,16 @@ class MaxPoolGrad(Pool):
         return x
 
     def eval(self, x: Any, g: Any) -> Any:
-        at = _first_maximum(self, x)
-        pads = self._pads(x.shape)
-        (top, bottom), (left, right) = pads
-        b, h, width, c = x.shape
-        out = np.zeros((b, h + top + bottom, width + left + right, c), x.dtype)
+        at, pads = _first_maximum(self, x), self._pads(x.shape)
+        out = np.zeros(w.padded_shape(x.shape, pads), x.dtype)
         oh, ow = g.shape[1:3]
-        rows, columns = at // self.window[1], at % self.window[1]
-        rows += (np.arange(oh) * self.strides[0])[None, :, None, None]
-        columns += (np.arange(ow) * self.strides[1])[None, None, :, None]
-        batch, channel = np.arange(b)[:, None, None, None], np.arange(c)[None, None, None, :]
-        np.add.at(out, (batch, rows, columns, channel), g)
-        return np.ascontiguousarray(w.unpadded(out, pads))
+        for k in range(self.window[0] * self.window[1] if g.size else 0):
+            rows, columns = (
+                w.place(k // self.window[1], oh, self.strides[0]),
+                w.place(k % self.window[1], ow, self.strides[1]),
+            )
+            out[:, rows, columns] += np.where(at == k, g, g.dtype.type(0))
+        return w.unpadded(out, pads)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return None, bind(MaxPoolPick(self.window, self.strides, self.padding), ctx.inputs[0], h)
@@ -179,22 +177,19 @@ class AvgPoolGrad(Pool):
 
     def eval(self, g: Any, x: Any) -> Any:
         pads = self._pads(x.shape)
-        (top, bottom), (left, right) = pads
-        b, h, width, c = x.shape
         share = g / _counts(self, x)
-        parts = np.broadcast_to(share[:, :, :, None, None], (*share.shape[:3], *self.window, c))
-        full = w.add_windows(parts, (b, h + top + bottom, width + left + right, c), self.strides)
-        return np.ascontiguousarray(w.unpadded(full, pads))
+        parts = np.broadcast_to(share[:, :, :, None, None], (*share.shape[:3], *self.window, x.shape[3]))
+        return w.unpadded(w.add_windows(parts, w.padded_shape(x.shape, pads), self.strides), pads)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return bind(AvgPool(self.window, self.strides, self.padding), h), None
 
 
-def _pool(op_class: Any, name: str, input: Any, ksize: Any, strides: Any, padding: Any, data_format: str) -> Any:
-    if data_format != "NHWC":
-        raise InvalidArgumentError(f"{name}: data_format {data_format!r} is not available; transpose the input to 'NHWC'.")
-    op = op_class(w.pair(name, "ksize", ksize), w.pair(name, "strides", strides), w.padding_name(name, padding))
-    return bind(op, lift(input))
+def _pool(op_class: Any, input: Any, ksize: Any, strides: Any, padding: Any, data_format: str) -> Any:
+    name = op_class.name
+    w.require_nhwc(name, data_format)
+    pads = w.padding_name(name, padding, op_class is MaxPool)
+    return bind(op_class(w.pair(name, "ksize", ksize), w.pair(name, "strides", strides), pads), lift(input))
 
 
 def max_pool2d(
@@ -204,13 +199,13 @@ def max_pool2d(
 
     Args:
       ksize, strides: One number, two, or four with 1 at both ends.
-      padding: "SAME" or "VALID".
+      padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]]; padding is smaller than any number.
     """
-    return _pool(MaxPool, "max_pool2d", input, ksize, strides, padding, data_format)  # type: ignore[no-any-return]
+    return _pool(MaxPool, input, ksize, strides, padding, data_format)  # type: ignore[no-any-return]
 
 
 def avg_pool2d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """The mean of each window of a float tensor [batch, height, width, channels]; arguments as `max_pool2d`."""
-    return _pool(AvgPool, "avg_pool2d", input, ksize, strides, padding, data_format)  # type: ignore[no-any-return]
+    """The mean of each window of a float tensor [batch, height, width, channels]; padding ("SAME" or "VALID") does not count."""
+    return _pool(AvgPool, input, ksize, strides, padding, data_format)  # type: ignore[no-any-return]

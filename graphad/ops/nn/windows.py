@@ -1,43 +1,71 @@
-"""Windows over images [batch, height, width, channels]: padding, output sizes, and the view of all windows."""
+"""Windows over images [batch, height, width, channels]: padding, output sizes, the view of all windows, and two ops.
+
+`Patches` lays all windows out beside each other and `PatchesGrad` adds them up where they came from. Both are linear and each
+is the transpose of the other, so what is made of them has derivatives of every order.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphad.core.dims import Dim
+from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.ops.array.shape import BroadcastTo, Reshape
+from graphad.ops.rules import scalar_like
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
 
 
 def pair(op: str, name: str, value: Any) -> tuple[int, int]:
     """One number, two, or four with 1 at both ends, as (vertical, horizontal)."""
-    items = [value] if isinstance(value, int) else [int(item) for item in value]
+    items = [
+        operator.index(item) for item in (value if isinstance(value, list | tuple | np.ndarray) else [value])
+    ]
     if len(items) == 1:
         items = items * 2
     if len(items) == 4:
         if items[0] != 1 or items[3] != 1:
-            raise InvalidArgumentError(f"{op}: {name} {tuple(items)} moves over batch or channels; only 1 is allowed there.")
+            raise InvalidArgumentError(
+                f"{op}: {name} {tuple(items)} moves over batch or channels; only 1 is allowed there."
+            )
         items = items[1:3]
     if len(items) != 2 or min(items) < 1:
-        raise InvalidArgumentError(f"{op}: {name} {value!r} must be one positive number, two, or four with 1 at both ends.")
+        raise InvalidArgumentError(
+            f"{op}: {name} {value!r} must be one positive number, two, or four with 1 at both ends."
+        )
     return items[0], items[1]
 
 
-def padding_name(op: str, padding: Any) -> Any:
+def padding_name(op: str, padding: Any, explicit: bool = True) -> Any:
     """ "SAME", "VALID", or explicit pads ((top, bottom), (left, right))."""
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise InvalidArgumentError(f"{op}: padding {padding!r} is neither 'SAME' nor 'VALID'.")
         return padding.upper()
-    pads = [tuple(int(p) for p in side) for side in padding]
-    if len(pads) == 4:
+    pads = tuple(tuple(operator.index(p) for p in side) for side in padding) if explicit else ()
+    if len(pads) == 4 and pads[0] == pads[3] == (0, 0):
         pads = pads[1:3]
-    return tuple(pads)
+    if len(pads) != 2 or any(len(side) != 2 or min(side) < 0 for side in pads):
+        allowed = ", or [[0, 0], [top, bottom], [left, right], [0, 0]]" if explicit else ""
+        raise InvalidArgumentError(
+            f"{op}: padding {padding!r} is not allowed; give 'SAME', 'VALID'{allowed}."
+        )
+    return pads
+
+
+def require_nhwc(op: str, data_format: str | None) -> None:
+    """Raise unless images are [batch, height, width, channels]."""
+    if data_format not in (None, "NHWC"):
+        raise InvalidArgumentError(
+            f"{op}: data_format {data_format!r} is not available; transpose the input to 'NHWC'."
+        )
 
 
 def pads_of(padding: Any, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int]) -> Pads:
@@ -53,18 +81,23 @@ def pads_of(padding: Any, sizes: Sequence[int], window: Sequence[int], strides: 
     return out[0], out[1]
 
 
-def output_size(op: str, padding: Any, size: Any, window: int, stride: int, place: int) -> Any:
-    """The size of the result along one axis, None where it is not known."""
-    if size is None:
+def span(size: Any, dilation: int) -> Any:
+    """How many elements a window of `size` covers."""
+    return (size - 1) * dilation + 1
+
+
+def output_size(op: str, padding: Any, size: Any, window: Any, stride: int, place: int) -> Any:
+    """The size of the result along one axis, None where it is not known; `window` is the window's span."""
+    if size is None or window is None:
         return None
     if padding == "SAME":
-        return size if stride == 1 else (size + (stride - 1)) // stride if not isinstance(size, Dim) else None
-    extra = 0 if padding == "VALID" else sum(padding[place])
-    if isinstance(size, Dim):
-        return size + extra - window + 1 if stride == 1 else None
-    if size + extra < window:
-        raise InvalidArgumentError(f"{op}: the window of size {window} is larger than the input's {size} (padded {size + extra}).")
-    return (size + extra - window) // stride + 1
+        return size if stride == 1 else (size + (stride - 1)) // stride
+    size = size if padding == "VALID" else size + sum(padding[place])
+    if size < window:
+        raise InvalidArgumentError(
+            f"{op}: the window covers {window} elements, the input has only {size} (padding included)."
+        )
+    return size - window + 1 if stride == 1 else (size - window) // stride + 1
 
 
 def require_image(op: str, dims: Any, name: str = "input") -> None:
@@ -86,29 +119,143 @@ def padded(x: np.ndarray, pads: Pads, value: Any = 0) -> np.ndarray:
     return out
 
 
-def windows(x: np.ndarray, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)) -> np.ndarray:
+def windows(
+    x: np.ndarray, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
+) -> np.ndarray:
     """A view [batch, out height, out width, window height, window width, channels] of a padded image."""
     (kh, kw), (sh, sw), (dh, dw) = window, strides, dilations
     b, h, w, c = x.shape
-    oh, ow = (h - (kh - 1) * dh - 1) // sh + 1, (w - (kw - 1) * dw - 1) // sw + 1
+    oh, ow = (h - span(kh, dh)) // sh + 1, (w - span(kw, dw)) // sw + 1
     b_, h_, w_, c_ = x.strides
     return np.lib.stride_tricks.as_strided(
         x, (b, oh, ow, kh, kw, c), (b_, h_ * sh, w_ * sw, h_ * dh, w_ * dw, c_), writeable=False
     )
 
 
-def add_windows(parts: np.ndarray, shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)) -> np.ndarray:
+def place(i: int, size: int, stride: int, dilation: int = 1) -> slice:
+    """Where element i of each of `size` windows lies along one axis of the padded image."""
+    return slice(i * dilation, i * dilation + (size - 1) * stride + 1, stride)
+
+
+def add_windows(
+    parts: np.ndarray, shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
+) -> np.ndarray:
     """The transpose of `windows`: window contents added up where they came from, into an image of `shape`."""
     out = np.zeros(shape, parts.dtype)
     _, oh, ow, kh, kw, _ = parts.shape
-    (sh, sw), (dh, dw) = strides, dilations
-    for i in range(kh):
-        for j in range(kw):
-            out[:, i * dh : i * dh + (oh - 1) * sh + 1 : sh, j * dw : j * dw + (ow - 1) * sw + 1 : sw] += parts[:, :, :, i, j]
+    if parts.size:
+        for i in range(kh):
+            for j in range(kw):
+                rows, columns = place(i, oh, strides[0], dilations[0]), place(j, ow, strides[1], dilations[1])
+                out[:, rows, columns] += parts[:, :, :, i, j]
     return out
 
 
 def unpadded(x: np.ndarray, pads: Pads) -> np.ndarray:
     """x without the rows and columns that `padded` added."""
     (top, bottom), (left, right) = pads
-    return x[:, top : x.shape[1] - bottom, left : x.shape[2] - right]
+    return np.ascontiguousarray(x[:, top : x.shape[1] - bottom, left : x.shape[2] - right])
+
+
+def padded_shape(shape: Sequence[int], pads: Pads) -> tuple[int, int, int, int]:
+    """The shape of an image after `padded`."""
+    b, h, w, c = shape
+    return b, h + sum(pads[0]), w + sum(pads[1]), c
+
+
+# What batch rules do to stacks of images. They only see definite shapes, whose sizes may be symbols.
+
+
+def fold_rows(x: Any) -> Any:
+    """[rows, batch, ...] to [rows * batch, ...]."""
+    return bind(Reshape((x.dims[0] * x.dims[1], *x.dims[2:])), x)
+
+
+def unfold_rows(y: Any, rows: Any, batch: Any) -> Any:
+    """[rows * batch, ...] to [rows, batch, ...]."""
+    return bind(Reshape((rows, batch, *y.dims[1:])), y)
+
+
+def zeros_of_row(ctx: Any, i: int, x: Any) -> Any:
+    """Zeros in the shape of one row of input i, for inputs of which only the shape is read."""
+    return bind(BroadcastTo(tuple(x.dims[1:] if ctx.stacked(i) else x.dims)), scalar_like(0, x))
+
+
+def image_rows(axes: Sequence[Any]) -> Any:
+    """The row axis of ops on images in which the batches of all operands correspond."""
+    found = {axis for axis in axes if axis is not None}
+    return None if not found else 0 if found == {0} else MIXED
+
+
+@define
+class Patches(Op):
+    """y[b, i, j, p, q, c]: element (p, q) of window (i, j) of the padded image x[b, ..., c]."""
+
+    name = "patches"
+    keeps = (True, False)
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    padding: Any
+    dilations: tuple[int, int]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        require_image("patches", x.dims)
+        if x.dims is None:
+            return TensorSpec.of((None, None, None, *self.window, None), x.dtype)
+        spans = self._spans()
+        sizes = [
+            output_size("patches", self.padding, x.dims[1 + k], spans[k], self.strides[k], k) for k in (0, 1)
+        ]
+        return TensorSpec.of((x.dims[0], *sizes, *self.window, x.dims[3]), x.dtype)
+
+    def _spans(self) -> list[Any]:
+        return [span(k, d) for k, d in zip(self.window, self.dilations, strict=True)]
+
+    def pads(self, shape: Sequence[int]) -> Pads:
+        """The padding of an image of this shape."""
+        return pads_of(self.padding, shape[1:3], self._spans(), self.strides)
+
+    def eval(self, x: Any) -> Any:
+        return np.ascontiguousarray(
+            windows(padded(x, self.pads(x.shape)), self.window, self.strides, self.dilations)
+        )
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(PatchesGrad(self.window, self.strides, self.padding, self.dilations), g, ctx.inputs[0]),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return unfold_rows(bind(self, fold_rows(x)), ctx.size, x.dims[1])
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return image_rows(axes)
+
+
+@define
+class PatchesGrad(Op):
+    """Windows added up where they came from; the second input only gives the shape of the image."""
+
+    name = "patches_grad"
+    keeps = (False, False)
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    padding: Any
+    dilations: tuple[int, int]
+
+    def infer(self, g: TensorSpec, like: TensorSpec) -> TensorSpec:
+        return like
+
+    def eval(self, g: Any, like: Any) -> Any:
+        pads = Patches(self.window, self.strides, self.padding, self.dilations).pads(like.shape)
+        return unpadded(add_windows(g, padded_shape(like.shape, pads), self.strides, self.dilations), pads)
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        return bind(Patches(self.window, self.strides, self.padding, self.dilations), h), None
+
+    def batch(self, ctx: Any, g: Any, like: Any) -> Any:
+        if not ctx.stacked(0):
+            return ctx.unstacked(bind(self, g, zeros_of_row(ctx, 1, like)))
+        stacked = like if ctx.stacked(1) else ctx.stack(like)
+        return unfold_rows(bind(self, fold_rows(g), fold_rows(stacked)), ctx.size, g.dims[1])
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return image_rows(axes[:1])

@@ -1,0 +1,194 @@
+"""Eigenvalues of Hermitian matrices and singular values: LAPACK through NumPy, derivatives by the factors themselves.
+
+The derivatives of vectors divide by differences of (squared) values. Where two are equal the quotient is taken to be 0, which is
+right for every function that does not depend on the choice of vectors inside their common space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import as_dtype
+from graphad.core.errors import InvalidArgumentError, MissingGradientError
+from graphad.core.op import Op, define
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.shape import ExpandDims
+from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.matmul import adjoint as adjoint_of
+from graphad.ops.linalg.matmul import times
+from graphad.ops.linalg.solve import require_matrix
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import equal
+from graphad.ops.math.select import where
+from graphad.ops.rules import scalar_like
+
+
+def _columns(x: Any) -> Any:
+    """Numbers as a row, to scale the columns of matrices."""
+    return bind(ExpandDims((-2,)), x)
+
+
+def _inverse_differences(x: Any) -> Any:
+    """1 / (x[j] - x[i]) at row i and column j, 0 where they are equal."""
+    difference = _columns(x) - bind(ExpandDims((-1,)), x)
+    same = equal(difference, scalar_like(0, x))
+    return where(same, scalar_like(0, x), 1.0 / where(same, scalar_like(1, x), difference))
+
+
+def _scaled(a: Any, values: Any) -> Any:
+    """a with its columns scaled by real values."""
+    return a * cast(_columns(values), a.dtype)
+
+
+def _real_dtype(x: TensorSpec) -> Any:
+    return as_dtype({"complex64": "float32", "complex128": "float64"}.get(x.dtype.name, x.dtype.name))
+
+
+@define
+class Eigh(Op):
+    """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix of which the lower triangle is read."""
+
+    name = "eigh"
+    multiple = True
+    keeps = (False, True)
+
+    def infer(self, a: TensorSpec) -> tuple[TensorSpec, ...]:
+        require_matrix("eigh", a, "tensor", True)
+        return TensorSpec.of(None if a.dims is None else a.dims[:-1], _real_dtype(a)), a
+
+    def eval(self, a: Any) -> Any:
+        try:
+            values, vectors = np.linalg.eigh(a)
+        except np.linalg.LinAlgError as cause:
+            raise InvalidArgumentError(
+                "eigh: the iteration did not converge; does the matrix hold NaN?"
+            ) from cause
+        return values, vectors
+
+    def vjp(self, ctx: Any, e_bar: Any, v_bar: Any) -> Sequence[Any]:
+        e, v = ctx.outputs
+        a_bar = None if e_bar is None else times(_scaled(v, e_bar), v, adjoint_b=True)
+        if v_bar is not None:
+            inner = cast(_inverse_differences(e), v.dtype) * times(v, v_bar, adjoint_a=True)
+            of_vectors = times(v, times(inner, v, adjoint_b=True))
+            a_bar = of_vectors if a_bar is None else a_bar + of_vectors
+        # Only the lower triangle was read: what belongs to the upper one goes to its mirror image.
+        half = scalar_like(0.5, a_bar)
+        total = bind(BandPart(-1, 0), a_bar + adjoint_of(a_bar))
+        return (bind(SetDiag(0), total, bind(DiagPart(0), total) * half),)
+
+    def batch(self, ctx: Any, a: Any) -> Any:
+        return bind(self, a)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = matrix_rows(specs, axes, (2,))
+        return row, row
+
+
+@define
+class Svd(Op):
+    """Singular values, descending, and singular vectors: x = u diag(s) v^H."""
+
+    name = "svd"
+    multiple = True
+    keeps = (True, True)
+    full: bool
+
+    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        require_matrix("svd", x, "tensor", False)
+        real = _real_dtype(x)
+        if x.dims is None:
+            return TensorSpec.of(None, real), x, x
+        *lead, m, n = x.dims
+        least = None if m is None or n is None else m if m == n or m < n else n
+        return (
+            TensorSpec.of((*lead, least), real),
+            x.with_dims((*lead, m, m if self.full else least)),
+            x.with_dims((*lead, n, n if self.full else least)),
+        )
+
+    def eval(self, x: Any) -> Any:
+        try:
+            u, s, vh = np.linalg.svd(x, self.full)
+        except np.linalg.LinAlgError as cause:
+            raise InvalidArgumentError(
+                "svd: the iteration did not converge; does the matrix hold NaN?"
+            ) from cause
+        return s, u, np.ascontiguousarray(np.conj(np.swapaxes(vh, -1, -2)))
+
+    def vjp(self, ctx: Any, s_bar: Any, u_bar: Any, v_bar: Any) -> Sequence[Any]:
+        # Townsend (2016), "Differentiating the singular value decomposition", equations 18 to 22.
+        s, u, v = ctx.outputs
+        if u_bar is None and v_bar is None:
+            if self.full:
+                s, u, v = bind(Svd(False), ctx.inputs[0])
+            return (times(_scaled(u, s_bar), v, adjoint_b=True),)
+        if self.full or u.dtype.is_complex:
+            raise MissingGradientError(
+                "svd: singular vectors have a derivative for real dtypes and full_matrices=False only; the values always have."
+            )
+        differences, inverse = _inverse_differences(s * s), 1.0 / s
+        x_bar = None if s_bar is None else times(_scaled(u, s_bar), v, adjoint_b=True)
+        if u_bar is not None:
+            turn = times(u, u_bar, adjoint_a=True)
+            inner = _scaled(differences * (turn - adjoint_of(turn)), s)
+            outside = _scaled(u_bar - times(u, turn), inverse)
+            part = times(times(u, inner) + outside, v, adjoint_b=True)
+            x_bar = part if x_bar is None else x_bar + part
+        if v_bar is not None:
+            turn = times(v, v_bar, adjoint_a=True)
+            inner = bind(ExpandDims((-1,)), s) * (differences * (turn - adjoint_of(turn)))
+            outside = _scaled(v_bar - times(v, turn), inverse)
+            part = times(u, times(inner, v, adjoint_b=True) + adjoint_of(outside))
+            x_bar = part if x_bar is None else x_bar + part
+        return (x_bar,)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = matrix_rows(specs, axes, (2,))
+        return row, row, row
+
+
+def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices.
+
+    Args:
+      tensor: Tensor [..., n, n] of which the lower triangle is read; the gradient is lower triangular.
+    Returns: (values [..., n], of a real dtype; vectors [..., n, n], one in each column).
+    """
+    values, vectors = bind(Eigh(), lift(tensor))
+    return values, vectors
+
+
+def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
+    """The eigenvalues of Hermitian matrices; see `eigh`."""
+    return eigh(tensor)[0]
+
+
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+    """Singular values, descending, and singular vectors: tensor = u diag(s) v^H.
+
+    Args:
+      tensor: Tensor [..., m, n].
+      full_matrices: Square u and v; their vectors have no gradient then.
+      compute_uv: Whether u and v are wanted as well.
+    Returns: (s [..., k], u [..., m, k], v [..., n, k]) with k = min(m, n), or s alone.
+    """
+    s, u, v = bind(Svd(bool(full_matrices) and compute_uv), lift(tensor))
+    return (s, u, v) if compute_uv else s
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The last two axes exchanged, and conjugated for complex dtypes."""
+    return adjoint_of(lift(matrix))  # type: ignore[no-any-return]
+
+
+__all__ = ["adjoint", "eigh", "eigvalsh", "svd"]

@@ -1,0 +1,105 @@
+"""Positions in sorted sequences, and masks of the first positions of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.convert import lift_pair
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import expand_dims
+from graphad.ops.array.support import all_stacked, index_tensor
+from graphad.ops.math.cast import cast
+from graphad.ops.math.reduce import reduce_max
+from graphad.ops.rules import REAL, require_kind, require_rank, same_dtype
+
+
+@define
+class SearchSorted(Op):
+    """Where each value would have to be put into the sorted sequence of its row."""
+
+    name = "searchsorted"
+    keeps = (False, False)
+    right: bool
+    dtype: DType
+
+    def infer(self, sequence: TensorSpec, values: TensorSpec) -> TensorSpec:
+        same_dtype("searchsorted", (sequence, values))
+        require_kind("searchsorted", sequence, REAL, "sorted_sequence")
+        for spec, word in ((sequence, "sorted_sequence"), (values, "values")):
+            require_rank("searchsorted", spec, 1, word)
+        if sequence.dims is not None and values.dims is not None:
+            if not are_compatible(sequence.dims[:-1], values.dims[:-1]):
+                raise InvalidArgumentError(
+                    f"searchsorted: sorted_sequence has shape {format_dims(sequence.dims)}, values {format_dims(values.dims)}; "
+                    "all sizes but the last must be equal."
+                )
+        return TensorSpec.of(values.dims, self.dtype)
+
+    def eval(self, sequence: Any, values: Any) -> Any:
+        side = "right" if self.right else "left"
+        out = np.empty(values.shape, self.dtype.numpy)
+        for index in np.ndindex(values.shape[:-1]):
+            out[index] = np.searchsorted(sequence[index], values[index], side)
+        return out
+
+    vjp = no_gradient("a position is piecewise constant")
+
+    def batch(self, ctx: Any, sequence: Any, values: Any) -> Any:
+        return bind(self, *all_stacked(ctx, (sequence, values)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        of_sequence, of_values = axes
+        if of_sequence is None:
+            return of_values
+        last = len(specs[0].dims or ()) - 1
+        return of_sequence if of_sequence < last and of_values in (None, of_sequence) else MIXED
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where each value would have to be put into a sorted sequence to keep it sorted. No gradient.
+
+    Args:
+      sorted_sequence: Real tensor [..., n], sorted along the last axis.
+      values: Tensor [..., m] of the same dtype.
+      side: "left" puts a value before equal ones, "right" after them.
+      out_type: int32 or int64.
+    Returns: Tensor [..., m] of positions from 0 to n.
+    """
+    if side not in ("left", "right"):
+        raise InvalidArgumentError(f"searchsorted: side {side!r} is unknown; it is 'left' or 'right'.")
+    sequence, x = lift_pair("searchsorted", sorted_sequence, values)
+    return bind(SearchSorted(side == "right", as_dtype(out_type)), sequence, x)  # type: ignore[no-any-return]
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+) -> Tensor:
+    """For each length n a row whose first n elements are True.
+
+    Args:
+      lengths: Integer tensor [...].
+      maxlen: The length of the rows, by default the largest length.
+      dtype: The dtype of the result.
+    Returns: Tensor [..., maxlen].
+    """
+    n = index_tensor("sequence_mask", lengths, "lengths")
+    places = range_of(reduce_max(n) if maxlen is None else maxlen)
+    mask = cast(places, n.dtype) < expand_dims(n, -1)
+    return cast(mask, as_dtype(dtype))

@@ -1,0 +1,393 @@
+"""One row for every op of graphad.ops.nn, and more where shapes, strides, padding or edges differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.ops import nn
+from tests.support.op_case import OpCase, integer, positive, real
+
+SIZES = ("sizes",)
+
+
+def _elu(x: Any) -> Any:
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _gelu(x: Any) -> Any:
+    return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def _gelu_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _softmax(x: Any, axis: int = -1) -> Any:
+    e = np.exp(x)
+    return e / e.sum(axis, keepdims=True)
+
+
+def _log_softmax(x: Any, axis: int = -1) -> Any:
+    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+
+
+ACTIVATION = [
+    OpCase(nn.relu, real(3, 4), expected=lambda x: np.maximum(x, 0)),
+    OpCase(nn.relu, integer(3, 4), expected=lambda x: np.maximum(x, 0)),
+    OpCase(nn.relu, real(), expected=lambda x: np.maximum(x, 0)),
+    OpCase(nn.relu6, real(3, 4, low=-2, high=8), expected=lambda x: np.clip(x, 0, 6)),
+    OpCase(nn.elu, real(3, 4), expected=_elu),
+    OpCase(nn.elu, real(0, 3), expected=_elu),
+    OpCase(
+        nn.selu,
+        real(3, 4),
+        expected=lambda x: np.where(x > 0, x, 1.6732632423543772 * _elu(x)) * 1.0507009873554805,
+    ),
+    OpCase(nn.leaky_relu, real(3, 4), expected=lambda x: np.where(x > 0, x, 0.2 * x)),
+    OpCase(nn.leaky_relu, real(3, 4), alpha=0.5, expected=lambda x: np.where(x > 0, x, 0.5 * x)),
+    OpCase(nn.gelu, real(3, 4), expected=_gelu),
+    OpCase(nn.gelu, real(3, 4), approximate=True, expected=_gelu_tanh),
+    OpCase(nn.silu, real(3, 4), expected=lambda x: x * _sigmoid(x)),
+    OpCase(nn.silu, real(3, 4), beta=1.5, expected=lambda x: x * _sigmoid(1.5 * x)),
+]
+
+
+def sparse(labels: Any) -> Any:
+    def sparse_cross_entropy(logits: Any) -> Any:
+        return nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+    return sparse_cross_entropy
+
+
+def _sparse(labels: Any, logits: Any) -> Any:
+    return -np.take_along_axis(_log_softmax(logits), labels[..., None].astype(int), -1)[..., 0]
+
+
+def _bernoulli(z: Any, x: Any) -> Any:
+    return -z * np.log(_sigmoid(x)) - (1 - z) * np.log(1 - _sigmoid(x))
+
+
+LABELS = integer(2, 3, low=0, high=4)
+SOFTMAX = [
+    OpCase(nn.softmax, real(3, 4), expected=_softmax),
+    OpCase(nn.softmax, real(5), expected=_softmax),
+    OpCase(nn.softmax, real(2, 3, 4), axis=1, unknown=SIZES, expected=lambda x: _softmax(x, 1)),
+    OpCase(nn.softmax, real(2, 3, 4), axis=-2, expected=lambda x: _softmax(x, -2)),
+    OpCase(nn.softmax, real(3, 1), expected=_softmax),
+    OpCase(nn.softmax, real(0, 3), expected=lambda x: x),
+    OpCase(nn.softmax, real(3, 0), expected=lambda x: x),
+    OpCase(nn.log_softmax, real(3, 4), expected=_log_softmax),
+    OpCase(nn.log_softmax, real(2, 3, 4), axis=0, unknown=SIZES, expected=lambda x: _log_softmax(x, 0)),
+    OpCase(nn.log_softmax, real(2, 0, 3), expected=lambda x: x),
+    OpCase(
+        nn.softmax_cross_entropy_with_logits,
+        real(3, 4),
+        real(3, 4, seed=1),
+        expected=lambda t, x: -(t * _log_softmax(x)).sum(-1),
+    ),
+    OpCase(
+        nn.softmax_cross_entropy_with_logits,
+        real(3, 4),
+        real(3, 4, seed=1),
+        axis=0,
+        unknown=SIZES,
+        expected=lambda t, x: -(t * _log_softmax(x, 0)).sum(0),
+    ),
+    OpCase(nn.sparse_softmax_cross_entropy_with_logits, LABELS, real(2, 3, 4), expected=_sparse),
+    OpCase(
+        nn.sparse_softmax_cross_entropy_with_logits,
+        integer(3, low=0, high=4, dtype=np.uint8),
+        real(3, 4),
+        expected=_sparse,
+    ),
+    OpCase(
+        nn.sparse_softmax_cross_entropy_with_logits,
+        integer(3, low=0, high=4, dtype=np.int64),
+        real(3, 4),
+        expected=_sparse,
+    ),
+    OpCase(
+        nn.sparse_softmax_cross_entropy_with_logits, np.zeros((0,), np.int32), real(0, 4), expected=_sparse
+    ),
+    OpCase(sparse(LABELS), real(2, 3, 4), expected=lambda x: _sparse(LABELS, x), label="constant labels"),
+    OpCase(nn.sigmoid_cross_entropy_with_logits, positive(3, 4), real(3, 4), expected=_bernoulli),
+]
+
+
+def moments(x: Any, axes: Any, keepdims: bool = False) -> Any:
+    return nn.moments(x, axes, keepdims=keepdims)
+
+
+def normalized(x: Any, mean: Any, variance: Any, offset: Any, scale: Any) -> Any:
+    return nn.batch_normalization(x, mean, variance, offset, scale, 1e-3)
+
+
+def plainly_normalized(x: Any, mean: Any, variance: Any) -> Any:
+    return nn.batch_normalization(x, mean, variance, None, None, 0.1)
+
+
+def batch_statistics(x: Any, offset: Any, scale: Any) -> Any:
+    """What a layer does while it is trained: the moments depend on x as well."""
+    mean, variance = nn.moments(x, [0])
+    return nn.batch_normalization(x, mean, variance, offset, scale, 1e-3)
+
+
+def _batch_statistics(x: Any, offset: Any, scale: Any) -> Any:
+    return (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3) * scale + offset
+
+
+def half_of(x: Any) -> Any:
+    return nn.dropout(x, 0.0)
+
+
+NORMALIZE = [
+    OpCase(moments, real(4, 3), axes=[0], expected=lambda x: [x.mean(0), x.var(0)]),
+    OpCase(
+        moments,
+        real(2, 3, 4),
+        axes=[0, -1],
+        unknown=SIZES,
+        expected=lambda x: [x.mean((0, 2)), x.var((0, 2))],
+    ),
+    OpCase(
+        moments,
+        real(2, 3),
+        axes=[1],
+        keepdims=True,
+        expected=lambda x: [x.mean(1, keepdims=True), x.var(1, keepdims=True)],
+    ),
+    OpCase(
+        normalized,
+        real(4, 3),
+        real(3),
+        positive(3),
+        real(3, seed=1),
+        real(3, seed=2),
+        expected=lambda x, m, v, b, s: (x - m) / np.sqrt(v + 1e-3) * s + b,
+    ),
+    OpCase(
+        plainly_normalized,
+        real(4, 3),
+        real(3),
+        positive(3),
+        expected=lambda x, m, v: (x - m) / np.sqrt(v + 0.1),
+    ),
+    OpCase(batch_statistics, real(5, 2), real(2), real(2, seed=1), expected=_batch_statistics),
+    OpCase(nn.bias_add, real(2, 3, 4), real(4), expected=np.add),
+    OpCase(
+        nn.bias_add,
+        real(2, 3, 4),
+        real(3),
+        data_format="NCW",
+        unknown=SIZES,
+        expected=lambda x, b: x + b[:, None],
+    ),
+    OpCase(nn.l2_loss, real(3, 4), expected=lambda x: np.float64((x * x).sum() / 2)),
+    OpCase(half_of, real(3, 4), expected=lambda x: x),
+    OpCase(nn.embedding_lookup, real(4, 2), integer(3, low=0, high=4), expected=lambda x, i: x[i]),
+    OpCase(
+        nn.embedding_lookup,
+        real(4, 2),
+        integer(3, low=0, high=4),
+        max_norm=0.2,
+        unknown=SIZES,
+        expected=lambda x, i: x[i] * 0.2 / np.linalg.norm(x[i], axis=1, keepdims=True),
+    ),
+]
+
+
+def _padded(x: Any, window: Sequence[int], strides: Sequence[int], padding: Any, value: float = 0.0) -> Any:
+    if padding == "VALID":
+        return x
+    if padding == "SAME":
+        pads = []
+        for n, k, s in zip(x.shape[1:3], window, strides, strict=True):
+            total = max((math.ceil(n / s) - 1) * s + k - n, 0)
+            pads.append((total // 2, total - total // 2))
+        padding = [(0, 0), *pads, (0, 0)]
+    return np.pad(x, padding, constant_values=value)
+
+
+def _conv(strides: Sequence[int], padding: Any, dilations: Sequence[int] = (1, 1)) -> Any:
+    """Convolution as loops over everything."""
+
+    def convolve(x: Any, kernel: Any) -> Any:
+        kh, kw = ((k - 1) * d + 1 for k, d in zip(kernel.shape[:2], dilations, strict=True))
+        x = _padded(x, (kh, kw), strides, padding)
+        oh, ow = (x.shape[1] - kh) // strides[0] + 1, (x.shape[2] - kw) // strides[1] + 1
+        out = np.zeros((x.shape[0], oh, ow, kernel.shape[3]))
+        for i, j in np.ndindex(oh, ow):
+            top, left = i * strides[0], j * strides[1]
+            part = x[:, top : top + kh : dilations[0], left : left + kw : dilations[1]]
+            out[:, i, j] = np.einsum("bpqc,pqco->bo", part, kernel)
+        return out
+
+    return convolve
+
+
+def transposed(x: Any, kernel: Any, **options: Any) -> Any:
+    return nn.conv2d_transpose(x, kernel, [2, 4, 5, 1], **options)
+
+
+def _transposed(strides: Sequence[int], padding: Any) -> Any:
+    def transpose(x: Any, kernel: Any) -> Any:
+        forward = _conv(strides, padding)
+        out = np.zeros((2, 4, 5, 1))
+        for index in np.ndindex(out.shape):
+            one = np.zeros_like(out)
+            one[index] = 1
+            out[index] = (forward(one, kernel) * x).sum()
+        return out
+
+    return transpose
+
+
+EXPLICIT = [[0, 0], [1, 0], [0, 2], [0, 0]]
+CONV = [
+    OpCase(
+        nn.conv2d,
+        real(2, 3, 4, 2),
+        real(2, 2, 2, 3),
+        strides=1,
+        padding="VALID",
+        expected=_conv((1, 1), "VALID"),
+    ),
+    OpCase(
+        nn.conv2d,
+        real(1, 4, 3, 1),
+        real(3, 2, 1, 2),
+        strides=1,
+        padding="SAME",
+        expected=_conv((1, 1), "SAME"),
+    ),
+    OpCase(
+        nn.conv2d,
+        real(2, 4, 5, 1),
+        real(2, 3, 1, 2),
+        strides=[1, 2, 3, 1],
+        padding="SAME",
+        expected=_conv((2, 3), "SAME"),
+    ),
+    OpCase(
+        nn.conv2d,
+        real(1, 5, 4, 1),
+        real(2, 2, 1, 1),
+        strides=2,
+        padding="VALID",
+        expected=_conv((2, 2), "VALID"),
+    ),
+    OpCase(
+        nn.conv2d,
+        real(1, 4, 4, 1),
+        real(2, 2, 1, 1),
+        strides=1,
+        padding="VALID",
+        dilations=[2, 1],
+        expected=_conv((1, 1), "VALID", (2, 1)),
+    ),
+    OpCase(
+        nn.conv2d,
+        real(1, 3, 3, 1),
+        real(2, 2, 1, 2),
+        strides=[2, 1],
+        padding=EXPLICIT,
+        expected=_conv((2, 1), EXPLICIT),
+    ),
+    OpCase(
+        nn.conv2d,
+        real(0, 3, 3, 2),
+        real(2, 2, 2, 1),
+        strides=1,
+        padding="VALID",
+        expected=_conv((1, 1), "VALID"),
+        label="empty batch",
+    ),
+    OpCase(
+        transposed,
+        real(2, 2, 3, 2),
+        real(3, 2, 1, 2),
+        strides=2,
+        unknown=(),
+        expected=_transposed((2, 2), "SAME"),
+    ),
+    OpCase(
+        transposed,
+        real(2, 3, 4, 1),
+        real(2, 2, 1, 1),
+        strides=1,
+        padding="VALID",
+        unknown=(),
+        expected=_transposed((1, 1), "VALID"),
+    ),
+    OpCase(
+        nn.conv1d,
+        real(2, 4, 2),
+        real(3, 2, 1),
+        stride=2,
+        padding="SAME",
+        expected=lambda x, k: _conv((1, 2), "SAME")(x[:, None], k[None])[:, 0],
+    ),
+    OpCase(
+        nn.depthwise_conv2d,
+        real(2, 3, 3, 2),
+        real(2, 2, 2, 2),
+        strides=[1, 1, 1, 1],
+        padding="SAME",
+        unknown=(),
+        expected=lambda x, k: np.concatenate(
+            [_conv((1, 1), "SAME")(x[..., c : c + 1], k[:, :, c : c + 1]) for c in range(2)], -1
+        ),
+    ),
+]
+
+
+def _pool(window: Sequence[int], strides: Sequence[int], padding: Any, combine: Any) -> Any:
+    def pool(x: Any) -> Any:
+        x = _padded(x, window, strides, padding, np.nan)
+        oh, ow = ((n - k) // s + 1 for n, k, s in zip(x.shape[1:3], window, strides, strict=True))
+        out = np.zeros((x.shape[0], oh, ow, x.shape[3]))
+        for i, j in np.ndindex(oh, ow):
+            top, left = i * strides[0], j * strides[1]
+            out[:, i, j] = combine(x[:, top : top + window[0], left : left + window[1]], axis=(1, 2))
+        return out
+
+    return pool
+
+
+def _pool_case(
+    function: Any, shape: Sequence[int], ksize: Any, strides: Any, padding: Any, **options: Any
+) -> OpCase:
+    combine = np.nanmax if function is nn.max_pool2d else np.nanmean
+    window, steps = (x if isinstance(x, list) else [x, x] for x in (ksize, strides))
+    return OpCase(
+        function,
+        real(*shape),
+        ksize=ksize,
+        strides=strides,
+        padding=padding,
+        expected=_pool(window, steps, padding, combine),
+        **options,
+    )
+
+
+POOL = [
+    case
+    for function in (nn.max_pool2d, nn.avg_pool2d)
+    for case in (
+        _pool_case(function, (2, 4, 3, 2), 2, 1, "VALID"),
+        _pool_case(function, (1, 5, 4, 1), [2, 3], [2, 1], "VALID"),
+        _pool_case(function, (1, 4, 5, 2), 3, 2, "SAME"),
+        _pool_case(function, (0, 4, 4, 1), 2, 2, "SAME"),
+    )
+]
+POOL.append(_pool_case(nn.max_pool2d, (1, 3, 3, 1), 2, 2, [[0, 0], [1, 0], [1, 1], [0, 0]]))
+
+CASES = [*ACTIVATION, *SOFTMAX, *NORMALIZE, *CONV, *POOL]
