@@ -95,10 +95,13 @@ class Conv2D(Convolution):
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         x, kernel = ctx.inputs
-        attributes = self.strides, self.padding, self.dilations
-        of_x = bind(Conv2DInputGrad(*attributes), g, kernel, x) if ctx.needs(0) else None
-        of_kernel = bind(Conv2DFilterGrad(*attributes), x, g, kernel) if ctx.needs(1) else None
-        return of_x, of_kernel
+        of_x, of_kernel = (
+            kind(self.strides, self.padding, self.dilations) for kind in (Conv2DInputGrad, Conv2DFilterGrad)
+        )
+        return (
+            w.shaped(of_x, [g, kernel], ctx.shape(0), x) if ctx.needs(0) else None,
+            w.shaped(of_kernel, [x, g], ctx.shape(1), kernel) if ctx.needs(1) else None,
+        )
 
     def batch(self, ctx: Any, x: Any, kernel: Any) -> Any:
         images, filters = ctx.stacked(0), ctx.stacked(1)
@@ -114,17 +117,19 @@ class Conv2D(Convolution):
 
 
 @define
-class Conv2DInputGrad(Convolution):
-    """The cotangent of the input; the third input only gives the shape."""
+class Conv2DInputGrad(Convolution, w.Shaped):
+    """The cotangent of the input; the third input only gives the shape, unless `dims` does."""
 
     name = "conv2d_input_grad"
     keeps = ((0, 1), False)
     strides: tuple[int, int]
     padding: Any
     dilations: tuple[int, int]
+    dims: Any = None
 
     def infer(self, g: TensorSpec, kernel: TensorSpec, like: TensorSpec) -> TensorSpec:
         same_dtype("conv2d_transpose", (g, kernel))
+        like = self.result(like)
         want = self._result("conv2d_transpose", like, kernel)
         for k, size in enumerate(g.dims or ()):
             if size is not None and want[k] is not None and size != want[k]:
@@ -135,70 +140,80 @@ class Conv2DInputGrad(Convolution):
         return like
 
     def eval(self, g: Any, kernel: Any, like: Any) -> Any:
-        pads = self._pads(like.shape, kernel.shape)
+        shape = self.result_shape(like)
+        pads = self._pads(shape, kernel.shape)
         kh, kw, c, o = kernel.shape
         parts = g.reshape(int(np.prod(g.shape[:3])), o) @ kernel.reshape(kh * kw * c, o).T
         parts = parts.reshape(*g.shape[:3], kh, kw, c)
         return w.unpadded(
-            w.add_windows(parts, w.padded_shape(like.shape, pads), self.strides, self.dilations), pads
+            w.add_windows(parts, w.padded_shape(shape, pads), self.strides, self.dilations), pads
         )
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         g, kernel, _ = ctx.inputs
-        attributes = self.strides, self.padding, self.dilations
-        of_g = bind(Conv2D(*attributes), h, kernel) if ctx.needs(0) else None
-        of_kernel = bind(Conv2DFilterGrad(*attributes), h, g, kernel) if ctx.needs(1) else None
-        return of_g, of_kernel, None
+        forward, of_kernel = (
+            kind(self.strides, self.padding, self.dilations) for kind in (Conv2D, Conv2DFilterGrad)
+        )
+        return (
+            bind(forward, h, kernel) if ctx.needs(0) else None,
+            w.shaped(of_kernel, [h, g], ctx.shape(1), kernel) if ctx.needs(1) else None,
+            None,
+        )
 
     def batch(self, ctx: Any, g: Any, kernel: Any, like: Any) -> Any:
+        dims = w.row_shape(ctx, self, 2, like)
         if not ctx.stacked(0) and not ctx.stacked(1):
-            return ctx.unstacked(bind(self, g, kernel, w.zeros_of_row(ctx, 2, like)))
-        stacked = w.fold_rows(like if ctx.stacked(2) else ctx.stack(like))
-        batch = g.dims[int(ctx.stacked(0))]
+            return ctx.unstacked(w.shaped(self, [g, kernel], dims, None))
+        wide = (ctx.size * dims[0], *dims[1:])
         if not ctx.stacked(1):
-            return w.unfold_rows(bind(self, w.fold_rows(g), kernel, stacked), ctx.size, batch)
-        of_kernel = kernel.dims[1:]
+            return w.unfold_rows(w.shaped(self, [w.fold_rows(g), kernel], wide, None), ctx.size, dims[0])
         parts = matmul(_as_matrix(g, 3, ctx.stacked(0)), _as_matrix(kernel, 3, True), transpose_b=True)
         sizes = g.dims[int(ctx.stacked(0)) + 1 :][:2]
-        parts = bind(Reshape((ctx.size * batch, *sizes, *of_kernel[:3])), parts)
-        op = w.PatchesGrad(tuple(of_kernel[:2]), self.strides, self.padding, self.dilations)
-        return w.unfold_rows(bind(op, parts, stacked), ctx.size, batch)
+        parts = bind(Reshape((wide[0], *sizes, *kernel.dims[1:4])), parts)
+        op = w.PatchesGrad(tuple(kernel.dims[1:3]), self.strides, self.padding, self.dilations)
+        return w.unfold_rows(w.shaped(op, [parts], wide, None), ctx.size, dims[0])
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return w.image_rows(axes[:1]) if axes[1] is None else MIXED
 
 
 @define
-class Conv2DFilterGrad(Convolution):
-    """The cotangent of the filters; the third input only gives the shape."""
+class Conv2DFilterGrad(Convolution, w.Shaped):
+    """The cotangent of the filters; the third input only gives the shape, unless `dims` does."""
 
     name = "conv2d_filter_grad"
     keeps = ((0, 1), False)
     strides: tuple[int, int]
     padding: Any
     dilations: tuple[int, int]
+    dims: Any = None
 
     def infer(self, x: TensorSpec, g: TensorSpec, like: TensorSpec) -> TensorSpec:
-        return like
+        return self.result(like)
 
     def eval(self, x: Any, g: Any, like: Any) -> Any:
-        columns = self._columns(x, like.shape)
+        shape = self.result_shape(like)
+        columns = self._columns(x, shape)
         count, inner = int(np.prod(columns.shape[:3])), int(np.prod(columns.shape[3:]))
-        return (columns.reshape(count, inner).T @ g.reshape(count, g.shape[3])).reshape(like.shape)
+        return (columns.reshape(count, inner).T @ g.reshape(count, g.shape[3])).reshape(shape)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         x, g, _ = ctx.inputs
-        attributes = self.strides, self.padding, self.dilations
-        of_x = bind(Conv2DInputGrad(*attributes), g, h, x) if ctx.needs(0) else None
-        of_g = bind(Conv2D(*attributes), x, h) if ctx.needs(1) else None
-        return of_x, of_g, None
+        of_x, forward = (
+            kind(self.strides, self.padding, self.dilations) for kind in (Conv2DInputGrad, Conv2D)
+        )
+        return (
+            w.shaped(of_x, [g, h], ctx.shape(0), x) if ctx.needs(0) else None,
+            bind(forward, x, h) if ctx.needs(1) else None,
+            None,
+        )
 
     def batch(self, ctx: Any, x: Any, g: Any, like: Any) -> Any:
+        dims = w.row_shape(ctx, self, 2, like)
         if not ctx.stacked(0) and not ctx.stacked(1):
-            return ctx.unstacked(bind(self, x, g, w.zeros_of_row(ctx, 2, like)))
-        of_kernel = like.dims[int(ctx.stacked(2)) :]
-        y = matmul(self._patches(x, of_kernel), _as_matrix(g, 3, ctx.stacked(1)), transpose_a=True)
-        return bind(Reshape((ctx.size, *of_kernel)), y)
+            return ctx.unstacked(w.shaped(self, [x, g], dims, None))
+        y = matmul(self._patches(x, dims), _as_matrix(g, 3, ctx.stacked(1)), transpose_a=True)
+        return bind(Reshape((ctx.size, *dims)), y)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None if axes[0] is None and axes[1] is None else MIXED

@@ -140,7 +140,7 @@ class AvgPool(Pool):
     """The mean of each window; padding does not count."""
 
     name = "avg_pool2d"
-    keeps = (True, False)
+    keeps = (False, False)
     window: tuple[int, int]
     strides: tuple[int, int]
     padding: Any
@@ -150,39 +150,53 @@ class AvgPool(Pool):
 
     def eval(self, x: Any) -> Any:
         parts = w.windows(self._padded(x, 0), self.window, self.strides)
-        return np.add.reduce(parts, axis=(3, 4)) / _counts(self, x)
+        return np.add.reduce(parts, axis=(3, 4)) / _counts(self, x.shape, x.dtype)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(AvgPoolGrad(self.window, self.strides, self.padding), g, ctx.inputs[0]),)
+        return (
+            w.shaped(AvgPoolGrad(self.window, self.strides, self.padding), [g], ctx.shape(0), ctx.inputs[0]),
+        )
 
 
-def _counts(op: Any, x: np.ndarray) -> np.ndarray:
+def _counts(op: Any, shape: Sequence[int], dtype: Any) -> np.ndarray:
     """How many elements of the image each window holds."""
-    ones = op._padded(np.ones((1, *x.shape[1:3], 1), x.dtype), 0)
+    ones = op._padded(np.ones((1, *shape[1:3], 1), dtype), 0)
     return np.add.reduce(w.windows(ones, op.window, op.strides), axis=(3, 4))  # type: ignore[no-any-return]
 
 
 @define
-class AvgPoolGrad(Pool):
-    """(g, x) -> each g spread evenly over its window; x only gives the shape."""
+class AvgPoolGrad(Pool, w.Shaped):
+    """(g, x) -> each g spread evenly over its window; x only gives the shape, unless `dims` does."""
 
     name = "avg_pool2d_grad"
     keeps = (False, False)
     window: tuple[int, int]
     strides: tuple[int, int]
     padding: Any
+    dims: Any = None
 
     def infer(self, g: TensorSpec, x: TensorSpec) -> TensorSpec:
-        return x
+        return self.result(x)
 
     def eval(self, g: Any, x: Any) -> Any:
-        pads = self._pads(x.shape)
-        share = g / _counts(self, x)
-        parts = np.broadcast_to(share[:, :, :, None, None], (*share.shape[:3], *self.window, x.shape[3]))
-        return w.unpadded(w.add_windows(parts, w.padded_shape(x.shape, pads), self.strides), pads)
+        shape = self.result_shape(x)
+        pads = self._pads(shape)
+        share = g / _counts(self, shape, g.dtype)
+        parts = np.broadcast_to(share[:, :, :, None, None], (*share.shape[:3], *self.window, shape[3]))
+        return w.unpadded(w.add_windows(parts, w.padded_shape(shape, pads), self.strides), pads)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return bind(AvgPool(self.window, self.strides, self.padding), h), None
+
+    def batch(self, ctx: Any, g: Any, x: Any) -> Any:
+        dims = w.row_shape(ctx, self, 1, x)
+        if not ctx.stacked(0):
+            return ctx.unstacked(w.shaped(self, [g], dims, None))
+        wide = w.shaped(self, [w.fold_rows(g)], (ctx.size * dims[0], *dims[1:]), None)
+        return w.unfold_rows(wide, ctx.size, dims[0])
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return w.image_rows(axes[:1])
 
 
 def _pool(op_class: Any, input: Any, ksize: Any, strides: Any, padding: Any, data_format: str) -> Any:

@@ -15,9 +15,9 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
-from graphad.ops.array.shape import BroadcastTo, Reshape
+from graphad.ops.array.shape import Reshape
 from graphad.ops.rules import scalar_like
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
@@ -176,15 +176,40 @@ def unfold_rows(y: Any, rows: Any, batch: Any) -> Any:
     return bind(Reshape((rows, batch, *y.dims[1:])), y)
 
 
-def zeros_of_row(ctx: Any, i: int, x: Any) -> Any:
-    """Zeros in the shape of one row of input i, for inputs of which only the shape is read."""
-    return bind(BroadcastTo(tuple(x.dims[1:] if ctx.stacked(i) else x.dims)), scalar_like(0, x))
-
-
 def image_rows(axes: Sequence[Any]) -> Any:
     """The row axis of ops on images in which the batches of all operands correspond."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else 0 if found == {0} else MIXED
+
+
+class Shaped(Op):
+    """An op whose last input only gives the shape of the result, as long as the attribute `dims` does not."""
+
+    dims: Any
+
+    def result(self, like: TensorSpec) -> TensorSpec:
+        """The spec of the result."""
+        return like if self.dims is None else TensorSpec.of(self.dims, like.dtype)
+
+    def result_shape(self, like: Any) -> tuple[int, ...]:
+        """The shape of the result, from the value of the last input."""
+        return like.shape if self.dims is None else self.dims  # type: ignore[no-any-return]
+
+    def with_dims(self, dims: Any) -> Any:
+        """The same op with the result's shape as attribute."""
+        return type(self)(
+            *[getattr(self, field) for field in self.attributes if field != "dims"], tuple(dims)
+        )
+
+    def fold(self, ctx: Any, *xs: Any) -> Any:
+        return None if self.dims is not None else shaped(self, xs[:-1], xs[-1].dims, xs[-1])
+
+
+def shaped(op: Any, xs: Sequence[Any], dims: Any, like: Any) -> Any:
+    """A `Shaped` op bound; where `dims` is definite, `like` itself need not live on."""
+    if is_definite(dims):
+        return bind(op.with_dims(dims), *xs, scalar_like(0, xs[0]))
+    return bind(op, *xs, like)
 
 
 @define
@@ -192,7 +217,7 @@ class Patches(Op):
     """y[b, i, j, p, q, c]: element (p, q) of window (i, j) of the padded image x[b, ..., c]."""
 
     name = "patches"
-    keeps = (True, False)
+    keeps = (False, False)
     window: tuple[int, int]
     strides: tuple[int, int]
     padding: Any
@@ -221,7 +246,8 @@ class Patches(Op):
         )
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(PatchesGrad(self.window, self.strides, self.padding, self.dilations), g, ctx.inputs[0]),)
+        op = PatchesGrad(self.window, self.strides, self.padding, self.dilations)
+        return (shaped(op, [g], ctx.shape(0), ctx.inputs[0]),)
 
     def batch(self, ctx: Any, x: Any) -> Any:
         return unfold_rows(bind(self, fold_rows(x)), ctx.size, x.dims[1])
@@ -231,8 +257,8 @@ class Patches(Op):
 
 
 @define
-class PatchesGrad(Op):
-    """Windows added up where they came from; the second input only gives the shape of the image."""
+class PatchesGrad(Shaped):
+    """Windows added up where they came from, into an image of the shape of the second input."""
 
     name = "patches_grad"
     keeps = (False, False)
@@ -240,22 +266,36 @@ class PatchesGrad(Op):
     strides: tuple[int, int]
     padding: Any
     dilations: tuple[int, int]
+    dims: Any = None
 
     def infer(self, g: TensorSpec, like: TensorSpec) -> TensorSpec:
-        return like
+        return self.result(like)
 
     def eval(self, g: Any, like: Any) -> Any:
-        pads = Patches(self.window, self.strides, self.padding, self.dilations).pads(like.shape)
-        return unpadded(add_windows(g, padded_shape(like.shape, pads), self.strides, self.dilations), pads)
+        shape = self.result_shape(like)
+        pads = self._windows().pads(shape)
+        return unpadded(add_windows(g, padded_shape(shape, pads), self.strides, self.dilations), pads)
+
+    def _windows(self) -> Any:
+        return Patches(self.window, self.strides, self.padding, self.dilations)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
-        return bind(Patches(self.window, self.strides, self.padding, self.dilations), h), None
+        return bind(self._windows(), h), None
 
     def batch(self, ctx: Any, g: Any, like: Any) -> Any:
+        dims = row_shape(ctx, self, 1, like)
         if not ctx.stacked(0):
-            return ctx.unstacked(bind(self, g, zeros_of_row(ctx, 1, like)))
-        stacked = like if ctx.stacked(1) else ctx.stack(like)
-        return unfold_rows(bind(self, fold_rows(g), fold_rows(stacked)), ctx.size, g.dims[1])
+            return ctx.unstacked(shaped(self, [g], dims, None))
+        return unfold_rows(
+            shaped(self, [fold_rows(g)], (ctx.size * dims[0], *dims[1:]), None), ctx.size, dims[0]
+        )
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return image_rows(axes[:1])
+
+
+def row_shape(ctx: Any, op: Any, last: int, like: Any) -> tuple[Any, ...]:
+    """What shape the result of a `Shaped` op has in one row."""
+    if op.dims is not None:
+        return op.dims  # type: ignore[no-any-return]
+    return tuple(like.dims[1:] if ctx.stacked(last) else like.dims)
