@@ -1,34 +1,28 @@
-"""Functions as records, and the functions that come out of a file.
-
-A restored function picks among its concrete functions as the original did; where none fits, it says what it has.
-"""
+"""Functions as records, and back: parameters with defaults, traces with their captures, the structure of results."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.core.convert import lift
-from graphad.core.errors import GraphadError
 from graphad.core.nest import flatten
-from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.polymorphic import Function
 from graphad.function.signature import Arguments, Literal, ObjectKey, Signature, sort_out
 from serialization.convert.graphs import GraphReader, GraphWriter
+from serialization.convert.restored import RestoredFunction
 from serialization.convert.values import (
     Output,
     Unsavable,
     array_of,
-    array_record,
     output_leaf,
     spec_leaf,
     value_of,
     value_record,
 )
-from serialization.errors import CorruptModelError, SaveError, shown
+from serialization.errors import CorruptModelError, LoadError, SaveError, shown
 from serialization.schema.model import (
     ConcreteRecord,
     Default,
@@ -38,135 +32,13 @@ from serialization.schema.model import (
 )
 from serialization.schema.values import OutputValue, SpecValue
 
+FUNCTIONS = (Function, ConcreteFunction, RestoredFunction)
 _KINDS = tuple(inspect._ParameterKind)
+_EMPTY = inspect.Parameter.empty
 
 
 class UntrackedError(SaveError, AssertionError):
     """A function uses a variable that is not an attribute of the saved object."""
-
-
-class RestoredFunction:
-    """A function from a file.
-
-    Attributes:
-      concrete_functions: Its traces, in their order.
-    """
-
-    def __init__(self, name: str, signature: Signature, concretes: Sequence[ConcreteFunction]) -> None:
-        self._name = name
-        self.signature = signature
-        self.concrete_functions = list(concretes)
-        self.__name__ = name
-        self._by_key = {concrete.arguments.key: concrete for concrete in concretes}
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def input_signature(self) -> Any:
-        return self.signature.input_signature
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        arguments = self._arguments(args, kwargs)
-        concrete = self._by_key.get(arguments.key)
-        values: Any = arguments.values
-        if concrete is None:
-            concrete, values = self._fitting(arguments, args, kwargs)
-        return concrete.call_flat(values)
-
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        if not self.concrete_functions:
-            raise ValueError("Found zero restored functions for caller function.")
-        try:
-            return self.signature.arguments(args, kwargs)
-        except TypeError:
-            if self.signature.input_signature is not None:
-                raise
-            raise self._misfit(args, kwargs) from None
-
-    def _fitting(self, arguments: Arguments, args: Any, kwargs: Any) -> tuple[ConcreteFunction, list[Any]]:
-        best: tuple[int, ConcreteFunction, list[Any]] | None = None
-        for concrete in self.concrete_functions:
-            values = _values_for(concrete.arguments, arguments)
-            if values is None:
-                continue
-            score = sum(_known(leaf) for leaf in concrete.arguments.leaves)
-            if best is None or score > best[0]:
-                best = score, concrete, values
-        if best is None:
-            raise self._misfit(args, kwargs)
-        return best[1], best[2]
-
-    def _misfit(self, args: Any, kwargs: Any) -> ValueError:
-        options = [
-            f"Option {k + 1}:\n  {concrete.structured_input_signature!r}"
-            for k, concrete in enumerate(self.concrete_functions)
-        ]
-        got = ", ".join([_described(x) for x in args] + [f"{key}={_described(x)}" for key, x in kwargs.items()])
-        return ValueError(
-            "Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
-            f"  ({got})\nExpected these arguments to match one of the following {len(options)} option(s):\n"
-            + "\n".join(options)
-        )
-
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The concrete function for these specs or values. Raises: ValueError: none fits."""
-        if not self.concrete_functions:
-            raise ValueError("Found zero restored functions for caller function.")
-        if not args and not kwargs and self.signature.input_signature is None and len(self.concrete_functions) == 1:
-            return self.concrete_functions[0]
-        arguments = self.signature.placeholders(args, kwargs)
-        return self._by_key.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
-
-    def experimental_get_tracing_count(self) -> int:
-        return len(self.concrete_functions)
-
-    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        return "\n\n".join(concrete.pretty_printed_signature() for concrete in self.concrete_functions)
-
-    def __repr__(self) -> str:
-        return f"<restored function {self._name} with {len(self.concrete_functions)} traces>"
-
-
-def _values_for(mine: Arguments, theirs: Arguments) -> list[Any] | None:
-    """The tensors to pass, or None where the arguments are of another kind; Python numbers become tensors."""
-    if mine.structure != theirs.structure or len(mine.leaves) != len(theirs.leaves):
-        return None
-    values: dict[int, Any] = {}
-    for a, b, slot, given in zip(mine.leaves, theirs.leaves, mine.slots, theirs.slots, strict=True):
-        if isinstance(a, TensorSpec):
-            if isinstance(b, TensorSpec):
-                if a.is_handle != b.is_handle or a.dtype is not b.dtype or not a.is_compatible_with(b):
-                    return None
-                values.setdefault(slot, theirs.values[given])
-            elif isinstance(b, Literal) and isinstance(b.value, int | float | complex):
-                try:
-                    tensor = lift(b.value, a.dtype)
-                except GraphadError:
-                    return None
-                if not a.is_compatible_with(tensor):
-                    return None
-                values.setdefault(slot, tensor)
-            else:
-                return None
-        elif a != b:
-            return None
-    return [values[i] for i in range(len(values))]
-
-
-def _known(leaf: Any) -> int:
-    if not isinstance(leaf, TensorSpec) or leaf.dims is None:
-        return 0
-    return 1 + sum(size is not None for size in leaf.dims)
-
-
-def _described(x: Any) -> str:
-    spec = getattr(x, "spec", None)
-    return repr(spec) if isinstance(spec, TensorSpec) else repr(x)[:80]
-
-
-# -- writing -------------------------------------------------------------------------------------------------------------
 
 
 class FunctionWriter:
@@ -174,92 +46,120 @@ class FunctionWriter:
 
     Args:
       graphs: Where the graphs go.
-      objects: id of a variable -> its number in the object graph, filled in before functions are written.
+      number_of: The number of a variable or of a generator's state in the object graph, None if it is not there.
+    Attributes:
+      skipped: Why traces were left out, for a warning.
     """
 
-    def __init__(self, graphs: GraphWriter, objects: dict[int, int]) -> None:
+    def __init__(self, graphs: GraphWriter, number_of: Callable[[Handle], int | None]) -> None:
         self._graphs = graphs
-        self._objects = objects
+        self._number_of = number_of
         self.records: list[FunctionRecord] = []
+        self.skipped: list[str] = []
         self._numbers: dict[int, int] = {}
         self._concretes: dict[int, tuple[int, int]] = {}
-        self.skipped: list[str] = []
+        self._alive: list[Any] = []
 
     def add(self, function: Any) -> int:
         """The number of a Function, RestoredFunction or ConcreteFunction (a function with one trace)."""
         known = self._numbers.get(id(function))
         if known is not None:
             return known
+        self._alive.append(function)
         if isinstance(function, ConcreteFunction):
-            concretes, signature, name, options = [function], function.signature, function.function_name, {}
+            concretes, signature, name = [function], function.signature, function.function_name
         else:
             if isinstance(function, Function) and function.input_signature is not None:
                 function.get_concrete_function()
             concretes, signature, name = function.concrete_functions, function.signature, function.name
-            options = {"jit_compile": getattr(function, "jit_compile", None)}
         number = self._numbers[id(function)] = len(self.records)
         self.records.append(None)  # type: ignore[arg-type]
         records = []
         for concrete in concretes:
-            record = self._concrete(concrete, name)
+            record = self._concrete(concrete, signature, name)
             if record is not None:
                 self._concretes[id(concrete)] = (number, len(records))
                 records.append(record)
+        jit_compile = getattr(function, "jit_compile", None)
         self.records[number] = FunctionRecord(
             name=name,
             parameters=self._parameters(signature, name),
             input_signature=self._value(signature.input_signature, name),
             concretes=tuple(records),
-            options=tuple((key, value) for key, value in options.items() if value is not None),
+            options=() if jit_compile is None else (("jit_compile", bool(jit_compile)),),
         )
         return number
 
     def place_of(self, concrete: ConcreteFunction) -> tuple[int, int]:
-        """(function, position) of a concrete function, which is added if need be."""
+        """(function, position) of a concrete function, which is added if need be.
+
+        Raises: SaveError: it was traced for arguments that a file cannot hold.
+        """
         if id(concrete) not in self._concretes:
             self.add(concrete)
+        if id(concrete) not in self._concretes:
+            raise SaveError(f"{concrete.function_name}: {self.skipped[-1]}")
         return self._concretes[id(concrete)]
 
-    def _concrete(self, concrete: ConcreteFunction, name: str) -> ConcreteRecord | None:
+    def _concrete(self, concrete: ConcreteFunction, signature: Signature, name: str) -> ConcreteRecord | None:
         arguments = concrete.arguments
-        if len({slot for slot in arguments.slots if slot >= 0}) != sum(slot >= 0 for slot in arguments.slots):
+        slots = [slot for slot in arguments.slots if slot >= 0]
+        if len(set(slots)) != len(slots):
             self.skipped.append(f"{name}: a trace in which one variable is passed twice")
             return None
-        if any(isinstance(leaf, ObjectKey) for leaf in arguments.leaves):
-            self.skipped.append(f"{name}: a trace for a Python object as argument")
+        defaults = {id(p.default) for p in signature.signature.parameters.values() if p.default is not _EMPTY}
+        leaves = []
+        for leaf in arguments.leaves:
+            if isinstance(leaf, ObjectKey):
+                if leaf.value is None or id(leaf.value) not in defaults:
+                    self.skipped.append(f"{name}: a trace for a Python object ({leaf.label}) as argument")
+                    return None
+                leaves.append(None)  # a default that a file cannot hold is None there
+            else:
+                leaves.append(leaf.value if isinstance(leaf, Literal) else leaf)
+        args, kwargs = arguments.rebuild(leaves)
+        try:
+            inputs = value_record((tuple(args), dict(kwargs)), spec_leaf(self._graphs.add_spec))
+        except Unsavable as cause:
+            self.skipped.append(f"{name}: a trace for {cause} as argument")
             return None
-        shown_leaves = [leaf.value if isinstance(leaf, Literal) else leaf for leaf in arguments.leaves]
-        args, kwargs = arguments.rebuild(shown_leaves)
         results = concrete.results
         outputs = results.rebuild([None if p is None else Output(p) for p in results.positions])
+        try:
+            structure = value_record(outputs, output_leaf)
+        except Unsavable as cause:
+            raise SaveError(f"{name}: it returns {cause}, which a file cannot hold.") from cause
         return ConcreteRecord(
             name=concrete.function_name,
-            inputs=self._value((tuple(args), dict(kwargs)), name),
-            outputs=value_record(outputs, output_leaf),
+            inputs=inputs,
+            outputs=structure,
             graph=self._graphs.add_graph(concrete.graph),
             captures=tuple([self._capture(x, name) for x in concrete.captured_inputs]),
         )
 
     def _capture(self, x: Any, name: str) -> Any:
         if isinstance(x, Handle):
-            number = self._objects.get(id(x))
+            number = self._number_of(x)
             if number is None:
                 raise UntrackedError(
-                    f"Tried to export a function which references an 'untracked' resource. The function {name!r} uses the "
-                    f"variable below, which is no attribute of the saved object or of one below it; assign it to one. "
+                    f"Tried to export a function which references an 'untracked' resource. The function {name!r} uses what is "
+                    "shown below, which is no attribute of the saved object or of one below it; assign it to one. "
                     f"Trackable referencing this tensor = {x!r}"
                 )
             return VariableCapture(number)
         if not isinstance(x, EagerTensor):
             raise SaveError(f"{name}: it captures {x!r}, which has no value.")
-        return array_record(x.data, self._graphs.stored)
+        return self._graphs.arrays.record(x.data)
 
     def _parameters(self, signature: Signature, name: str) -> tuple[ParameterRecord, ...]:
         records = []
         for parameter in signature.signature.parameters.values():
             default = None
-            if parameter.default is not inspect.Parameter.empty:
-                default = Default(self._value(parameter.default, name))
+            if parameter.default is not _EMPTY:
+                try:
+                    default = Default(value_record(parameter.default, _no_leaf))
+                except Unsavable:
+                    default = Default(None)  # only traces that were made with it could have used it
             records.append(ParameterRecord(parameter.name, int(parameter.kind), default))
         return tuple(records)
 
@@ -270,27 +170,42 @@ class FunctionWriter:
             raise SaveError(f"{name}: its signature holds {cause}, which a file cannot hold.") from cause
 
 
-# -- reading -------------------------------------------------------------------------------------------------------------
+def _no_leaf(x: Any) -> Any:
+    raise Unsavable(f"a {type(x).__name__}")
 
 
 class FunctionReader:
-    """Makes functions of the records of a model, each once; variables must exist before they are called."""
+    """Makes functions of the records of a model, each once.
 
-    def __init__(self, model: Any, arrays: Any, graphs: GraphReader, variables: Any) -> None:
+    Args:
+      handle: The variable or generator's state that object number n is.
+    """
+
+    def __init__(self, model: Any, arrays: Any, graphs: GraphReader, handle: Callable[[int], Any]) -> None:
         self._model = model
         self._arrays = arrays
         self._graphs = graphs
-        self._variables = variables
+        self._handle = handle
         self._functions: dict[int, RestoredFunction] = {}
 
     def function(self, number: int) -> RestoredFunction:
         """Function number `number` of the table."""
         if number not in self._functions:
-            record = self._model.functions[number]
-            signature = self._signature(record)
-            concretes = [self._concrete(item, signature, dict(record.options)) for item in record.concretes]
-            self._functions[number] = RestoredFunction(record.name, signature, concretes)
+            try:
+                self._functions[number] = self._read(self._model.functions[number])
+            except LoadError as error:
+                if not error.path:
+                    error.within(number)
+                    error.within("functions")
+                raise
         return self._functions[number]
+
+    def _read(self, record: FunctionRecord) -> RestoredFunction:
+        signature = self._signature(record)
+        jit = dict(record.options).get("jit_compile")
+        jit_compile = jit if isinstance(jit, bool) else None
+        concretes = [self._concrete(item, signature, jit_compile) for item in record.concretes]
+        return RestoredFunction(record.name, signature, concretes, jit_compile)
 
     def _leaf(self, record: Any) -> Any:
         if isinstance(record, SpecValue):
@@ -298,63 +213,74 @@ class FunctionReader:
         raise CorruptModelError(f"a {type(record).__name__} has no place in a signature.")
 
     def _signature(self, record: FunctionRecord) -> Signature:
-        parameters = []
-        for item in record.parameters:
-            default = inspect.Parameter.empty if item.default is None else value_of(item.default.value, self._leaf)
-            try:
-                parameters.append(inspect.Parameter(item.name, _KINDS[item.kind], default=default))
-            except ValueError as cause:
-                raise CorruptModelError(f"function {shown(record.name)}: {shown(str(cause))}.") from cause
         try:
+            parameters = []
+            for item in record.parameters:
+                default = _EMPTY if item.default is None else value_of(item.default.value, self._leaf)
+                parameters.append(inspect.Parameter(item.name, _KINDS[item.kind], default=default))
             signature = inspect.Signature(parameters)
-        except ValueError as cause:
-            raise CorruptModelError(f"function {shown(record.name)}: {shown(str(cause))}.") from cause
+        except (ValueError, TypeError) as cause:
+            if isinstance(cause, LoadError):
+                raise
+            raise CorruptModelError(f"its parameters make no signature: {shown(str(cause))}.") from cause
         given = value_of(record.input_signature, self._leaf)
         if given is not None and not isinstance(given, tuple):
-            raise CorruptModelError(f"function {shown(record.name)}: its input signature is no tuple.")
+            raise CorruptModelError("its input signature is no tuple.")
         return Signature.restore(record.name, signature, given)
 
-    def _concrete(self, record: ConcreteRecord, signature: Signature, options: dict[str, Any]) -> ConcreteFunction:
+    def _concrete(
+        self, record: ConcreteRecord, signature: Signature, jit_compile: bool | None
+    ) -> ConcreteFunction:
         nest = value_of(record.inputs, self._leaf)
-        if not (isinstance(nest, tuple) and len(nest) == 2 and isinstance(nest[0], tuple) and isinstance(nest[1], dict)):
-            raise CorruptModelError(f"concrete function {shown(record.name)}: its inputs are no (args, kwargs).")
-        arguments = sort_out(nest[0], nest[1])
+        if not (type(nest) is tuple and len(nest) == 2 and type(nest[0]) is tuple and type(nest[1]) is dict):
+            raise CorruptModelError("its inputs are no (args, kwargs).")
+        if not all(type(key) is str for key in nest[1]):
+            raise CorruptModelError("a keyword argument has a name that is no string.")
+        try:
+            arguments = sort_out(nest[0], nest[1])
+        except (TypeError, ValueError) as cause:  # keys of a dict that cannot be sorted
+            raise CorruptModelError(f"its inputs are no nest of arguments: {shown(str(cause))}.") from cause
         graph = self._graphs.graph(record.graph)
         captures = [self._capture(item) for item in record.captures]
-        self._check(record, graph, arguments, captures)
-        outputs = value_of(record.outputs, _output)
-        leaves, rebuild = flatten(outputs)
+        self._check(graph, arguments, captures)
+        return ConcreteFunction(
+            record.name, graph, captures, arguments, self._results(record, graph), signature, jit_compile
+        )
+
+    def _results(self, record: ConcreteRecord, graph: Any) -> Results:
+        try:
+            leaves, rebuild = flatten(value_of(record.outputs, _output))
+        except (TypeError, ValueError) as cause:
+            if isinstance(cause, LoadError):
+                raise
+            raise CorruptModelError(f"its results are no nest of outputs: {shown(str(cause))}.") from cause
         positions = []
         for leaf in leaves:
             if leaf is not None and not (isinstance(leaf, Output) and leaf.number < len(graph.outputs)):
-                raise CorruptModelError(f"concrete function {shown(record.name)}: a result that is no output of its graph.")
+                raise CorruptModelError("a result is no output of its graph.")
             positions.append(None if leaf is None else leaf.number)
-        jit = options.get("jit_compile")
-        return ConcreteFunction(
-            record.name,
-            graph,
-            captures,
-            arguments,
-            Results(positions, rebuild),
-            signature,
-            jit if isinstance(jit, bool) else None,
-        )
+        return Results(positions, rebuild)
 
     def _capture(self, record: Any) -> Any:
         if isinstance(record, VariableCapture):
-            return self._variables(record.object)
+            return self._handle(record.object)
         return EagerTensor(array_of(record, self._arrays))
 
-    def _check(self, record: ConcreteRecord, graph: Any, arguments: Arguments, captures: Sequence[Any]) -> None:
+    def _check(self, graph: Any, arguments: Arguments, captures: Sequence[Any]) -> None:
         specs = [*arguments.specs, *(x.spec for x in captures)]
         if len(specs) != len(graph.inputs):
             raise CorruptModelError(
-                f"concrete function {shown(record.name)}: {len(specs)} inputs for a graph of {len(graph.inputs)}."
+                f"{len(specs)} arguments and captures for a graph with {len(graph.inputs)} inputs."
             )
         for mine, theirs in zip(graph.inputs, specs, strict=True):
-            fits = mine.dtype is theirs.dtype and mine.is_handle == theirs.is_handle and mine.is_compatible_with(theirs)
-            if not fits:
-                raise CorruptModelError(f"concrete function {shown(record.name)}: input {theirs} for a graph that takes {mine}.")
+            if (
+                mine.dtype is not theirs.dtype
+                or mine.is_handle != theirs.is_handle
+                or not mine.is_compatible_with(theirs)
+            ):
+                raise CorruptModelError(
+                    f"its argument or capture {theirs} does not fit its graph, which takes {mine}."
+                )
 
 
 def _output(record: Any) -> Any:

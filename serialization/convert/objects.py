@@ -6,26 +6,39 @@ left out, as TensorFlow does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.errors import GraphadError
 from graphad.core.spec import TensorSpec
-from graphad.core.trackable import Trackable
+from graphad.core.tensor import Handle
+from graphad.core.trackable import PRIVATE, Trackable
 from graphad.eager.variable import Variable
 from graphad.function.concrete import ConcreteFunction
 from graphad.function.polymorphic import Function
-from serialization.convert.functions import FunctionReader, FunctionWriter, RestoredFunction
+from graphad.ops.random.generator import Generator, shared_generator, shared_generators
+from serialization.convert.functions import FUNCTIONS, FunctionReader, FunctionWriter
 from serialization.convert.graphs import GraphReader, GraphWriter
+from serialization.convert.restored import (
+    Asset,
+    Restored,
+    RestoredCallable,
+    RestoredFunction,
+    SignatureFunction,
+    SignatureMap,
+    flat_outputs,
+)
 from serialization.convert.unread import UnreadVariable
 from serialization.convert.values import restored_tuple
-from serialization.errors import CorruptModelError, SaveError, shown
+from serialization.errors import CorruptModelError, LoadError, SaveError, shown
 from serialization.schema.model import (
     AssetNode,
     DictNode,
     FunctionNode,
+    GeneratorNode,
     ListNode,
     ModelRecord,
     ModuleNode,
@@ -34,125 +47,109 @@ from serialization.schema.model import (
     TupleNode,
     VariableNode,
 )
+from serialization.schema.values import is_key
 
-FUNCTIONS = (Function, ConcreteFunction, RestoredFunction)
-
-
-class Asset(Trackable):
-    """A file that belongs to a model. It is copied on save; after loading, `asset_path` is the copy.
-
-    Args:
-      path: The file; checked when the model is saved.
-    """
-
-    def __init__(self, path: Any) -> None:
-        import os
-
-        self._graphad_path = os.fspath(path)
-
-    @property
-    def asset_path(self) -> str:
-        return self._graphad_path
-
-
-class Restored(Trackable):
-    """An object from a file: its children are attributes."""
-
-    _graphad_class_name = ""
-
-    def __repr__(self) -> str:
-        return f"<restored {self._graphad_class_name or 'object'} at {id(self):#x}>"
-
-
-class RestoredCallable(Restored):
-    """A restored object whose class had a saved `__call__`."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return vars(self)["__call__"](*args, **kwargs)
-
-
-class SignatureMap(Mapping[str, ConcreteFunction]):
-    """The signatures of a loaded model: a read-only mapping."""
-
-    def __init__(self, functions: dict[str, Any]) -> None:
-        self._functions = functions
-
-    def __getitem__(self, key: str) -> Any:
-        return self._functions[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)
-
-    def __repr__(self) -> str:
-        return f"<signatures: {', '.join(self._functions)}>"
-
-
-# -- writing -------------------------------------------------------------------------------------------------------------
+_LEAVES = (Variable, Generator, Asset, SignatureMap, *FUNCTIONS)
 
 
 class ObjectWriter:
     """Walks the object graph breadth first and collects all tables of a model."""
 
     def __init__(self, root: Any, graphs: GraphWriter) -> None:
-        self._graphs = graphs
-        self.arrays: dict[str, Any] = {}
+        self.graphs = graphs
         self.assets: list[str] = []
         self._numbers: dict[int, int] = {}
         self._objects: list[Any] = []
+        self._paths: list[str] = []
         self._children: list[list[tuple[str, int]]] = []
-        self._add(root)
+        self._states: dict[int, int] = {}
+        self._add(root, "")
         position = 0
         while position < len(self._objects):
+            path = self._paths[position]
             for name, child in _children(self._objects[position]):
-                if _is_savable(child):
-                    self._children[position].append((name, self._add(child)))
+                self._children[position].append((name, self._add(child, f"{path}.{name}" if path else name)))
             position += 1
-        self.functions = FunctionWriter(graphs, self._numbers)
+        self.functions = FunctionWriter(graphs, self._handle_number)
 
-    def _add(self, x: Any) -> int:
+    def _add(self, x: Any, path: str) -> int:
         known = self._numbers.get(id(x))
         if known is None:
             known = self._numbers[id(x)] = len(self._objects)
             self._objects.append(x)
+            self._paths.append(path)
             self._children.append([])
+            if isinstance(x, Generator):
+                self._states[id(x.state)] = known
         return known
 
+    def _handle_number(self, handle: Handle) -> int | None:
+        """The object that holds a variable or a generator's state; the process's own generators are added when first used."""
+        if isinstance(handle, Variable):
+            return self._numbers.get(id(handle))
+        known = self._states.get(id(handle))
+        if known is None:
+            for generator in shared_generators().values():
+                if generator.state is handle:
+                    return self._add(generator, "")
+        return known
+
+    def holds(self, handle: Any) -> bool:
+        """Whether a captured value can be found again from the root."""
+        return not isinstance(handle, Handle) or self._handle_number(handle) is not None
+
     def functions_of_root(self) -> list[Any]:
-        """The functions that are attributes of the root."""
-        return [self._objects[number] for _, number in self._children[0] if isinstance(self._objects[number], FUNCTIONS)]
+        """The functions that are attributes of the root, or the root."""
+        found = [self._objects[0], *(self._objects[number] for _, number in self._children[0])]
+        return [x for x in found if isinstance(x, FUNCTIONS)]
 
     def records(self) -> tuple[ObjectRecord, ...]:
-        """The table of objects."""
+        """The table of objects. Functions that are written here may add generators at its end."""
+        nodes = []
+        while len(nodes) < len(self._objects):
+            nodes.append(self._node(self._objects[len(nodes)], self._paths[len(nodes)]))
         return tuple(
-            [ObjectRecord(self._node(x), tuple(children)) for x, children in zip(self._objects, self._children, strict=True)]
+            [
+                ObjectRecord(node, tuple(children))
+                for node, children in zip(nodes, self._children, strict=True)
+            ]
         )
 
-    def _node(self, x: Any) -> Any:
+    def _node(self, x: Any, path: str) -> Any:
         if isinstance(x, Variable):
-            name = f"variable/{len(self.arrays)}"
-            self.arrays[name] = np.asarray(x.data)
             dims = None if x.dims is None else tuple(x.dims)
-            return VariableNode(x.name, x.dtype.name, dims, x.trainable, name)
+            tensor = self.graphs.arrays.store(path, np.asarray(x.data))
+            return VariableNode(x.name, x.dtype.name, dims, x.trainable, tensor)
         if isinstance(x, ConcreteFunction):
             function, place = self.functions.place_of(x)
             return FunctionNode(function, place)
         if isinstance(x, FUNCTIONS):
             return FunctionNode(self.functions.add(x))
+        if isinstance(x, Generator):
+            return self._generator(x, path)
         if isinstance(x, Asset):
             return self._asset(x)
         if isinstance(x, SignatureMap):
             return SignaturesNode()
         if isinstance(x, dict):
-            return DictNode(None if all(isinstance(key, str) for key in x) else tuple(x))
+            kept = tuple(_kept(x))
+            return DictNode(None if all(isinstance(key, str) for key in kept) else kept)
         if isinstance(x, tuple):
             names = getattr(x, "_fields", None)
-            return TupleNode(type(x).__name__ if names else None, names)
+            if names is None:
+                return TupleNode(None, None)
+            return TupleNode(
+                type(x).__name__, tuple([f for f, item in zip(names, x, strict=True) if _is_savable(item)])
+            )
         if isinstance(x, list):
             return ListNode()
         return ModuleNode(getattr(x, "_graphad_class_name", "") or type(x).__name__)
+
+    def _generator(self, x: Generator, path: str) -> GeneratorNode:
+        for seed, generator in shared_generators().items():
+            if generator.state is x.state:
+                return GeneratorNode(seed, None)
+        return GeneratorNode(None, self.graphs.arrays.store(path, np.asarray(x.state.data)))
 
     def _asset(self, x: Asset) -> AssetNode:
         path = x.asset_path
@@ -162,36 +159,50 @@ class ObjectWriter:
 
 
 def _children(x: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(x, (Variable, Asset, SignatureMap, *FUNCTIONS)):
+    """The named children of an object that a file can hold."""
+    if isinstance(x, _LEAVES):
         return
     if isinstance(x, dict):
-        keyed = all(isinstance(key, str) for key in x)
-        yield from ((key if keyed else str(i), item) for i, (key, item) in enumerate(x.items()))
+        kept = _kept(x)
+        by_name = all(isinstance(key, str) for key in kept)
+        yield from ((key if by_name else str(i), item) for i, (key, item) in enumerate(kept.items()))
     elif isinstance(x, list | tuple):
-        yield from ((str(i), item) for i, item in enumerate(x))
+        yield from ((str(i), item) for i, item in enumerate([item for item in x if _is_savable(item)]))
     elif isinstance(x, Trackable):
         seen = set()
-        for name, child in x.named_children():
-            seen.add(name)
-            yield name, child
+        # by the class: a restored object may have a child of that name
+        for name, child in type(x).named_children(x):
+            if _is_savable(child):
+                if not (isinstance(name, str) and name.isidentifier()):
+                    raise SaveError(f"{type(x).__name__}: the attribute {name!r} is no identifier.")
+                seen.add(name)
+                yield name, child
         for kind in type(x).__mro__:
             for name, item in vars(kind).items():
                 if isinstance(item, Function) and name not in seen:
                     seen.add(name)
-                    yield name, getattr(x, name)
+                    if name == "__call__" or not (name.startswith("__") and name.endswith("__")):
+                        yield name, getattr(x, name)
 
 
-def _is_savable(x: Any) -> bool:
-    if isinstance(x, (Variable, Trackable, SignatureMap, *FUNCTIONS)):
+def _kept(x: dict[Any, Any]) -> dict[Any, Any]:
+    """The items of a dict that a file can hold."""
+    kept = {key: item for key, item in x.items() if _is_savable(item)}
+    for key in kept:
+        if not is_key(key):
+            raise SaveError(
+                f"a dict has the key {key!r}, a {type(key).__name__}; allowed are str, int, float, bool, None and tuples of them."
+            )
+    return kept
+
+
+def _is_savable(x: Any, inside: tuple[int, ...] = ()) -> bool:
+    if isinstance(x, (Trackable, *_LEAVES)):
         return True
-    if isinstance(x, dict):
-        return any(_is_savable(item) for item in x.values())
-    if isinstance(x, list | tuple):
-        return any(_is_savable(item) for item in x)
-    return False
-
-
-# -- reading -------------------------------------------------------------------------------------------------------------
+    if not isinstance(x, list | tuple | dict) or id(x) in inside:
+        return False
+    items = x.values() if isinstance(x, dict) else x
+    return any(_is_savable(item, (*inside, id(x))) for item in items)
 
 
 class ObjectReader:
@@ -202,33 +213,51 @@ class ObjectReader:
         self._arrays = arrays
         self._objects: dict[int, Any] = {}
         self.graphs = GraphReader(model, arrays)
-        self._functions = FunctionReader(model, arrays, self.graphs, self._variable)
+        self._functions = FunctionReader(model, arrays, self.graphs, self._handle)
 
     def root(self) -> Any:
         """The root object with everything below it."""
         records = self._model.objects
         for number, record in enumerate(records):
-            if isinstance(record.node, VariableNode):
-                self._objects[number] = self._make_variable(record.node)
+            if isinstance(record.node, VariableNode | GeneratorNode):
+                self._each(number, lambda node: self._make_handle(node), record.node)
         signatures = SignatureMap(self._signatures())
         for number, record in enumerate(records):
             if number not in self._objects:
-                self._objects[number] = self._make(record, signatures)
+                self._each(number, lambda record: self._make(record, signatures), record)
         for number in _children_first(records):
             self._fill(number, records[number])
         self.graphs.finish_rules()
         root = self._objects[0]
-        if isinstance(root, Restored):
+        if isinstance(root, Restored | RestoredFunction):
             vars(root)["signatures"] = signatures
         return root
 
-    def _variable(self, number: int) -> Any:
+    def _each(self, number: int, make: Any, record: Any) -> None:
+        try:
+            self._objects[number] = make(record)
+        except LoadError as error:
+            if not error.path:
+                error.within(number)
+                error.within("objects")
+            raise
+
+    def _handle(self, number: int) -> Any:
         found = self._objects.get(number)
+        if isinstance(found, Generator):
+            return found.state
         if not isinstance(found, Variable):
             raise CorruptModelError(f"object {number} is captured as a variable, but is none.")
         return found
 
-    def _make_variable(self, node: VariableNode) -> Variable:
+    def _make_handle(self, node: Any) -> Any:
+        if isinstance(node, GeneratorNode):
+            if node.tensor is None:
+                return shared_generator(node.seed)
+            state = self._arrays[node.tensor]
+            if state.shape != (2,) or state.dtype != dtypes.int64.numpy:
+                raise CorruptModelError(f"a generator with a state of {state.dtype}{list(state.shape)}.")
+            return Generator(state)
         if node.shape is not None and any(type(size) is str for size in node.shape):
             raise CorruptModelError(f"variable {shown(node.name)} has named sizes.")
         spec = TensorSpec(node.shape, node.dtype)
@@ -236,7 +265,9 @@ class ObjectReader:
             return UnreadVariable.waiting(self._arrays, node.tensor, spec, node.trainable, node.name)
         array = self._arrays[node.tensor]
         if spec.dtype.numpy != array.dtype or not spec.describes(array.shape):
-            raise CorruptModelError(f"variable {shown(node.name)} of {spec} holds {array.dtype}{list(array.shape)}.")
+            raise CorruptModelError(
+                f"variable {shown(node.name)} of {spec} holds {array.dtype}{list(array.shape)}."
+            )
         return Variable.restore(array if array.ndim else array[()], spec, node.trainable, node.name)
 
     def _make(self, record: ObjectRecord, signatures: SignatureMap) -> Any:
@@ -254,85 +285,49 @@ class ObjectReader:
             return {}
         if isinstance(node, TupleNode):
             return None  # made when its items are there
-        callable_ = any(
-            name == "__call__" and isinstance(self._model.objects[child].node, FunctionNode)
-            for name, child in record.children
-        )
-        restored = RestoredCallable() if callable_ else Restored()
+        names = dict(record.children)
+        for name in names:
+            if name.startswith(PRIVATE):
+                raise CorruptModelError(
+                    f"{shown(name)} is no name of an attribute: {PRIVATE}... is never saved."
+                )
+        called = self._model.objects[names["__call__"]].node if "__call__" in names else None
+        restored = RestoredCallable() if isinstance(called, FunctionNode) else Restored()
         restored._graphad_class_name = node.class_name  # type: ignore[union-attr]
         return restored
 
     def _fill(self, number: int, record: ObjectRecord) -> None:
         node, mine = record.node, self._objects[number]
         items = [(name, self._objects[child]) for name, child in record.children]
+        values = [item for _, item in items]  # of a sequence in order: `verify` has seen to it
         if isinstance(node, ListNode):
-            mine.extend(item for _, item in _in_order(items))
+            mine.extend(values)
         elif isinstance(node, DictNode):
-            if node.keys is None:
-                mine.update(items)
-            else:
-                mine.update(zip(node.keys, (item for _, item in _in_order(items)), strict=True))
+            mine.update(items if node.keys is None else zip(node.keys, values, strict=True))
         elif isinstance(node, TupleNode):
-            values = [item for _, item in _in_order(items)]
-            names = node.names
-            made = tuple(values) if names is None else restored_tuple(node.class_name or "Tuple", names, values)
+            named = node.names is not None
+            made = restored_tuple(node.class_name or "Tuple", node.names, values) if named else tuple(values)  # type: ignore[arg-type]
             self._objects[number] = made
         elif isinstance(node, ModuleNode):
             vars(mine).update(items)
 
-    def _signatures(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for record in self._model.signatures:
-            function = self._functions.function(record.function)
-            concrete = function.concrete_functions[record.concrete]
+    def _signatures(self) -> dict[str, SignatureFunction]:
+        found: dict[str, SignatureFunction] = {}
+        for number, record in enumerate(self._model.signatures):
+            concrete = self._functions.function(record.function).concrete_functions[record.concrete]
+            try:
+                given = flat_outputs(concrete.structured_outputs)
+            except TypeError:  # keys that cannot be sorted
+                given = [None]
+            if len(given) != len(record.outputs) or not all(isinstance(spec, TensorSpec) for spec in given):
+                error = CorruptModelError(
+                    "it returns something else than a tensor, a flat sequence or a dict of tensors."
+                )
+                error.within(number)
+                error.within("signatures")
+                raise error
             found[record.key] = SignatureFunction(concrete, record.inputs, record.outputs)
         return found
-
-
-class SignatureFunction:
-    """One entry of `loaded.signatures`: called by keyword, it gives a dict."""
-
-    def __init__(self, concrete: ConcreteFunction, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
-        self.concrete = concrete
-        self.input_names = inputs
-        self.output_names = outputs
-
-    @property
-    def structured_input_signature(self) -> Any:
-        specs = self.concrete.arguments.specs
-        named = [TensorSpec(s.dims, s.dtype, n) for s, n in zip(specs, self.input_names, strict=True)]
-        return (), dict(zip(self.input_names, named, strict=True))
-
-    @property
-    def structured_outputs(self) -> dict[str, TensorSpec]:
-        return dict(zip(self.output_names, self.concrete.outputs, strict=True))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        given = dict(zip(self.input_names, args, strict=False)) | kwargs
-        if len(args) > 1 or set(given) != set(self.input_names):
-            raise TypeError(
-                f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}."
-            )
-        specs = self.concrete.arguments.specs
-        values = [self.concrete._checked(given[name], i, specs) for i, name in enumerate(self.input_names)]
-        flat = self.concrete.call_flat(values)
-        return dict(zip(self.output_names, _flat_outputs(flat), strict=True))
-
-    def __repr__(self) -> str:
-        return f"<signature ({', '.join(self.input_names)}) -> ({', '.join(self.output_names)})>"
-
-
-def _flat_outputs(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [value[key] for key in sorted(value)]
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _in_order(items: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    try:
-        return sorted(items, key=lambda item: int(item[0]))
-    except ValueError as cause:
-        raise CorruptModelError("the items of a sequence have names that are no numbers.") from cause
 
 
 def _children_first(records: tuple[ObjectRecord, ...]) -> list[int]:
@@ -355,7 +350,8 @@ def _children_first(records: tuple[ObjectRecord, ...]) -> list[int]:
             stack.append((number, True))
             if isinstance(records[number].node, TupleNode):
                 stack.extend((child, False) for _, child in records[number].children)
-    return order
+    # A container takes its children when all tuples are there.
+    return sorted(order, key=lambda number: not isinstance(records[number].node, TupleNode))
 
 
 def savable_root(obj: Any) -> Any:

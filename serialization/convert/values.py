@@ -12,6 +12,7 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor
+from serialization.convert.soundness import check_spec
 from serialization.errors import CorruptModelError, SaveError
 from serialization.schema.values import (
     HANDLE,
@@ -27,10 +28,11 @@ from serialization.schema.values import (
     SpecValue,
     StoredArray,
     StructValue,
+    is_key,
 )
 from serialization.wire.arrays import dtype_name, from_bytes
 
-SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
+LONGEST_NAME = 200  # bytes of a tensor's name that comes from attribute names
 
 
 class Unsavable(Exception):
@@ -47,25 +49,43 @@ def spec_of(record: SpecRecord) -> TensorSpec:
     """The spec that a record describes."""
     if record.shape is not None and any(type(size) is str for size in record.shape):
         raise CorruptModelError("a spec with named sizes; this release knows sizes and nil.")
-    total = 1
-    for size in record.shape or ():
-        total *= size if type(size) is int else 1
-    if total > SPEC_LIMIT:
-        raise CorruptModelError(f"a spec of {total} elements; allowed are {SPEC_LIMIT}.")
-    if record.kind == HANDLE:
-        return HandleSpec(record.shape, record.dtype, record.name)
-    return TensorSpec(record.shape, record.dtype, record.name)
+    spec = (HandleSpec if record.kind == HANDLE else TensorSpec)(record.shape, record.dtype, record.name)
+    check_spec(spec)
+    return spec
 
 
-def array_record(array: Any, stored: dict[str, Any]) -> InlineArray | StoredArray:
-    """A constant, in the manifest if it is small, else under a new name among `stored`."""
-    value = np.ascontiguousarray(array)
-    shape = np.shape(array)
-    if value.nbytes <= INLINE_BYTES:
-        return InlineArray(dtype_name(value.dtype), tuple(shape), value.tobytes())
-    name = f"constant/{len(stored)}"
-    stored[name] = value.reshape(shape)
-    return StoredArray(name)
+class ArrayWriter:
+    """Collects the arrays that are too large for the manifest.
+
+    Attributes:
+      stored: The arrays by name, in the order in which they were met.
+    """
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Any] = {}
+        self._names: dict[Any, str] = {}
+
+    def record(self, array: Any, prefix: str = "constants") -> InlineArray | StoredArray:
+        """The record of a constant: in the manifest if it is small, else under a name; the same memory is stored once."""
+        value = np.asarray(array)
+        if value.nbytes <= INLINE_BYTES:
+            return InlineArray(dtype_name(value.dtype), value.shape, np.ascontiguousarray(value).tobytes())
+        key = (value.__array_interface__["data"][0], value.shape, value.strides, value.dtype.str)
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = self.store(f"{prefix}.{len(self.stored)}", value)
+        return StoredArray(name)
+
+    def store(self, name: str, array: Any) -> str:
+        """Store an array under `name` or, where that is taken or not allowed, under one like it."""
+        if not name or len(name.encode()) > LONGEST_NAME or name.startswith("__"):
+            name = f"tensor.{len(self.stored)}"
+        free, count = name, 1
+        while free in self.stored:
+            count += 1
+            free = f"{name}#{count}"
+        self.stored[free] = array
+        return free
 
 
 def array_of(record: InlineArray | StoredArray, arrays: Any) -> Any:
@@ -88,9 +108,9 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
         return x
     if kind is list:
         return ListValue(tuple([value_record(item, leaf) for item in x]))
-    if kind is tuple:
+    if kind is tuple or (isinstance(x, tuple) and not hasattr(x, "_fields")):
         return tuple([value_record(item, leaf) for item in x])
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
+    if isinstance(x, tuple):
         items = tuple([value_record(item, leaf) for item in x])
         return StructValue(NAMED_TUPLE, kind.__name__, tuple(x._fields), items)
     if isinstance(x, dict):
@@ -112,9 +132,9 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def _key(key: Any) -> Any:
-    if key is None or type(key) in (bool, int, float, str):
-        return key
-    raise Unsavable(f"the dict key {key!r}")
+    if not is_key(key):
+        raise Unsavable(f"the dict key {key!r}")
+    return key
 
 
 def value_of(record: Any, leaf: Callable[[Any], Any]) -> Any:
@@ -145,12 +165,37 @@ def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
     key = (name, names)
     if key not in _TUPLES:
         body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(names)}
-        body |= {"_fields": names, "__slots__": (), "_asdict": lambda self: dict(zip(names, self, strict=True))}
-        body["__repr__"] = lambda self: f"{name}({', '.join(f'{f}={v!r}' for f, v in zip(names, self, strict=True))})"
+        body |= {
+            "_fields": names,
+            "__slots__": (),
+            "_asdict": lambda self: dict(zip(names, self, strict=True)),
+        }
+        body["__repr__"] = lambda self: (
+            f"{name}({', '.join(f'{f}={v!r}' for f, v in zip(names, self, strict=True))})"
+        )
         body["__new__"] = lambda cls, *values: tuple.__new__(cls, values)
         body["_make"] = classmethod(lambda cls, values: tuple.__new__(cls, values))
+        body["_replace"] = lambda self, **new: type(self)(
+            *[new.pop(f, v) for f, v in zip(names, self, strict=True)]
+        )
+        if len(_TUPLES) >= 1000:
+            _TUPLES.pop(next(iter(_TUPLES)))
         _TUPLES[key] = type(name if name.isidentifier() else "Restored", (tuple,), body)
     return _TUPLES[key](*items)
+
+
+def with_restored_tuples(x: Any) -> Any:
+    """Arguments with every named tuple as one of the class that a restored function knows by the same name and fields."""
+    kind = type(x)
+    if kind is tuple:
+        return tuple([with_restored_tuples(item) for item in x])
+    if kind is list:
+        return [with_restored_tuples(item) for item in x]
+    if kind is dict:
+        return {key: with_restored_tuples(item) for key, item in x.items()}
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return restored_tuple(kind.__name__, tuple(x._fields), [with_restored_tuples(item) for item in x])
+    return x
 
 
 def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:

@@ -44,7 +44,8 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     if reader.graphs.unsaved:
         names = ", ".join(sorted(reader.graphs.unsaved))
         warnings.warn(
-            f"Importing a function with ops with unsaved custom gradients ({names}). Will likely fail if a gradient is requested.",
+            f"Importing a function with ops with unsaved custom gradients ({names}). Will likely fail if a gradient is "
+            "requested.",
             stacklevel=2,
         )
     return root

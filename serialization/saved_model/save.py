@@ -1,4 +1,7 @@
-"""`save`: an object with its variables, functions and custom gradients into a directory."""
+"""`save`: an object with its variables, functions and custom gradients into a directory.
+
+What is to be written is read back first, by the code that loads: no file is made that cannot be loaded.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import graphad
+from graphad.core.errors import GraphadError
 from graphad.core.levels import current
 from graphad.core.tensor import Tensor
 from graphad.function.concrete import ConcreteFunction
 from graphad.function.polymorphic import Function
-from serialization.convert.functions import RestoredFunction
 from serialization.convert.graphs import GraphWriter
-from serialization.convert.objects import ObjectWriter, SignatureFunction, savable_root
-from serialization.errors import SaveError
+from serialization.convert.objects import ObjectReader, ObjectWriter, savable_root
+from serialization.convert.restored import RestoredFunction, SignatureFunction, SignatureMap
+from serialization.errors import LoadError, SaveError
 from serialization.saved_model.options import SaveOptions
 from serialization.schema.model import ModelRecord, SignatureRecord
 from serialization.storage import write_model
@@ -27,13 +31,20 @@ class TracedSaveError(SaveError, AssertionError):
     """`save` was called while a function is traced."""
 
 
-def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, options: SaveOptions | None = None) -> None:
+class UnreachableError(SaveError, KeyError):
+    """A signature uses a variable that is not an attribute of the saved object."""
+
+
+def save(
+    obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, options: SaveOptions | None = None
+) -> None:
     """Save an object so that another process can load it, call it, differentiate it and train it further.
 
     Args:
       obj: A Module or another trackable object; its variables, sub-objects, containers and functions are saved.
       export_dir: A directory; a model that is there is replaced in one step.
-      signatures: A function, a concrete function, or a dict of them by key.
+      signatures: A function, a concrete function, or a dict of them by key. None: those of a loaded model, or the only
+        function of the object that has an input_signature.
       options: See `SaveOptions`.
     Raises:
       SaveError (a ValueError): the object cannot be saved; the message says which part.
@@ -46,48 +57,72 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, o
         level = level.below
     options = options or SaveOptions()
     root = savable_root(obj)
-    if "signatures" in getattr(root, "__dict__", {}) and not _is_own_signatures(root):
+    own = getattr(root, "__dict__", {}).get("signatures")
+    if own is not None and not isinstance(own, SignatureMap):
         raise SaveError(
             "the object has an attribute called 'signatures', a name that the loaded model needs; del obj.signatures first."
         )
-    graphs = GraphWriter(options.experimental_custom_gradients, {})
+    model, objects = _records(root, own if signatures is None else signatures, options)
+    arrays = _Given(objects.graphs.arrays.stored)
+    _rehearse(model, arrays)
+    write_model(export_dir, model, arrays, objects.assets, durable=options.durable)
+
+
+def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRecord, ObjectWriter]:
+    graphs = GraphWriter(options.experimental_custom_gradients)
     objects = ObjectWriter(root, graphs)
     chosen = _signatures(signatures, objects)
+    listed = tuple([_signature(key, function, objects) for key, function in chosen.items()])
     records = objects.records()
-    signature_records = [_signature(key, function, objects) for key, function in chosen.items()]
     if objects.functions.skipped:
-        warnings.warn("save: left out " + "; ".join(objects.functions.skipped) + ".", stacklevel=2)
+        warnings.warn("save: left out " + "; ".join(objects.functions.skipped) + ".", stacklevel=3)
     model = ModelRecord(
         producer=f"graphad {graphad.__version__}",
-        specs=tuple(graphs.specs),
-        ops=tuple(graphs.ops),
-        lines=tuple(graphs.lines),
-        graphs=tuple(graphs.graphs),
-        rules=tuple(graphs.rules),
+        **graphs.tables(),
         functions=tuple(objects.functions.records),
         objects=records,
-        signatures=tuple(signature_records),
+        signatures=listed,
     )
-    write_model(export_dir, model, objects.arrays | graphs.stored, objects.assets, durable=options.durable)
+    return model, objects
 
 
-def _is_own_signatures(root: Any) -> bool:
-    return type(vars(root)["signatures"]).__name__ == "SignatureMap"
+class _Given(dict[str, Any]):
+    """The arrays of a model that is not yet in a file, as its reader wants them."""
+
+    def is_ready(self, name: str) -> bool:
+        return True
+
+    def asset_path(self, number: int) -> str:
+        return ""
 
 
-def _signatures(given: Any, objects: ObjectWriter) -> dict[str, ConcreteFunction]:
+def _rehearse(model: ModelRecord, arrays: _Given) -> None:
+    """Raise a SaveError unless the model can be loaded."""
+    try:
+        reader = ObjectReader(model, arrays)
+        reader.root()
+    except LoadError as error:
+        raise SaveError(f"{error.field or 'model'}: {error.reason}") from error
+    except GraphadError as error:
+        raise SaveError(f"the model could not be loaded: {error}") from error
+
+
+def _signatures(given: Any, objects: ObjectWriter) -> dict[str, ConcreteFunction | SignatureFunction]:
     if given is None:
-        candidates = [
-            f
-            for f in objects.functions_of_root()
-            if isinstance(f, Function | RestoredFunction) and f.input_signature is not None
-        ]
-        if len(candidates) != 1:
-            return {}
-        concrete = candidates[0].get_concrete_function()
-        return {DEFAULT_KEY: concrete} if _is_flat(concrete) else {}
+        found = [_with_signature(f) for f in objects.functions_of_root()]
+        fitting = [concrete for concrete in found if concrete is not None and _is_flat(concrete)]
+        return {DEFAULT_KEY: fitting[0]} if len(fitting) == 1 else {}
     listed = dict(given) if isinstance(given, Mapping) else {DEFAULT_KEY: given}
+    for key in listed:
+        if not isinstance(key, str):
+            raise SaveError(f"signatures: the key {key!r} is no string.")
     return {key: _concrete_of(function) for key, function in listed.items()}
+
+
+def _with_signature(function: Any) -> ConcreteFunction | None:
+    if isinstance(function, ConcreteFunction):
+        return function
+    return function.get_concrete_function() if function.input_signature is not None else None
 
 
 def _is_flat(concrete: ConcreteFunction) -> bool:
@@ -98,31 +133,52 @@ def _is_flat(concrete: ConcreteFunction) -> bool:
     return True
 
 
-def _concrete_of(function: Any) -> ConcreteFunction:
-    if isinstance(function, SignatureFunction):
-        return function.concrete
-    if isinstance(function, ConcreteFunction):
+def _concrete_of(function: Any) -> ConcreteFunction | SignatureFunction:
+    if isinstance(function, SignatureFunction | ConcreteFunction):
         return function
     if isinstance(function, Function | RestoredFunction):
-        if function.input_signature is None and len(function.concrete_functions) != 1:
-            raise SaveError(
-                f"signature: {function.name!r} has no input_signature and {len(function.concrete_functions)} traces; pass a "
-                "concrete function (get_concrete_function)."
-            )
-        if function.input_signature is None:
+        if function.input_signature is not None:
+            return function.get_concrete_function()
+        if len(function.concrete_functions) == 1:
             return function.concrete_functions[0]
-        return function.get_concrete_function()
-    raise SaveError(f"Expected a TensorFlow function for which to generate a signature, but got {function!r}.")
+        raise SaveError(
+            f"signature: {function.name!r} has no input_signature and {len(function.concrete_functions)} traces; pass a "
+            "concrete function (get_concrete_function)."
+        )
+    raise SaveError(
+        f"Expected a TensorFlow function for which to generate a signature, but got {function!r}."
+    )
 
 
-def _signature(key: str, concrete: ConcreteFunction, objects: ObjectWriter) -> SignatureRecord:
-    function, place = objects.functions.place_of(concrete)
-    return SignatureRecord(key, function, place, tuple(concrete.argument_names), _output_names(key, concrete))
+def _signature(
+    key: str, function: ConcreteFunction | SignatureFunction, objects: ObjectWriter
+) -> SignatureRecord:
+    concrete = function.concrete if isinstance(function, SignatureFunction) else function
+    for x in concrete.captured_inputs:
+        if not objects.holds(x):
+            raise UnreachableError(
+                f"the signature {key!r} uses {x!r}, which is not reachable from root: it is no attribute of the saved object or "
+                "of one below it; assign it to one."
+            )
+    if isinstance(function, SignatureFunction):
+        names = function.input_names
+    else:
+        names = tuple(concrete.argument_names)
+        if len(set(names)) != len(names):
+            raise SaveError(
+                f"signature {key!r}: two arguments are called alike ({', '.join(names)}); name the specs apart."
+            )
+    place = objects.functions.place_of(concrete)
+    return SignatureRecord(key, *place, names, _output_names(key, concrete))
 
 
 def _output_names(key: str, concrete: ConcreteFunction) -> tuple[str, ...]:
     results = concrete.structured_outputs
     if isinstance(results, dict):
+        if not all(isinstance(name, str) for name in results):
+            raise SaveError(
+                f"signature {key!r}: the keys of its outputs must be strings, got {list(results)}."
+            )
         names = sorted(results)
         values = [results[name] for name in names]
     elif isinstance(results, list | tuple):

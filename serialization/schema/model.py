@@ -67,7 +67,7 @@ class ParameterRecord(Record):
 
 
 class VariableCapture(Record):
-    """The variable that is this object of the object graph."""
+    """The variable, or the state of the generator, that is this object of the object graph."""
 
     object: int
 
@@ -149,8 +149,23 @@ class SignaturesNode(Record):
     """The map of signatures, as an object that somebody holds."""
 
 
+class GeneratorNode(Record):
+    """A generator of random numbers: its state, or with `tensor` None the process's own, the global one or that of a seed."""
+
+    seed: int | None
+    tensor: str | None
+
+
 Node: TypeAlias = (
-    ModuleNode | VariableNode | FunctionNode | ListNode | DictNode | TupleNode | AssetNode | SignaturesNode
+    ModuleNode
+    | VariableNode
+    | FunctionNode
+    | ListNode
+    | DictNode
+    | TupleNode
+    | AssetNode
+    | SignaturesNode
+    | GeneratorNode
 )
 
 
@@ -240,6 +255,7 @@ NODES = Tagged(
     Fields(TupleNode, class_name=Maybe(TEXT), names=Maybe(_NAMES)),
     Fields(AssetNode, asset=INDEX),
     Fields(SignaturesNode),
+    Fields(GeneratorNode, seed=Maybe(Integer(-(2**63), 2**64 - 1)), tensor=Maybe(TEXT)),
 )
 OBJECT = Fields(ObjectRecord, node=NODES, children=Many(Pair(INDEX)))
 SIGNATURE = Fields(SignatureRecord, key=TEXT, function=INDEX, concrete=INDEX, inputs=_NAMES, outputs=_NAMES)

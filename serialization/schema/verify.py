@@ -25,6 +25,7 @@ from serialization.schema.model import (
     DictNode,
     FunctionNode,
     FunctionRecord,
+    GeneratorNode,
     ListNode,
     ModelRecord,
     ModuleNode,
@@ -324,8 +325,8 @@ class _Verifier:
     def _capture(self, capture: CaptureRecord) -> None:
         if isinstance(capture, VariableCapture):
             _in_table(capture.object, self.model.objects, "object")
-            if not isinstance(self.model.objects[capture.object].node, VariableNode):
-                raise bad(f"object {capture.object} is no variable.")
+            if not isinstance(self.model.objects[capture.object].node, VariableNode | GeneratorNode):
+                raise bad(f"object {capture.object} is neither a variable nor a generator.")
         else:
             self._array(capture)
 
@@ -360,6 +361,8 @@ class _Verifier:
             raise bad(f"{type(node).__name__} has no children.")
         if isinstance(node, VariableNode):
             self._variable(node)
+        elif isinstance(node, GeneratorNode):
+            self._generator(node)
         elif isinstance(node, FunctionNode):
             self._concrete_of(node.function, node.concrete)
         elif isinstance(node, AssetNode):
@@ -376,6 +379,13 @@ class _Verifier:
         )
         if node.dtype != tensor.dtype or not fits:
             raise bad(f"a variable of {node.dtype}{node.shape} with a value of {tensor.dtype}{tensor.shape}.")
+
+    def _generator(self, node: GeneratorNode) -> None:
+        if node.tensor is None:
+            return
+        tensor = self._tensor(node.tensor)
+        if node.seed is not None or tensor.dtype != "int64" or tensor.shape != (2,):
+            raise bad(f"a generator with a seed or with a state of {tensor.dtype}{tensor.shape}.")
 
     def _concrete_of(self, function: int, concrete: int | None) -> ConcreteRecord | None:
         _in_table(function, self.model.functions, "function")

@@ -226,13 +226,22 @@ def _seeded_state(own: int) -> np.ndarray:
 
 def _key(seed: Any) -> Any:
     """A fresh key: of the global generator, or of the stream that belongs to a seed."""
+    return shared_generator(None if seed is None else int(seed)).next_key()
+
+
+def shared_generator(seed: int | None) -> Generator:
+    """The process's generator for ops that name this seed; the global one for None."""
     if seed is None:
-        return get_global_generator().next_key()
-    own = int(seed)
-    generator = _by_seed.get(own)
+        return get_global_generator()
+    generator = _by_seed.get(seed)
     if generator is None:
-        generator = _by_seed[own] = Generator(_seeded_state(own))
-    return generator.next_key()
+        generator = _by_seed[seed] = Generator(_seeded_state(seed))
+    return generator
+
+
+def shared_generators() -> dict[int | None, Generator]:
+    """The generators that belong to the process by the seed that ops name; the global one under None."""
+    return {None: get_global_generator(), **_by_seed}
 
 
 def normal(

@@ -1,0 +1,317 @@
+"""What comes out of a file: plain objects with attributes, functions with the traces they were saved with, signatures.
+
+No class of the file's is looked up. A restored function picks among its traces as the original did; where none fits, it
+says what it has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import GraphadError
+from graphad.core.levels import busy, current
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.trackable import Trackable
+from graphad.function.concrete import ConcreteFunction
+from graphad.function.signature import Arguments, Literal, Signature
+from serialization.convert.values import with_restored_tuples
+
+_KEPT = 64  # kinds of arguments for which the choice of a trace is remembered
+
+
+class Asset(Trackable):
+    """A file that belongs to a model. It is copied on save; after loading, `asset_path` is the copy.
+
+    Args:
+      path: The file; checked when the model is saved.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._graphad_path = os.fspath(path)
+
+    @property
+    def asset_path(self) -> str:
+        return self._graphad_path
+
+    def __fspath__(self) -> str:
+        return self._graphad_path
+
+    def __repr__(self) -> str:
+        return f"<Asset {self._graphad_path!r}>"
+
+
+class Restored(Trackable):
+    """An object from a file: its children are attributes."""
+
+    _graphad_class_name = ""
+
+    def __repr__(self) -> str:
+        return f"<restored {self._graphad_class_name or 'object'} at {id(self):#x}>"
+
+
+class RestoredCallable(Restored):
+    """A restored object whose class had a saved `__call__`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return vars(self)["__call__"](*args, **kwargs)
+
+
+class RestoredFunction:
+    """A function from a file.
+
+    Attributes:
+      concrete_functions: Its traces, in their order.
+      jit_compile: As it was for the function that was saved.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        signature: Signature,
+        concretes: Sequence[ConcreteFunction],
+        jit_compile: bool | None = None,
+    ) -> None:
+        self._name = name
+        self.signature = signature
+        self.concrete_functions = list(concretes)
+        self.jit_compile = jit_compile
+        self.__name__ = name
+        self._chosen = {concrete.arguments.key: concrete for concrete in concretes}
+        self._own = len(self._chosen)
+        self._fast: dict[Any, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def input_signature(self) -> Any:
+        return self.signature.input_signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and busy() is None:
+            # The same short way as that of a function that was traced here: plain tensors by shape and dtype.
+            key = []
+            for x in args:
+                if type(x) is not EagerTensor:
+                    break
+                key.append(x.data.shape)
+                key.append(x.data.dtype.num)
+            else:
+                found = self._fast.get(tuple(key))
+                if found is not None:
+                    run, captures, results = found
+                    outputs = run([x.data for x in args] + captures, self.jit_compile)
+                    return results.build([EagerTensor(y) for y in outputs])
+        arguments = self._arguments(args, kwargs)
+        concrete = self._chosen.get(arguments.key)
+        values: Any = arguments.values
+        if concrete is None:
+            concrete, values = self._fitting(arguments, args, kwargs)
+            if len(self._chosen) < self._own + _KEPT and _same(values, arguments.values):
+                self._chosen[arguments.key] = concrete
+        result = concrete.call_flat(values)
+        self._remember(args, kwargs, values, concrete)
+        return result
+
+    def _remember(
+        self, args: tuple[Any, ...], kwargs: Any, values: Sequence[Any], concrete: ConcreteFunction
+    ) -> None:
+        if kwargs or len(self._fast) >= _KEPT or len(args) != len(values) or current() is not None:
+            return
+        if not all(type(x) is EagerTensor and x is y for x, y in zip(args, values, strict=True)):
+            return
+        key: list[Any] = []
+        for x in args:
+            key += [x.data.shape, x.data.dtype.num]
+        captures = [x.data if type(x) is EagerTensor else x for x in concrete.captured_inputs]
+        self._fast[tuple(key)] = (concrete.executable.run, captures, concrete.results)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        if not self.concrete_functions:
+            raise ValueError("Found zero restored functions for caller function.")
+        if any(isinstance(x, list | tuple | dict) for x in (*args, *kwargs.values())):
+            args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
+        try:
+            return self.signature.arguments(args, kwargs)
+        except TypeError:
+            if self.signature.input_signature is not None:
+                raise
+            raise self._misfit(args, kwargs) from None
+
+    def _fitting(self, arguments: Arguments, args: Any, kwargs: Any) -> tuple[ConcreteFunction, list[Any]]:
+        best: tuple[int, ConcreteFunction, list[Any]] | None = None
+        for concrete in self.concrete_functions:
+            values = _values_for(concrete.arguments, arguments)
+            if values is None:
+                continue
+            score = sum(_known(leaf) for leaf in concrete.arguments.leaves)
+            if best is None or score > best[0]:
+                best = score, concrete, values
+        if best is None:
+            raise self._misfit(args, kwargs)
+        return best[1], best[2]
+
+    def _misfit(self, args: Any, kwargs: Any) -> ValueError:
+        options = [
+            f"Option {k + 1}:\n  {concrete.structured_input_signature!r}"
+            for k, concrete in enumerate(self.concrete_functions)
+        ]
+        got = ", ".join(
+            [_described(x) for x in args] + [f"{key}={_described(x)}" for key, x in kwargs.items()]
+        )
+        return ValueError(
+            "Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
+            f"  ({got})\nExpected these arguments to match one of the following {len(options)} option(s):\n"
+            + "\n".join(options)
+        )
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The concrete function for these specs or values. Raises: ValueError: none fits."""
+        if not self.concrete_functions:
+            raise ValueError("Found zero restored functions for caller function.")
+        if (
+            not args
+            and not kwargs
+            and self.signature.input_signature is None
+            and len(self.concrete_functions) == 1
+        ):
+            return self.concrete_functions[0]
+        args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
+        try:
+            arguments = self.signature.placeholders(args, kwargs)
+        except TypeError:
+            if self.signature.input_signature is not None:
+                raise
+            raise self._misfit(args, kwargs) from None
+        return self._chosen.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
+
+    def experimental_get_tracing_count(self) -> int:
+        return len(self.concrete_functions)
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """One block per trace."""
+        return "\n\n".join(concrete.pretty_printed_signature() for concrete in self.concrete_functions)
+
+    def __repr__(self) -> str:
+        return f"<restored function {self._name} with {len(self.concrete_functions)} traces>"
+
+
+def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+
+
+def _values_for(mine: Arguments, theirs: Arguments) -> list[Any] | None:
+    """The tensors to pass, or None where the arguments are of another kind.
+
+    Python numbers become tensors, and variables are read where a trace took a tensor.
+    """
+    if mine.structure != theirs.structure or len(mine.leaves) != len(theirs.leaves):
+        return None
+    values: dict[int, Any] = {}
+    for a, b, slot, given in zip(mine.leaves, theirs.leaves, mine.slots, theirs.slots, strict=True):
+        if isinstance(a, TensorSpec):
+            value: Any = None
+            if isinstance(b, TensorSpec):
+                if a.dtype is not b.dtype or not a.is_compatible_with(b) or (a.is_handle and not b.is_handle):
+                    return None
+                value = theirs.values[given]
+                if isinstance(value, Handle) and not a.is_handle:
+                    value = lift(value)
+            elif isinstance(b, Literal) and isinstance(b.value, int | float | complex):
+                try:
+                    value = lift(b.value, a.dtype)
+                except GraphadError:
+                    return None
+                if not a.is_compatible_with(value):
+                    return None
+            else:
+                return None
+            values.setdefault(slot, value)
+        elif a != b:
+            return None
+    return [values[i] for i in range(len(values))]
+
+
+def _known(leaf: Any) -> int:
+    if not isinstance(leaf, TensorSpec) or leaf.dims is None:
+        return 0
+    return 1 + sum(size is not None for size in leaf.dims)
+
+
+def _described(x: Any) -> str:
+    spec = getattr(x, "spec", None)
+    return repr(spec) if isinstance(spec, TensorSpec) else repr(x)[:80]
+
+
+class SignatureFunction:
+    """One entry of `loaded.signatures`: called by keyword, it gives a dict."""
+
+    def __init__(self, concrete: ConcreteFunction, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        self.concrete = concrete
+        self.input_names = tuple(inputs)
+        self.output_names = tuple(outputs)
+
+    @property
+    def structured_input_signature(self) -> Any:
+        specs = self.concrete.arguments.specs
+        named = [TensorSpec(s.dims, s.dtype, n) for s, n in zip(specs, self.input_names, strict=True)]
+        return (), dict(zip(self.input_names, named, strict=True))
+
+    @property
+    def structured_outputs(self) -> dict[str, TensorSpec]:
+        return self._named(self.concrete.structured_outputs)
+
+    @property
+    def inputs(self) -> list[TensorSpec]:
+        return self.concrete.inputs
+
+    @property
+    def outputs(self) -> list[TensorSpec]:
+        return self.concrete.outputs
+
+    def _named(self, result: Any) -> dict[str, Any]:
+        return dict(zip(self.output_names, flat_outputs(result), strict=True))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        given = dict(zip(self.input_names, args, strict=False)) | kwargs
+        if len(args) > 1 or len(args) > len(self.input_names) or set(given) != set(self.input_names):
+            raise TypeError(
+                f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}."
+            )
+        specs = self.concrete.arguments.specs
+        values = [self.concrete._checked(given[name], i, specs) for i, name in enumerate(self.input_names)]
+        return self._named(self.concrete.call_flat(values))
+
+    def __repr__(self) -> str:
+        return f"<signature ({', '.join(self.input_names)}) -> ({', '.join(self.output_names)})>"
+
+
+def flat_outputs(value: Any) -> list[Any]:
+    """The outputs of a signature in the order of their names: a dict by sorted key."""
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value)]
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+class SignatureMap(Mapping[str, SignatureFunction]):
+    """The signatures of a loaded model: a read-only mapping."""
+
+    def __init__(self, functions: Mapping[str, SignatureFunction]) -> None:
+        self._functions = dict(functions)
+
+    def __getitem__(self, key: str) -> SignatureFunction:
+        return self._functions[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __repr__(self) -> str:
+        return f"<signatures: {', '.join(self._functions)}>"

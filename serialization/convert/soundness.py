@@ -1,0 +1,318 @@
+"""What a graph from a file must be before anything runs it: attributes of the declared types, operands that fit sub-graphs.
+
+An op's own `infer` says most of it. Here is what `infer` takes for granted, since code that traces cannot get it wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.dtypes import DType, bool_
+from graphad.core.shapes import are_compatible
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph
+from graphad.ops.control.custom import ClosedCustom, ClosedRule, UnsavedCustom
+from serialization.errors import CorruptModelError, LimitExceededError, UnsafeModelError, shown
+
+SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
+CALL_DEPTH = 100  # graphs within graphs
+
+# Inputs that take a variable by reference. Sub-graphs and custom gradients say themselves where they do.
+_HANDLES: dict[str, tuple[int, ...]] = {
+    "read": (0,),
+    "assign": (0,),
+    "random_key": (0,),
+    "random_set_state": (0,),
+}
+_STREAMS = frozenset({"stdout", "stderr", "log(info)", "log(warning)", "log(error)"})
+_KINDS = frozenset({"uniform", "normal", "truncated_normal", "bits", "integers"})
+_CHOICES: dict[tuple[str, str], frozenset[str]] = {
+    ("draw", "kind"): _KINDS,
+    ("draw_to", "kind"): _KINDS,
+}
+
+# -- attributes ----------------------------------------------------------------------------------------------------------
+
+_TYPES: dict[str, Callable[[Any], bool]] = {
+    "None": lambda x: x is None,
+    "int": lambda x: type(x) is int,
+    "bool": lambda x: type(x) is bool,
+    "float": lambda x: type(x) is float,
+    "str": lambda x: type(x) is str,
+    "DType": lambda x: isinstance(x, DType),
+    "Graph": lambda x: isinstance(x, Graph),
+    "Key": lambda x: type(x) is tuple and _is_plain(x),
+    "Pairs": lambda x: (
+        type(x) is tuple and all(type(pair) is tuple and len(pair) == 2 and _is_plain(pair) for pair in x)
+    ),
+}
+
+
+def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
+    """Raise unless every attribute has the type that the op declares, and is nothing that a file must not ask for."""
+    for field, value in zip(op_class.attributes, values, strict=True):
+        declared = op_class.declared[field]
+        if not _fits(declared, value):
+            raise CorruptModelError(
+                f"attribute {field!r} of op {op_class.name!r} is {shown(value)}, which is no {declared}."
+            )
+        choices = _CHOICES.get((op_class.name, field))
+        if choices is not None and value not in choices:
+            raise CorruptModelError(
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}; allowed are {', '.join(sorted(choices))}."
+            )
+    if op_class.name == "print":
+        check_stream(values[op_class.attributes.index("stream")])
+
+
+def check_stream(stream: str) -> None:
+    """Raise if a `print` op writes anywhere but to the screen or the log: calling a model must not write files."""
+    if stream not in _STREAMS:
+        raise UnsafeModelError(
+            f"a print op writes to {shown(stream)}; a model may print to {', '.join(sorted(_STREAMS))} only."
+        )
+
+
+def _is_plain(x: Any) -> bool:
+    if type(x) is tuple:
+        return all(map(_is_plain, x))
+    return x is None or type(x) in (bool, int, float, str) or isinstance(x, DType)
+
+
+def _fits(declared: str, value: Any) -> bool:
+    """Whether a value has a type written as in an annotation: names, unions with |, and tuples."""
+    options = _split(declared, "|")
+    if len(options) > 1:
+        return any(_fits(option, value) for option in options)
+    declared = declared.strip()
+    if declared in _TYPES:
+        return _TYPES[declared](value)
+    if declared.startswith("tuple[") and declared.endswith("]"):
+        if type(value) is not tuple:
+            return False
+        items = [item.strip() for item in _split(declared[len("tuple[") : -1], ",")]
+        if len(items) == 2 and items[1] == "...":
+            return all(_fits(items[0], item) for item in value)
+        return len(items) == len(value) and all(map(_fits, items, value))
+    return _is_plain(value)  # Any, or an alias: infer checks what it means
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """The parts of an annotation at a separator that stands outside of all brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+# -- specs ---------------------------------------------------------------------------------------------------------------
+
+
+def check_spec(spec: TensorSpec) -> None:
+    """Raise for sizes that no array has, or that nobody could mean."""
+    total = 1
+    for size in spec.dims or ():
+        if size is None:
+            continue
+        if type(size) is not int or size < 0:
+            raise CorruptModelError(f"{shown(size)} is no size.")
+        total *= size
+    if total > SPEC_LIMIT:
+        raise LimitExceededError(f"a tensor of {shown(total)} elements; a graph may ask for {SPEC_LIMIT}.")
+
+
+def sound_spec(claimed: TensorSpec, inferred: TensorSpec, op: str) -> TensorSpec:
+    """The spec of an output: what the file claims, or what was inferred where the file claims to know more.
+
+    A claim that says more than the op promises is never believed: compiled code would trust it.
+    """
+    fits = type(claimed) is TensorSpec and isinstance(inferred, TensorSpec) and not inferred.is_handle
+    if not fits or claimed.dtype is not inferred.dtype or not are_compatible(claimed.dims, inferred.dims):
+        raise CorruptModelError(f"op {shown(op)} gives {inferred}, the file says {claimed}.")
+    check_spec(inferred)
+    return claimed if claimed.describes(inferred.dims) else inferred
+
+
+def _fit(mine: TensorSpec, theirs: TensorSpec) -> bool:
+    return (
+        mine.dtype is theirs.dtype
+        and mine.is_handle == theirs.is_handle
+        and are_compatible(mine.dims, theirs.dims)
+    )
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------------------
+
+
+def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
+    """Raise unless the operands are what the op's sub-graphs take, and variables stand only where they may."""
+    check = _CHECKS.get(op.name)
+    if check is not None:
+        check(op, inputs)
+        return
+    allowed = _HANDLES.get(op.name, ())
+    for i, spec in enumerate(inputs):
+        if spec.is_handle != (i in allowed):
+            raise CorruptModelError(
+                f"op {shown(op.name)} takes a {'variable' if i in allowed else 'tensor'} as input {i}, the file says {spec}."
+            )
+    if op.name in ("assign", "random_set_state") and not (len(inputs) == 2 and _assignable(*inputs)):
+        raise CorruptModelError(f"op {shown(op.name)} does not take {', '.join(map(str, inputs))}.")
+
+
+def _assignable(handle: TensorSpec, value: TensorSpec) -> bool:
+    return handle.dtype is value.dtype and are_compatible(handle.dims, value.dims)
+
+
+def _require(holds: bool, op: Any, reason: str) -> None:
+    if not holds:
+        raise CorruptModelError(f"op {shown(op.name)}: {reason}.")
+
+
+def _takes(op: Any, graph: Graph, operands: Sequence[TensorSpec], what: str) -> None:
+    _require(
+        len(graph.inputs) == len(operands),
+        op,
+        f"{what} takes {len(graph.inputs)} operands, the file gives {len(operands)}",
+    )
+    for i, (mine, theirs) in enumerate(zip(graph.inputs, operands, strict=True)):
+        _require(_fit(mine, theirs), op, f"{what} takes {mine} as operand {i}, the file gives {theirs}")
+
+
+def _check_call(op: Any, inputs: Sequence[TensorSpec]) -> None:
+    _takes(op, op.graph, inputs, "the graph")
+
+
+def _check_cond(op: Any, inputs: Sequence[TensorSpec]) -> None:
+    _require(len(inputs) >= 1, op, "there is no predicate")
+    _require(not inputs[0].is_handle, op, "the predicate is a variable")
+    _require(set(op.kinds) <= {"both", "then", "else", "sum"}, op, "an output is marked by an unknown word")
+    _require(
+        op.depth >= 0 and (len(op.full) == len(inputs) - 1 if op.depth else not op.full),
+        op,
+        "its marks of rows are wrong",
+    )
+    for graph, other, what in (
+        (op.then_graph, "else", "the first branch"),
+        (op.else_graph, "then", "the second branch"),
+    ):
+        _takes(op, graph, inputs[1:], what)
+        _require(
+            len(graph.outputs) == sum(kind != other for kind in op.kinds),
+            op,
+            f"{what} has another number of outputs",
+        )
+    ours, theirs = iter(op.then_graph.output_specs), iter(op.else_graph.output_specs)
+    for kind in op.kinds:
+        a = next(ours) if kind != "else" else None
+        b = next(theirs) if kind != "then" else None
+        _require(a is None or b is None or a.dtype is b.dtype, op, f"its branches give {a} and {b}")
+
+
+def _check_loop(op: Any, inputs: Sequence[TensorSpec]) -> None:
+    n = op.n_carry
+    _require(min(n, op.n_invariant, op.n_xs) >= 0, op, "a count is negative")
+    _require(
+        len(inputs) == 1 + n + op.n_invariant + op.n_xs,
+        op,
+        f"its counts do not add up to {len(inputs)} inputs",
+    )
+    _require(not inputs[0].is_handle, op, "the limit is a variable")
+    _require(
+        len(op.body.outputs) >= n, op, f"the body gives {len(op.body.outputs)} values for {n} carried ones"
+    )
+    _require(-1 <= op.uniform <= len(op.body.outputs) - n, op, f"uniform is {op.uniform}")
+    _require(op.steps is None or (type(op.steps) is int and op.steps >= 0), op, f"steps is {shown(op.steps)}")
+    carry, invariants, xs = op.parts(inputs[1:])
+    slices = []
+    for x in xs:
+        _require(not x.is_handle and x.dims != (), op, f"it cannot walk along {x}")
+        slices.append(TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype))
+    _takes(op, op.body, [*carry, *invariants, *slices], "the body")
+    for k, result in enumerate(op.body.output_specs[:n]):
+        fits = not carry[k].is_handle and result.dtype is carry[k].dtype
+        _require(fits, op, f"carried value {k} is {carry[k]} and becomes {result}")
+    if op.test is not None:
+        _require(not op.reverse, op, "a loop that runs backwards has no test")
+        _takes(op, op.test, [*carry, *invariants], "the test")
+        results = op.test.output_specs
+        _require(
+            len(results) == 1 and results[0].dtype is bool_ and results[0].dims in ((), None),
+            op,
+            "the test gives no bool",
+        )
+
+
+def _check_vectorize(op: Any, inputs: Sequence[TensorSpec]) -> None:
+    _require(len(op.stacked) == len(inputs) and any(op.stacked), op, "its marks of rows are wrong")
+    rows = []
+    for spec, stacked in zip(inputs, op.stacked, strict=True):
+        if stacked:
+            _require(not spec.is_handle and spec.dims != (), op, f"it cannot take rows of {spec}")
+            spec = TensorSpec.of(None if spec.dims is None else tuple(spec.dims[1:]), spec.dtype)
+        rows.append(spec)
+    _takes(op, op.graph, rows, "the graph")
+
+
+def _check_jacobian_rows(op: Any, inputs: Sequence[TensorSpec]) -> None:
+    _require(len(inputs) == len(op.graph.inputs), op, f"the graph takes {len(op.graph.inputs)} operands")
+    for mine, theirs in zip(op.graph.inputs, inputs, strict=True):
+        _require(
+            mine.dtype is theirs.dtype and mine.is_handle == theirs.is_handle,
+            op,
+            f"it takes {mine}, not {theirs}",
+        )
+
+
+def _check_custom(op: ClosedCustom | UnsavedCustom, inputs: Sequence[TensorSpec]) -> None:
+    first = op.n_inputs
+    _require(
+        op.n_outputs >= 0 and len(inputs) >= first + op.n_outputs, op, f"{len(inputs)} inputs are too few"
+    )
+    _require(
+        not any(spec.is_handle for spec in inputs[first : first + op.n_outputs]),
+        op,
+        "a variable is no output",
+    )
+
+
+_CHECKS: dict[str, Callable[[Any, Sequence[TensorSpec]], None]] = {
+    "call": _check_call,
+    "cond": _check_cond,
+    "loop": _check_loop,
+    "vectorize": _check_vectorize,
+    "jacobian_rows": _check_jacobian_rows,
+    "closed_custom": _check_custom,
+    "unsaved_custom": _check_custom,
+}
+
+
+def output_count(op: Any) -> int | None:
+    """How many outputs an attribute asks for: compared with the file before `infer` makes that many specs."""
+    if op.name == "unstack":
+        return int(op.num)
+    if op.name == "split_at":
+        return int(op.n)
+    return None
+
+
+def check_rule(
+    rule: ClosedRule, op: ClosedCustom, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+) -> None:
+    """Raise unless a custom gradient fits where it is used; its graph is there by now."""
+    graph = rule.graph
+    assert graph is not None
+    _require(
+        len(rule.positions) == op.n_inputs, op, f"the rule {shown(rule.name)} has gradients for other inputs"
+    )
+    given = sum(position >= 0 for position in rule.positions)
+    what = f"the rule {shown(rule.name)}"
+    _require(
+        given == len(graph.outputs), op, f"{what} gives {len(graph.outputs)} gradients for {given} inputs"
+    )
+    _takes(op, graph, [*outputs, *inputs[op.n_inputs + op.n_outputs :]], what)
