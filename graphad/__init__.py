@@ -1,7 +1,7 @@
 """graphad: automatic differentiation of numerical Python, eager, compiled and saved.
 
 Names and behaviour are TensorFlow's where a name is TensorFlow's: `import graphad as tf`. The public names are those of
-`__all__`; `keras` and `saved_model` are imported when they are first used.
+`__all__`; `explain`, `keras` and `saved_model` are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -160,7 +160,6 @@ from graphad.ops.math import (
 )
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.state.effects import Assert, print
-from graphad.tools.explain import explain
 from graphad.vectorize.vectorized_map import vectorized_map
 
 __version__ = "0.1.0"
@@ -169,6 +168,7 @@ bool = bool_
 newaxis = None
 
 _LAZY = {
+    "explain": "graphad.tools.explain",
     "keras": "graphad.keras",
     "saved_model": "graphad.saved_model",
 }
@@ -178,7 +178,9 @@ def __getattr__(name: str) -> Any:
     target = _LAZY.get(name)
     if target is None:
         raise AttributeError(f"module 'graphad' has no attribute {name!r}")
-    return importlib.import_module(target)
+    module = importlib.import_module(target)
+    globals()[name] = found = getattr(module, name, module)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from graphad.core.errors import InvalidArgumentError, UnavailableError
 
-_NAME = re.compile(r"^/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$", re.IGNORECASE)
+_NAME = r"^/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$"
 
 
 def parse(name: str) -> tuple[str, int]:
@@ -16,7 +16,7 @@ def parse(name: str) -> tuple[str, int]:
 
     Raises: InvalidArgumentError: it names no device.
     """
-    match = _NAME.match(name)
+    match = re.match(_NAME, name, re.IGNORECASE)
     if match is None:
         raise InvalidArgumentError(f"device: {name!r} names no device; use 'cpu' or 'cuda', with ':1' for the second one.")
     kind = match.group(1).lower()

@@ -1,1 +1,29 @@
-"""From a graph to something that runs: passes, kernels, cache, plan, executables."""
+"""From a graph to something that runs: passes, kernels, cache, plan, executables.
+
+Imported when the first graph runs, since a program that stays eager needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.graph.evaluate import set_runner
+from graphad.graph.ir import Graph
+
+
+def executable_of(graph: Graph) -> Any:
+    """The executable of a graph, made at first use and kept with it."""
+    from graphad.compiler.plan import executable
+
+    return executable.executable_of(graph)
+
+
+def _run_first(graph: Graph, values: Sequence[Any]) -> list[Any]:
+    """Runs one graph; importing the executables puts their `run` in the place of this function."""
+    from graphad.compiler.plan import executable
+
+    return executable.run(graph, values)
+
+
+set_runner(_run_first)

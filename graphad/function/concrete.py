@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.compiler.plan.executable import executable_of
+from graphad.compiler import executable_of
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError

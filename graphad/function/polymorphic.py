@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
 import threading
 import weakref
 from collections import deque
@@ -27,7 +26,6 @@ from graphad.function.signature import Arguments, Literal, Signature
 from graphad.graph.evaluate import evaluate
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
-logger = logging.getLogger("graphad")
 _WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
 
 
@@ -389,7 +387,9 @@ class Function:
         if traces < _TOO_MANY or history.warned >= _WARNINGS:
             return
         history.warned += 1
-        logger.warning(
+        import logging  # which is slow to import, and this is rare
+
+        logging.getLogger("graphad").warning(
             "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive. %s",
             traces,
             len(history.recent),

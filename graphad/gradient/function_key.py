@@ -6,7 +6,6 @@ same rule, which is what makes the table of rules in a file finite. Tensors are 
 
 from __future__ import annotations
 
-import hashlib
 from types import CodeType
 from typing import Any
 
@@ -19,6 +18,8 @@ _DEPTH = 6
 
 def function_key(function: Any) -> str:
     """16 hex digits, equal for functions with the same code and the same plain values in their closures."""
+    import hashlib  # it loads a library, and few programs come here
+
     hasher = hashlib.sha256()
     _add(hasher, function, 0)
     return hasher.hexdigest()[:16]

@@ -5,7 +5,6 @@ Names, source lines and object identities do not enter it; op names, versions, a
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from graphad.graph.ir import Graph
 def digest(graph: Graph) -> str:
     """The sha256 of the graph's canonical text, as 64 hex digits."""
     if graph._digest is None:
+        import hashlib  # it loads a library, and a purely eager program does not come here
+
         hasher = hashlib.sha256()
         for spec in graph.inputs:
             hasher.update(f"i{_spec(spec)};".encode())

@@ -7,7 +7,6 @@ of one operand are taken out first, as diagonals, so every label occurs once in 
 from __future__ import annotations
 
 import functools
-import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +32,8 @@ from graphad.ops.rules import require_numeric, same_dtype
 
 REST = "..."
 Labels = tuple[str, ...]
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -107,7 +108,7 @@ def _spelled_out(
             )
         widths.append(width)
     most = max(widths)
-    free = [letter for letter in string.ascii_letters if letter not in used]
+    free = [letter for letter in _LETTERS if letter not in used]
     if most > len(free):
         raise InvalidArgumentError(f"einsum: {equation!r} needs more than 52 labels.")
     letters = free[:most]
@@ -293,7 +294,7 @@ class Einsum(Op):
         ranks = [len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs)]
         spelled, out = _spelled_out(self.equation, operands, result, ranks)
         used = {label for labels in spelled for label in labels}
-        loop = next(letter for letter in string.ascii_letters if letter not in used)
+        loop = next(letter for letter in _LETTERS if letter not in used)
         stacked = [(loop, *labels) if ctx.stacked(i) else labels for i, labels in enumerate(spelled)]
         return contract(xs, stacked, (loop, *out))
 
@@ -417,7 +418,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(
             f"tensordot: axes names {len(left)} axes of a and {len(right)} of b; they are pairs."
         )
-    letters = string.ascii_letters
+    letters = _LETTERS
     la = list(letters[: a.ndim])
     lb = list(letters[a.ndim : a.ndim + b.ndim])
     for i, j in zip(left, right, strict=True):

@@ -5,7 +5,6 @@ What is printed is put together from a template, fixed while tracing, and the va
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +19,7 @@ from graphad.core.op import IO, Op, define, no_gradient
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 
-_LEVELS = {"log(info)": logging.INFO, "log(warning)": logging.WARNING, "log(error)": logging.ERROR}
+_LEVELS = {"log(info)": 20, "log(warning)": 30, "log(error)": 40}  # the numbers of `logging`, which is slow to import
 
 
 @define
@@ -162,6 +161,8 @@ def _stream_name(stream: Any) -> str:
 
 def _write(text: str, stream: str) -> None:
     if stream in _LEVELS:
+        import logging
+
         logging.getLogger("graphad").log(_LEVELS[stream], "%s", text.removesuffix("\n"))
     elif stream.startswith("file://"):
         with open(stream[len("file://") :], "a", encoding="utf-8") as file:
