@@ -69,7 +69,9 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     shown = None
     if op.structured and level.recorders:
         shown, op = _prepared(op, inputs, level.recorders)
-    outputs: tuple[Any, ...] = evaluate(op, inputs) if type(level) is EagerLevel else level.process(op, inputs)
+    outputs: tuple[Any, ...] = (
+        evaluate(op, inputs) if type(level) is EagerLevel else level.process(op, inputs)
+    )
     if op.gradless is None:
         for recorder in level.recorders:
             recorder.record(op, inputs, outputs)

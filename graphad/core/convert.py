@@ -98,7 +98,12 @@ def _holds_tensors(x: Any) -> bool:
 
 def _stacked(items: Any, dtype: DType | None) -> Any:
     known = next((found for found in (_first_dtype(item) for item in items) if found is not None), dtype)
-    tensors = [_stacked(item, known) if isinstance(item, list | tuple) and _holds_tensors(item) else lift_like("stack", item, known) for item in items]
+    tensors = [
+        _stacked(item, known)
+        if isinstance(item, list | tuple) and _holds_tensors(item)
+        else lift_like("stack", item, known)
+        for item in items
+    ]
     pack = lookup("stack")
     return pack.apply(tensors, 0)
 
@@ -158,7 +163,9 @@ def _fitted(value: Any, dtype: DType, x: Any) -> Any:
         with np.errstate(over="ignore"):
             out = np.asarray(value, dtype=dtype.numpy)
     except (OverflowError, TypeError, ValueError) as cause:
-        raise InvalidArgumentError(f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}: out of range.") from cause
+        raise InvalidArgumentError(
+            f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}: out of range."
+        ) from cause
     return out if out.ndim else out[()]
 
 
@@ -177,12 +184,16 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     except ValueError as cause:
         raise InvalidArgumentError("Can't convert non-rectangular Python sequence to Tensor.") from cause
     if array.dtype == object or array.dtype.kind in "USOV":
-        raise ArgumentTypeError(f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.")
+        raise ArgumentTypeError(
+            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor."
+        )
     if not kinds or any(issubclass(kind, np.generic | np.ndarray) for kind in kinds):
         return array.astype(np.float32) if not kinds and isinstance(x, list | tuple) else array
     if array.dtype == np.float64 and dtype is not dtypes.float64:
         return array if dtype is not None else array.astype(np.float32)
-    if array.dtype == np.int64 and (not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)):
+    if array.dtype == np.int64 and (
+        not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
+    ):
         return array.astype(np.int32)
     return array
 

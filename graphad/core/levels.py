@@ -87,7 +87,12 @@ def entered(level: Any) -> Iterator[Any]:
 
 def _is_idle(level: Any) -> bool:
     # The eager level exists only while something records, whoever created it.
-    return level is not None and level.below is None and not level.recorders and getattr(level, "is_eager", False)
+    return (
+        level is not None
+        and level.below is None
+        and not level.recorders
+        and getattr(level, "is_eager", False)
+    )
 
 
 def add_recorder(recorder: Recorder, make_eager: Any) -> Any:

@@ -51,7 +51,11 @@ def _plain(x: Any) -> Any:
     if isinstance(x, list):
         return [_plain(item) for item in x]
     if isinstance(x, dict):
-        return {key: _plain(item) for key, item in x.items()} if type(x) is not dict or _has_nested(x.values()) else x
+        return (
+            {key: _plain(item) for key, item in x.items()}
+            if type(x) is not dict or _has_nested(x.values())
+            else x
+        )
     if type(x) is tuple:
         return tuple([_plain(item) for item in x])
     return x

@@ -81,7 +81,9 @@ def _is_inexact(x: Any) -> bool:
     """
     kind = type(x)
     if kind is tuple:
-        return any(_is_inexact(item) or (type(item) is tuple and any(type(i) is bool for i in item)) for item in x)
+        return any(
+            _is_inexact(item) or (type(item) is tuple and any(type(i) is bool for i in item)) for item in x
+        )
     return kind is float
 
 
@@ -201,7 +203,9 @@ class Op(metaclass=OpType):
         raise AttributeError(f"{self.name}: an op is shared by all who use it, so {name!r} cannot be set.")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{self.name}: an op is shared by all who use it, so {name!r} cannot be deleted.")
+        raise AttributeError(
+            f"{self.name}: an op is shared by all who use it, so {name!r} cannot be deleted."
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field) for field in self.attributes)

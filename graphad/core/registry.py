@@ -26,8 +26,13 @@ def register(op_class: Any) -> None:
     """Put an op class into the table. Raises: InternalError: the name is taken."""
     name = op_class.name
     known = _OPS.get(name)
-    if known is not None and (known.__module__, known.__qualname__) != (op_class.__module__, op_class.__qualname__):
-        raise InternalError(f"register: two ops are called {name!r}: {known.__module__} and {op_class.__module__}.")
+    if known is not None and (known.__module__, known.__qualname__) != (
+        op_class.__module__,
+        op_class.__qualname__,
+    ):
+        raise InternalError(
+            f"register: two ops are called {name!r}: {known.__module__} and {op_class.__module__}."
+        )
     _OPS[name] = op_class
     _PLAIN_NAMES[_plain(name)] = name
 

@@ -56,7 +56,9 @@ class TensorShape:
         """The shape that both describe. Raises: InvalidArgumentError: they contradict each other."""
         theirs = as_dims(other)
         if not are_compatible(self.dims, theirs):
-            raise InvalidArgumentError(f"merge_with: shapes {self} and {TensorShape(theirs)} are not compatible.")
+            raise InvalidArgumentError(
+                f"merge_with: shapes {self} and {TensorShape(theirs)} are not compatible."
+            )
         if self.dims is None or theirs is None:
             return TensorShape(theirs if self.dims is None else self.dims)
         return TensorShape([b if a is None else a for a, b in zip(self.dims, theirs, strict=True)])
@@ -119,7 +121,9 @@ def as_dims(x: Any) -> Dims:
     if isinstance(x, int | Dim) or (hasattr(x, "__index__") and not hasattr(x, "__len__")):
         return (_size(x),)
     if isinstance(x, str) or not isinstance(x, Iterable):
-        raise ArgumentTypeError(f"shape: cannot read {x!r} as a shape; give a list of sizes, or None for unknown rank.")
+        raise ArgumentTypeError(
+            f"shape: cannot read {x!r} as a shape; give a list of sizes, or None for unknown rank."
+        )
     return tuple(_size(size) for size in x)
 
 
@@ -129,9 +133,13 @@ def _size(x: Any) -> Any:
     try:
         size = x.__index__()
     except (AttributeError, TypeError) as cause:
-        raise ArgumentTypeError(f"shape: {x!r} is not a size; sizes are integers, or None for unknown.") from cause
+        raise ArgumentTypeError(
+            f"shape: {x!r} is not a size; sizes are integers, or None for unknown."
+        ) from cause
     if size < 0:
-        raise InvalidArgumentError(f"shape: size {size} is negative; sizes are 0 or more, or None for unknown.")
+        raise InvalidArgumentError(
+            f"shape: size {size} is negative; sizes are 0 or more, or None for unknown."
+        )
     return size
 
 
@@ -183,7 +191,9 @@ def _joint(op: str, a: Any, b: Any, shapes: Sequence[Dims]) -> Any:
     if _is_one(b) or a == b:
         return a
     listed = " and ".join(format_dims(shape) for shape in shapes)
-    raise InvalidArgumentError(f"{op}: Incompatible shapes: {listed} do not broadcast together: sizes {a} and {b} differ.")
+    raise InvalidArgumentError(
+        f"{op}: Incompatible shapes: {listed} do not broadcast together: sizes {a} and {b} differ."
+    )
 
 
 def _is_one(size: Any) -> bool:
@@ -208,7 +218,9 @@ def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: 
     return number % rank if rank else number
 
 
-def normalize_axes(op: str, axes: Any, rank: int | None, name: str = "x", dims: Dims = None) -> tuple[int, ...] | None:
+def normalize_axes(
+    op: str, axes: Any, rank: int | None, name: str = "x", dims: Dims = None
+) -> tuple[int, ...] | None:
     """Several axes, sorted and unique, counted from 0 when the rank is known; None means all of them."""
     if axes is None:
         return None if rank is None else tuple(range(rank))

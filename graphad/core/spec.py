@@ -69,7 +69,10 @@ class TensorSpec:
             return True
         if dims is None or len(dims) != len(self.dims):
             return False
-        return all(mine is None or (theirs is not None and mine == theirs) for mine, theirs in zip(self.dims, dims, strict=True))
+        return all(
+            mine is None or (theirs is not None and mine == theirs)
+            for mine, theirs in zip(self.dims, dims, strict=True)
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -85,7 +88,9 @@ class TensorSpec:
         return self._hash
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(shape={format_dims(self.dims)}, dtype={self.dtype!r}, name={self.name!r})"
+        return (
+            f"{type(self).__name__}(shape={format_dims(self.dims)}, dtype={self.dtype!r}, name={self.name!r})"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.dims, self.dtype, self.name)

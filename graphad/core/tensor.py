@@ -87,7 +87,9 @@ class Tensor:
     def __len__(self) -> int:
         dims = self.dims
         if dims is None or (dims and dims[0] is None):
-            raise SymbolicValueError("len: the first size of this tensor is not known while it is traced; use shape(x)[0].")
+            raise SymbolicValueError(
+                "len: the first size of this tensor is not known while it is traced; use shape(x)[0]."
+            )
         if not dims:
             raise ArgumentTypeError("Scalar tensor has no `len()`")
         return dims[0]  # type: ignore[no-any-return]
@@ -103,7 +105,9 @@ class Tensor:
         return (self[i] for i in range(dims[0]))  # type: ignore[index]
 
     def __bool__(self) -> bool:
-        self._no_value("Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond` or `where`.")
+        self._no_value(
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond` or `where`."
+        )
 
     def __int__(self) -> int:
         self._no_value("A symbolic tensor has no Python int; use `cast`.")
@@ -124,7 +128,9 @@ class Tensor:
         """For a slice of a variable, `v[key].assign(value)`: give that part of the variable another value."""
         assigner = slice_assigners.get(id(self))
         if assigner is None:
-            raise ArgumentTypeError("assign: a tensor is immutable; only a Variable, or a slice of one, can be assigned.")
+            raise ArgumentTypeError(
+                "assign: a tensor is immutable; only a Variable, or a slice of one, can be assigned."
+            )
         return assigner(value)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:

@@ -24,7 +24,13 @@ FLOATING = frozenset({"float"})
 INTEGER = frozenset({"int", "uint"})
 BOOLEAN = frozenset({"bool"})
 ANY = frozenset({"float", "complex", "int", "uint", "bool"})
-_KIND_WORDS = {NUMERIC: "a numeric", REAL: "a real", INEXACT: "a float or complex", FLOATING: "a float", INTEGER: "an integer"}
+_KIND_WORDS = {
+    NUMERIC: "a numeric",
+    REAL: "a real",
+    INEXACT: "a float or complex",
+    FLOATING: "a float",
+    INTEGER: "an integer",
+}
 _KIND_WORDS |= {BOOLEAN: "a bool"}
 
 
@@ -32,7 +38,9 @@ def require_kind(op: str, spec: TensorSpec, kinds: frozenset[str], name: str = "
     """`spec` itself if its dtype is of one of `kinds`. Raises: DTypeError."""
     if spec.dtype.kind not in kinds:
         words = _KIND_WORDS.get(kinds, "another")
-        raise DTypeError(f"{op}: {name} has dtype {spec.dtype.name}; {words} dtype is needed. Use cast(x, ...).")
+        raise DTypeError(
+            f"{op}: {name} has dtype {spec.dtype.name}; {words} dtype is needed. Use cast(x, ...)."
+        )
     return spec
 
 

@@ -19,7 +19,11 @@ from graphad.core.op import IO, Op, define, no_gradient
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 
-_LEVELS = {"log(info)": 20, "log(warning)": 30, "log(error)": 40}  # the numbers of `logging`, which is slow to import
+_LEVELS = {
+    "log(info)": 20,
+    "log(warning)": 30,
+    "log(error)": 40,
+}  # the numbers of `logging`, which is slow to import
 
 
 @define

@@ -54,7 +54,9 @@ class Assign(Op):
         handle.data = value
         return value
 
-    vjp = no_gradient("assigning is not differentiable; the variable's later reads are constants of what was assigned")
+    vjp = no_gradient(
+        "assigning is not differentiable; the variable's later reads are constants of what was assigned"
+    )
 
     def batch(self, ctx: Any, handle: Any, value: Any) -> Any:
         raise FailedPreconditionError(

@@ -143,6 +143,6 @@ class Function:
         self._label(on)
 
     def text(self) -> str:
-        if self._open:                            # a path that cannot be reached still needs its terminator
+        if self._open:  # a path that cannot be reached still needs its terminator
             self.do("unreachable")
         return "\n".join([self._header + " {", "entry:", *self._slots, *self._lines, "}"]) + "\n"

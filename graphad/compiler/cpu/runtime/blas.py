@@ -61,8 +61,7 @@ LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 @dataclass(frozen=True)
 class Blas:
-    """Addresses of gemm and gemv by dtype name, and of the thread count's accessors (0 where there are none).
-    """
+    """Addresses of gemm and gemv by dtype name, and of the thread count's accessors (0 where there are none)."""
 
     source: str
     gemm: dict[str, int]
@@ -112,8 +111,9 @@ _SPELLINGS = (
 
 def _libraries() -> Iterator[ctypes.CDLL]:
     import numpy._core._multiarray_umath as core
+
     names = [core.__file__]
-    if sys.platform == "win32":                   # a symbol's search does not follow dependencies there
+    if sys.platform == "win32":  # a symbol's search does not follow dependencies there
         folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
         names += sorted(glob.glob(os.path.join(folder, "*openblas*.dll")))
     for name in names:
@@ -162,8 +162,13 @@ def _scipy_blas() -> Blas | None:
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tables = {what: {dtype: int(pointer(capsules[letter + what], name(capsules[letter + what])) or 0)
-                     for dtype, letter in LETTERS.items()} for what in ("gemm", "gemv")}
+    tables = {
+        what: {
+            dtype: int(pointer(capsules[letter + what], name(capsules[letter + what])) or 0)
+            for dtype, letter in LETTERS.items()
+        }
+        for what in ("gemm", "gemv")
+    }
     blas = Blas("scipy", tables["gemm"], tables["gemv"], 0, 0)
     return blas if _is_right(blas) else None
 
@@ -205,7 +210,7 @@ def _control_block() -> int:
             block = (ctypes.c_int64 * 8)(blas.set_threads, blas.get_threads, 0, 0, 0, 0)
             if sys.platform != "win32":
                 block[YIELD] = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
-            native.keep_for_ever(block)           # steps hold its address
+            native.keep_for_ever(block)  # steps hold its address
             _control = block
             if hasattr(os, "register_at_fork"):
                 os.register_at_fork(after_in_child=_reset_control)
@@ -247,7 +252,7 @@ def threads() -> int | None:
     )
 
 
-Strided = tuple[Sequence[int], Sequence[int]]                 # shape, strides in bytes
+Strided = tuple[Sequence[int], Sequence[int]]  # shape, strides in bytes
 
 
 def matmul_words(
@@ -289,7 +294,7 @@ def matmul_words(
     axes_c = _leading(c, kind.itemsize)
     if axes_a is None or axes_b is None or axes_c is None:
         return None
-    if axes_c[0]:                                 # C is stored by columns: compute its transpose
+    if axes_c[0]:  # C is stored by columns: compute its transpose
         turned = [((*s[:-2], s[-1], s[-2]), (*t[:-2], t[-1], t[-2])) for s, t in (b, a, c)]
         words = matmul_words(kind, turned[0], turned[1], turned[2], alpha, beta, one_thread_below, blas)
         if words is not None:
@@ -305,7 +310,7 @@ def matmul_words(
         and batch[-1][1] == m * lda * size
         and batch[-1][3] == m * ldc * size
     ):
-        m *= batch.pop()[0]                       # stacked rows against one B are one taller product
+        m *= batch.pop()[0]  # stacked rows against one B are one taller product
     batch = _merged(batch)
     if len(batch) > BATCH_RANK or max(m, n, k, lda, ldb, ldc) >= 1 << 31:
         return None
@@ -313,7 +318,7 @@ def matmul_words(
     words[GEMM], words[GEMV] = library.gemm[kind.name], library.gemv[kind.name]
     words[M], words[N], words[K], words[LDA], words[LDB], words[LDC] = m, n, k, lda, ldb, ldc
     words[TRANS_A], words[TRANS_B] = ord("T" if trans_a else "N"), ord("T" if trans_b else "N")
-    words[ALPHA:ALPHA + 2], words[BETA:BETA + 2] = _bits(kind, alpha), _bits(kind, beta)
+    words[ALPHA : ALPHA + 2], words[BETA : BETA + 2] = _bits(kind, alpha), _bits(kind, beta)
     words[FIRST], words[SECOND] = A, B
     words[CONTROL], words[LIMIT] = (0 if blas is not None else _control_block()), one_thread_below
     rows = batch + [[1, 0, 0, 0]] * (BATCH_RANK - len(batch))
@@ -336,7 +341,7 @@ def _leading(operand: Strided, itemsize: int) -> tuple[bool, int] | None:
     (rows, columns), (row_step, column_step) = operand[0][-2:], operand[1][-2:]
     if rows == 0 or columns == 0 or (rows == 1 and columns == 1):
         return False, max(columns, 1)
-    if columns == 1:                              # the stride of an axis of size one says nothing
+    if columns == 1:  # the stride of an axis of size one says nothing
         column_step = itemsize
     if rows == 1:
         row_step = itemsize * columns if column_step == itemsize else itemsize

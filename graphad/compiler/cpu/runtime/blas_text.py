@@ -11,16 +11,33 @@ from graphad.compiler.cpu.runtime.assembly import Function
 BATCH_RANK = 4
 # words of the step's block
 GEMM, GEMV, M, N, K, LDA, LDB, LDC, TRANS_A, TRANS_B, ALPHA, BETA, A, B, C, CONTROL, LIMIT = (
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 17, 18)
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    12,
+    14,
+    15,
+    16,
+    17,
+    18,
+)
 # the words of the left and right factor: A and B, or B and A
 FIRST, SECOND = 19, 20
 # four words each; strides in bytes, A the left factor
 BATCH, STRIDE_A, STRIDE_B, STRIDE_C = 21, 25, 29, 33
 WORD_COUNT = 37
 
-SET, GET, LOCK, COUNT, SAVED, YIELD = range(6)                # words of the thread limit's control block
-ONE_THREAD_BELOW = 512 ** 3                                   # multiplications of one product
-GEMM_ALONE, GEMV_ALONE = 1 << 17, 1 << 13                     # below this BLAS uses one thread by itself
+SET, GET, LOCK, COUNT, SAVED, YIELD = range(6)  # words of the thread limit's control block
+ONE_THREAD_BELOW = 512**3  # multiplications of one product
+GEMM_ALONE, GEMV_ALONE = 1 << 17, 1 << 13  # below this BLAS uses one thread by itself
 
 SYMBOLS = ("graphad_gemm", "graphad_threads_enter", "graphad_threads_leave")
 
@@ -132,7 +149,7 @@ def text() -> str:
         f.ret(0)
     one = f.slot("i64", 1).address
     lds = []
-    for word in (LDA, LDB, LDC):                  # BLAS insists on at least 1, also for empty operands
+    for word in (LDA, LDB, LDC):  # BLAS insists on at least 1, also for empty operands
         lds.append(f.slot("i64", f.emit(f"call i64 @llvm.smax.i64(i64 {f.word(w, word)}, i64 1)")).address)
     # gemv is 3 to 9 times quicker for one row or column; without inner elements it would leave C unscaled
     has_gemv = f.emit(f"and i1 {f.test('ne', f.pointer(w, GEMV), 'null', 'ptr')}, {f.test('sgt', k, 0)}")

@@ -16,7 +16,7 @@ from graphad.compiler.cpu.runtime import native
 from graphad.compiler.cpu.runtime.assembly import Function
 
 STEP = "i32 (ptr, ptr, i64)"
-NOT_READY = -1005                                 # a row has no function yet
+NOT_READY = -1005  # a row has no function yet
 
 
 def call_row(f: Function, table: str, row: str, scratch: str) -> str:
@@ -32,8 +32,7 @@ def call_row(f: Function, table: str, row: str, scratch: str) -> str:
 
 
 def text() -> str:
-    """`i64 graphad_steps(table, count)`: 0, or (row + 1) << 32 | the status of the row that stopped the walk.
-    """
+    """`i64 graphad_steps(table, count)`: 0, or (row + 1) << 32 | the status of the row that stopped the walk."""
     f = Function("i64 @graphad_steps(ptr %table, i64 %count)")
     scratch = f.slot("[2 x i64]", align=16).address
     with f.loop(0, "%count") as row:
@@ -63,8 +62,7 @@ def split_status(result: int) -> tuple[int, int]:
 
 
 def run_rows(address: int, count: int) -> tuple[int, int]:
-    """Run the table at an address through ctypes, without the lock of the interpreter; returns (status, row).
-    """
+    """Run the table at an address through ctypes, without the lock of the interpreter; returns (status, row)."""
     return split_status(_steps()(address, count))
 
 

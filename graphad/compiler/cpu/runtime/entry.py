@@ -36,13 +36,30 @@ from graphad.compiler.cpu.runtime.entry_text import (
 from graphad.core.errors import InternalError, InvalidArgumentError
 
 __all__ = [
-    "ALIGNED", "ANY", "BUSY", "C_CONTIGUOUS", "GUARD_MISS", "NOT_READY", "NO_INSTANCE", "WRITEABLE",
-    "WRONG_COUNT", "WRONG_TYPE", "active", "array_pointer", "bind_check", "bind_run", "check",
-    "context_address", "make_guard", "register_holder", "register_scalar", "run",
+    "ALIGNED",
+    "ANY",
+    "BUSY",
+    "C_CONTIGUOUS",
+    "GUARD_MISS",
+    "NOT_READY",
+    "NO_INSTANCE",
+    "WRITEABLE",
+    "WRONG_COUNT",
+    "WRONG_TYPE",
+    "active",
+    "array_pointer",
+    "bind_check",
+    "bind_run",
+    "check",
+    "context_address",
+    "make_guard",
+    "register_holder",
+    "register_scalar",
+    "run",
 ]
 
-_holders: list[tuple[type, str]] = []             # types that hold an array in a slot
-_scalars: list[type[np.generic]] = []             # scalar types registered by hand
+_holders: list[tuple[type, str]] = []  # types that hold an array in a slot
+_scalars: list[type[np.generic]] = []  # scalar types registered by hand
 
 
 class _MethodDef(ctypes.Structure):
@@ -62,22 +79,31 @@ class BuiltinEntry(Entry):
     def __init__(self, found: layout.Layout) -> None:
         super().__init__()
         api, context = ctypes.pythonapi, self.context
-        functions = {entry_text.SAVE: "PyEval_SaveThread", entry_text.RESTORE: "PyEval_RestoreThread",
-                     entry_text.FROM_INT: "PyLong_FromLongLong", entry_text.AS_INT: "PyLong_AsLongLong",
-                     entry_text.RAISE: "PyErr_SetString", entry_text.OCCURRED: "PyErr_Occurred",
-                     entry_text.KEEP: "Py_IncRef", entry_text.DROP: "Py_DecRef"}
+        functions = {
+            entry_text.SAVE: "PyEval_SaveThread",
+            entry_text.RESTORE: "PyEval_RestoreThread",
+            entry_text.FROM_INT: "PyLong_FromLongLong",
+            entry_text.AS_INT: "PyLong_AsLongLong",
+            entry_text.RAISE: "PyErr_SetString",
+            entry_text.OCCURRED: "PyErr_Occurred",
+            entry_text.KEEP: "Py_IncRef",
+            entry_text.DROP: "Py_DecRef",
+        }
         for word, name in functions.items():
             context[word] = ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0
         context[entry_text.ARRAY_TYPE], context[entry_text.INT_TYPE] = id(np.ndarray), id(int)
         context[entry_text.TYPE_ERROR] = id(TypeError)
         addresses = native.build(entry_text.text(found), entry_text.SYMBOLS)
-        native.keep_for_ever(context)             # the tables of plans hold its address
+        native.keep_for_ever(context)  # the tables of plans hold its address
         # a builtin points to its definition and does not own it
-        self._definitions = {name: _MethodDef(name.removeprefix("graphad_").encode(), address, 0x80, None)
-                             for name, address in addresses.items()}
+        self._definitions = {
+            name: _MethodDef(name.removeprefix("graphad_").encode(), address, 0x80, None)
+            for name, address in addresses.items()
+        }
         native.keep_for_ever(self._definitions)
         make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-            ("PyCFunction_NewEx", api))
+            ("PyCFunction_NewEx", api)
+        )
         self._make = make
         for kind, offset in layout.scalar_table():
             self._scalar_row(kind, offset)
@@ -94,7 +120,7 @@ class BuiltinEntry(Entry):
         if count == entry_text.SCALAR_LIMIT:
             return False
         first = entry_text.SCALAR_ROWS + 3 * count
-        self.context[first:first + 3] = id(kind), offset, np.dtype(kind).num
+        self.context[first : first + 3] = id(kind), offset, np.dtype(kind).num
         self.context[entry_text.SCALARS] = count + 1
         return True
 
@@ -116,7 +142,7 @@ class BuiltinEntry(Entry):
             return False
         native.keep_for_ever(kind)
         first = entry_text.HOLDER_ROWS + 2 * count
-        self.context[first:first + 2] = id(kind), offset
+        self.context[first : first + 2] = id(kind), offset
         self.context[entry_text.HOLDERS] = count + 1
         return True
 
@@ -153,7 +179,7 @@ def load(force_ctypes: bool = False) -> Entry:
             for scalar in _scalars:
                 entry.add_scalar(scalar)
             if force_ctypes:
-                return entry                      # a second one beside the active one, for comparison
+                return entry  # a second one beside the active one, for comparison
             _entry = entry
         return _entry
 
@@ -191,7 +217,7 @@ def _verify(entry: BuiltinEntry) -> None:
 
 
 def active() -> str:
-    """"builtin", or "ctypes: " and the reason why the builtins are not used."""
+    """ "builtin", or "ctypes: " and the reason why the builtins are not used."""
     return load().how
 
 

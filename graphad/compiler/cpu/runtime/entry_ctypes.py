@@ -115,7 +115,7 @@ class CtypesEntry(Entry):
         record = G_ROWS
         for array in arrays:
             number, flags, rank = words[record], words[record + 1], words[record + 2]
-            sizes = words[record + 3:record + 3 + max(rank, 0)]
+            sizes = words[record + 3 : record + 3 + max(rank, 0)]
             record += 3 + max(rank, 0)
             if array is None or not self._fits(array, number, flags, rank):
                 return 0
@@ -149,6 +149,7 @@ class CtypesEntry(Entry):
 
         def run(*arguments: Any, _owners: tuple[Any, ...] = owners) -> int:
             return self._run(address, *arguments)
+
         return run
 
     def bind_check(self, words: np.ndarray) -> Run:
@@ -156,6 +157,7 @@ class CtypesEntry(Entry):
 
         def check(*arguments: Any, _owner: np.ndarray = words) -> int:
             return self._check(address, *arguments)
+
         return check
 
     def add_scalar(self, kind: type[np.generic]) -> bool:

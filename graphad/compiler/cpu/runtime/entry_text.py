@@ -55,11 +55,11 @@ CONTEXT_WORDS = SCALAR_ROWS + 3 * SCALAR_LIMIT
 HEADER_WORDS = 16
 # flag: the work is long enough to let other Python threads run
 RELEASE_LOCK = 1
-PATCH_WORDS = 3                                   # argument, block word, byte offset
+PATCH_WORDS = 3  # argument, block word, byte offset
 
 # guard: context, count, then for each argument dtype number, flags, rank, sizes
 G_CONTEXT, G_COUNT, G_ROWS = range(3)
-ANY = -1                                          # any dtype, any rank, any size
+ANY = -1  # any dtype, any rank, any size
 # size -(SAME + argument * 64 + axis): equal to that axis of an earlier argument
 SAME = 2
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
@@ -230,7 +230,7 @@ class _Printer:
             f.do(f"store ptr {value}, ptr {f.at(block, f.word(row, 1))}, align 8")
         result = f.slot("i64")
         table, steps = f.pointer(h, H_TABLE), f.word(h, H_STEPS)
-        f.set_word(h, H_BUSY, 1)                  # read and written only under the interpreter's lock
+        f.set_word(h, H_BUSY, 1)  # read and written only under the interpreter's lock
         release = f.test("ne", f.emit(f"and i64 {f.word(h, H_FLAGS)}, {RELEASE_LOCK}"), 0)
         with f.when(release):
             result.set(f.emit("call i64 @release_and_run(ptr %header, ptr %args, i64 %count)"))
@@ -306,8 +306,7 @@ class _Printer:
         return self.address_argument(f, context, f"@message_{what}")
 
     def bound(self, what: str) -> str:
-        """The same for one table; self is a tuple whose first item is the array that begins with the table.
-        """
+        """The same for one table; self is a tuple whose first item is the array that begins with the table."""
         f = Function(f"ptr @graphad_bound_{what}(ptr %self, ptr %args, i64 %count)")
         table = f.field(f.field("%self", self.at.item, "ptr"), self.at.data, "ptr")
         context = f.pointer(table, H_CONTEXT if what == "run" else G_CONTEXT)
@@ -341,10 +340,22 @@ MESSAGES = {
 def text(layout: Layout) -> str:
     """The whole module."""
     printer = _Printer(layout)
-    strings = [f'@message_{name} = internal constant [{len(message) + 1} x i8] c"{message}\\00"'
-               for name, message in MESSAGES.items()]
+    strings = [
+        f'@message_{name} = internal constant [{len(message) + 1} x i8] c"{message}\\00"'
+        for name, message in MESSAGES.items()
+    ]
     steps = driver.text().replace("define i64", "define internal i64", 1)
-    functions = [printer.unwrap(), printer.scalar(), printer.data(), printer.guard(), printer.execute(),
-                 printer.release_and_run(), printer.by_address("run"), printer.by_address("check"),
-                 printer.bound("run"), printer.bound("check"), printer.pointer()]
+    functions = [
+        printer.unwrap(),
+        printer.scalar(),
+        printer.data(),
+        printer.guard(),
+        printer.execute(),
+        printer.release_and_run(),
+        printer.by_address("run"),
+        printer.by_address("check"),
+        printer.bound("run"),
+        printer.bound("check"),
+        printer.pointer(),
+    ]
     return "\n".join([*strings, "declare i64 @llvm.smax.i64(i64, i64)", steps, *functions])

@@ -20,14 +20,14 @@ import numpy as np
 class Layout:
     """Byte offsets inside CPython and NumPy objects."""
 
-    kind: int                                     # an object's type
-    item: int                                     # a tuple's first item
-    data: int                                     # an ndarray's fields
+    kind: int  # an object's type
+    item: int  # a tuple's first item
+    data: int  # an ndarray's fields
     rank: int
     sizes: int
     dtype: int
     flags: int
-    order: int                                    # a dtype's byte order character and number
+    order: int  # a dtype's byte order character and number
     number: int
 
 
@@ -140,14 +140,19 @@ def scalar_offset(kind: type[np.generic]) -> int | None:
     dtype = np.dtype(kind)
     if dtype.kind not in "biufcV" or dtype.itemsize > 16:
         return None
-    patterns = [bytes([1]), bytes([0])] if dtype.kind == "b" else [
-        bytes(range(0x31, 0x31 + dtype.itemsize)), bytes(range(0x21, 0x21 + dtype.itemsize))]
+    patterns = (
+        [bytes([1]), bytes([0])]
+        if dtype.kind == "b"
+        else [bytes(range(0x31, 0x31 + dtype.itemsize)), bytes(range(0x21, 0x21 + dtype.itemsize))]
+    )
     values = [np.frombuffer(pattern, dtype)[0] for pattern in patterns]
     if any(type(value) is not kind for value in values):
         return None
     for offset in range(16, kind.__basicsize__ - dtype.itemsize + 1, 8):
-        if all(ctypes.string_at(id(value) + offset, dtype.itemsize) == pattern
-               for value, pattern in zip(values, patterns, strict=True)):
+        if all(
+            ctypes.string_at(id(value) + offset, dtype.itemsize) == pattern
+            for value, pattern in zip(values, patterns, strict=True)
+        ):
             return offset
     return None
 

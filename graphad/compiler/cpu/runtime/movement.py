@@ -18,12 +18,12 @@ from graphad.core.errors import InvalidArgumentError
 
 RANK = 8
 # words of the step's block; strides in bytes; dimensions outermost first, the last two are the inner ones
-TARGET, SOURCE, WAY, VALUE = 0, 1, 2, 4                       # VALUE: two words, what `fill` stores
+TARGET, SOURCE, WAY, VALUE = 0, 1, 2, 4  # VALUE: two words, what `fill` stores
 EXTENT, TARGET_STRIDE, SOURCE_STRIDE = 6, 14, 22
 WORD_COUNT = 30
 
 SIZES = (1, 2, 4, 8, 16)
-ROWS, ELEMENTS, TRANSPOSE = range(3)                          # the way
+ROWS, ELEMENTS, TRANSPOSE = range(3)  # the way
 TILE = 64
 
 
@@ -95,7 +95,7 @@ def _block(size: int) -> str:
         "internal",
         "nounwind alwaysinline",
     )
-    if size == 16:                                # an element fills a register: nothing to interleave
+    if size == 16:  # an element fills a register: nothing to interleave
         for i in range(width):
             source, target = (
                 f.at("%from", i * size, "i8"),
@@ -152,7 +152,7 @@ def _transpose(size: int) -> str:
                     to, source = place("%to", i, "%tm", j, str(size)), place("%from", j, "%fn", i, str(size))
                     f.do(f"call void @block{size}(ptr {to}, ptr {source}, i64 %tm, i64 %fn)")
     for i_range, j_range in (((0, whole_m), (whole_n, "%n")), ((whole_m, "%m"), (0, "%n"))):
-        with f.loop(*i_range) as i:               # the strips at the right and at the bottom
+        with f.loop(*i_range) as i:  # the strips at the right and at the bottom
             with f.loop(*j_range) as j:
                 value = f.emit(f"load {kind}, ptr {place('%from', i, str(size), j, '%fn')}, align 1")
                 f.do(f"store {kind} {value}, ptr {place('%to', i, '%tm', j, str(size))}, align 1")
@@ -188,8 +188,11 @@ def _move(size: int) -> str:
             return
         to_step, from_step = f.word("%w", TARGET_STRIDE + depth), f.word("%w", SOURCE_STRIDE + depth)
         with f.loop(0, f.word("%w", EXTENT + depth)) as i:
-            descend(depth + 1, f.at(to, f.emit(f"mul i64 {i}, {to_step}"), "i8"),
-                    f.at(source, f.emit(f"mul i64 {i}, {from_step}"), "i8"))
+            descend(
+                depth + 1,
+                f.at(to, f.emit(f"mul i64 {i}, {to_step}"), "i8"),
+                f.at(source, f.emit(f"mul i64 {i}, {from_step}"), "i8"),
+            )
 
     descend(0, f.pointer("%w", TARGET), "%source")
     f.ret()
@@ -270,9 +273,9 @@ def copy_words(
     elif not rows:
         rows, way = [(1, itemsize, itemsize)], ROWS
     if way == ELEMENTS and len(rows) > 1 and rows[-1][0] < 4 <= rows[-2][0]:
-        rows[-2:] = [rows[-1], rows[-2]]          # a long loop inside a short one
+        rows[-2:] = [rows[-1], rows[-2]]  # a long loop inside a short one
     if way == ROWS and rows[-1][0] * itemsize <= 16:
-        way = ELEMENTS                            # a call of memcpy costs more than a few elements
+        way = ELEMENTS  # a call of memcpy costs more than a few elements
     rows = [(1, 0, 0)] * (RANK - len(rows)) + rows
     words = [0] * WORD_COUNT
     words[WAY] = way
@@ -287,7 +290,7 @@ def fill_words(
     """The block of a step that stores one value everywhere, pointer left at 0 (word TARGET)."""
     raw = np.asarray(value)
     words = copy_words(raw.itemsize, shape, target_strides, [0] * len(shape))
-    words[VALUE:VALUE + 2] = [int(word) for word in np.frombuffer(raw.tobytes().ljust(16, b"\0"), np.int64)]
+    words[VALUE : VALUE + 2] = [int(word) for word in np.frombuffer(raw.tobytes().ljust(16, b"\0"), np.int64)]
     return words
 
 
@@ -295,8 +298,10 @@ def _collapsed(shape: Sequence[int], to: Sequence[int], source: Sequence[int]) -
     """(extent, target stride, source stride), largest target stride first, sizes of one dropped, even
     neighbours merged.
     """
-    rows = sorted(((n, t, s) for n, t, s in zip(shape, to, source, strict=True) if n != 1),
-                  key=lambda row: (-abs(row[1]), -abs(row[2])))
+    rows = sorted(
+        ((n, t, s) for n, t, s in zip(shape, to, source, strict=True) if n != 1),
+        key=lambda row: (-abs(row[1]), -abs(row[2])),
+    )
     merged: list[tuple[int, int, int]] = []
     for n, t, s in rows:
         if merged and merged[-1][1] == n * t and merged[-1][2] == n * s:

@@ -30,12 +30,12 @@ class ObjectCache(Protocol):
 
 # the runtime's only lock: everything that is made at first use
 lock = threading.RLock()
-if hasattr(os, "register_at_fork"):               # a child must not be born while another thread holds it
+if hasattr(os, "register_at_fork"):  # a child must not be born while another thread holds it
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
-_machine: tuple[Any, Any] | None = None           # (binding module, target machine)
+_machine: tuple[Any, Any] | None = None  # (binding module, target machine)
 _engine: Any = None
-_immortal: list[Any] = []                         # one more reference each, never given back
+_immortal: list[Any] = []  # one more reference each, never given back
 _numbers = itertools.count()
 _cache: Callable[[], ObjectCache | None] = default_cache
 
@@ -65,15 +65,18 @@ def target() -> tuple[Any, Any]:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
             machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-                cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(),
-                opt=2, reloc="pic", codemodel="default")
+                cpu=llvm.get_host_cpu_name(),
+                features=llvm.get_host_cpu_features().flatten(),
+                opt=2,
+                reloc="pic",
+                codemodel="default",
+            )
             _machine = (llvm, machine)
         return _machine
 
 
 def fingerprint() -> str:
-    """What object code depends on besides its source: compiler version, platform, processor and its features.
-    """
+    """What object code depends on besides its source: compiler version, platform, processor and its features."""
     llvm, machine = target()
     versions = ".".join(str(part) for part in llvm.llvm_version_info)
     features = llvm.get_host_cpu_features().flatten()
@@ -99,8 +102,7 @@ def compile_text(text: str, unroll: bool = True) -> bytes:
 
 
 def link(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
-    """Load object code and return the addresses of `symbols`; raises RuntimeError when it cannot be linked.
-    """
+    """Load object code and return the addresses of `symbols`; raises RuntimeError when it cannot be linked."""
     global _engine
     llvm, machine = target()
     with lock:
@@ -137,7 +139,7 @@ def build(text: str, symbols: Iterable[str], unroll: bool = False) -> dict[str, 
     if data is not None:
         try:
             return link(data, names)
-        except RuntimeError:                      # a damaged or foreign entry is a miss
+        except RuntimeError:  # a damaged or foreign entry is a miss
             pass
     data = compile_text(text, unroll)
     if cache is not None:

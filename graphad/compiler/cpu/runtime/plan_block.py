@@ -17,7 +17,7 @@ from graphad.compiler.cpu.runtime import entry, entry_text
 from graphad.core.errors import InvalidArgumentError
 
 ALIGNMENT = 64
-REGION_WORDS = 3                                  # words of a parallel region's step: table, rows, control
+REGION_WORDS = 3  # words of a parallel region's step: table, rows, control
 
 
 class Argument(NamedTuple):
@@ -64,11 +64,11 @@ class PlanBuilder:
     def __init__(self, argument_count: int) -> None:
         self._arguments = argument_count
         self._words: list[int] = []
-        self._steps: list[tuple[int, int]] = []               # (function, first word)
-        self._patches: list[tuple[int, int, int]] = []        # (argument, word, byte offset)
-        self._arena: list[tuple[int, int]] = []               # (word, byte offset)
-        self._inner: list[tuple[int, int]] = []               # (word, word whose address it holds)
-        self._rows: list[int] = []                            # words that hold the function of a region's row
+        self._steps: list[tuple[int, int]] = []  # (function, first word)
+        self._patches: list[tuple[int, int, int]] = []  # (argument, word, byte offset)
+        self._arena: list[tuple[int, int]] = []  # (word, byte offset)
+        self._inner: list[tuple[int, int]] = []  # (word, word whose address it holds)
+        self._rows: list[int] = []  # words that hold the function of a region's row
         self._keep: list[Any] = []
 
     def _block(self, words: Sequence[int], arguments: Iterable[Argument], arena: Iterable[Arena]) -> int:
@@ -173,7 +173,7 @@ def aligned_bytes(count: int) -> np.ndarray:
     """Uninitialised memory that begins at a multiple of 64."""
     raw = np.empty(count + ALIGNMENT, np.uint8)
     skip = -raw.ctypes.data % ALIGNMENT
-    return raw[skip:skip + count]
+    return raw[skip : skip + count]
 
 
 class PlanImage:
@@ -201,14 +201,14 @@ class PlanImage:
         self._arena, self._inner, self._guard, self._keep = arena, inner, guard, keep
         self._blocks = [first for _, first in steps]
         words_ = np.zeros(self._first + len(words), np.int64)
-        words_[self._first:] = words
+        words_[self._first :] = words
         words_[entry_text.H_MAGIC] = entry_text.MAGIC
         words_[entry_text.H_FLAGS] = entry_text.RELEASE_LOCK if release_lock else 0
         words_[entry_text.H_STEPS], words_[entry_text.H_PATCHES] = len(steps), len(patches)
         words_[entry_text.H_ARGUMENTS] = arguments
         words_[entry_text.H_GUARD] = 0 if guard is None else guard.ctypes.data
-        words_[self._table:self._patch_table:2] = [_signed(function) for function, _ in steps]
-        words_[self._patch_table:self._held] = [word for patch in patches for word in patch]
+        words_[self._table : self._patch_table : 2] = [_signed(function) for function, _ in steps]
+        words_[self._patch_table : self._held] = [word for patch in patches for word in patch]
         self._image = words_
         self._functions = [self._table + 2 * k for k in range(len(steps))] + [
             self._first + word for word in rows
@@ -222,10 +222,14 @@ class PlanImage:
         base = int(words.ctypes.data)
         block = base + 8 * self._first
         words[entry_text.H_CONTEXT] = entry.context_address()
-        for word, first in ((entry_text.H_TABLE, self._table), (entry_text.H_BLOCK, self._first),
-                            (entry_text.H_PATCH_TABLE, self._patch_table), (entry_text.H_HELD, self._held)):
+        for word, first in (
+            (entry_text.H_TABLE, self._table),
+            (entry_text.H_BLOCK, self._first),
+            (entry_text.H_PATCH_TABLE, self._patch_table),
+            (entry_text.H_HELD, self._held),
+        ):
             words[word] = base + 8 * first
-        words[self._table + 1:self._patch_table:2] = [block + 8 * first for first in self._blocks]
+        words[self._table + 1 : self._patch_table : 2] = [block + 8 * first for first in self._blocks]
         for word, target in self._inner:
             words[self._first + word] = block + 8 * target
         arena = aligned_bytes(self.arena_bytes)
@@ -234,7 +238,7 @@ class PlanImage:
             words[self._first + word] = start + offset
         made = Instance(words, arena, self._table, self._first, self._blocks, (self._guard, self._keep))
         self._made.append(made)
-        for place in self._functions:             # a kernel that arrived since the copy
+        for place in self._functions:  # a kernel that arrived since the copy
             words[place] = self._image[place]
         return made
 
@@ -249,8 +253,7 @@ class PlanImage:
         self._idle.append(instance)
 
     def set_function(self, step: int, address: int) -> None:
-        """Give a step its kernel, in the image and in every instance, running or not: one aligned store each.
-        """
+        """Give a step its kernel, in the image and in every instance, running or not: one aligned store each."""
         self._image[self._table + 2 * step] = _signed(address)
         for made in tuple(self._made):
             made.set_function(step, address)
@@ -272,8 +275,15 @@ class Instance:
 
     __slots__ = ("_blocks", "_table", "address", "arena", "first", "run", "words")
 
-    def __init__(self, words: np.ndarray, arena: np.ndarray, table: int, first: int, blocks: list[int],
-                 keep: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        words: np.ndarray,
+        arena: np.ndarray,
+        table: int,
+        first: int,
+        blocks: list[int],
+        keep: tuple[Any, ...],
+    ) -> None:
         self.words, self.arena, self.first = words, arena, first
         self._table, self._blocks = table, blocks
         self.address = int(words.ctypes.data)

@@ -24,11 +24,11 @@ from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.cpu.runtime.driver import call_row
 
 # words of the control block; those that different threads write stand on cache lines of their own
-WAIT, POST, WAKE, DONE, TABLE, ROWS, STOP = range(7)          # WAKE, DONE: handles of the two semaphores
+WAIT, POST, WAKE, DONE, TABLE, ROWS, STOP = range(7)  # WAKE, DONE: handles of the two semaphores
 TAKEN, TICKET, IDLE, FINISHED, WORST = 8, 16, 24, 32, 40
-STORAGE = 48                                                  # room for two semaphores
+STORAGE = 48  # room for two semaphores
 CONTROL_WORDS = 96
-CLOSED = 0x7FFFFFFF                                           # a next row that no table has
+CLOSED = 0x7FFFFFFF  # a next row that no table has
 NO_STATUS = (1 << 63) - 1
 
 SYMBOLS = ("graphad_region", "graphad_worker")
@@ -167,7 +167,7 @@ def _share(f: Function) -> None:
     own = f.emit(f"add i64 {f.emit(f'call i64 @drain(ptr {c}, i1 false)')}, 1")
     before = _atomic(f, "add", f.at(c, FINISHED), own)
     with f.when(f.test("sle", f.emit(f"add i64 {before}, {own}"), "%rows")):
-        _wait(f, f.pointer(c, DONE))              # the worker that completes the count posts
+        _wait(f, f.pointer(c, DONE))  # the worker that completes the count posts
     worst = _load(f, f.at(c, WORST))
     _store(f, f.at(c, TAKEN), 0)
     status = f.emit(f"trunc i64 {worst} to i32")
@@ -175,8 +175,7 @@ def _share(f: Function) -> None:
 
 
 def text() -> str:
-    """`graphad_region`, a step kernel, and `graphad_worker(control)`, which returns when the pool is stopped.
-    """
+    """`graphad_region`, a step kernel, and `graphad_worker(control)`, which returns when the pool is stopped."""
     return "\n".join(
         ["declare i64 @llvm.smin.i64(i64, i64)", _drain(), _worker(), _wake(), _serial(), _region()]
     )
@@ -246,7 +245,7 @@ class Pool:
 
     def __init__(self, workers: int) -> None:
         self._block = (ctypes.c_int64 * CONTROL_WORDS)()
-        native.keep_for_ever(self._block)         # threads sleep on it until the process ends
+        native.keep_for_ever(self._block)  # threads sleep on it until the process ends
         self.control = ctypes.addressof(self._block)
         self._block[TICKET] = CLOSED
         self.workers = 0
@@ -264,7 +263,7 @@ class Pool:
             thread = threading.Thread(target=work, args=(self.control,), name=f"graphad-{k + 1}", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:                  # no more threads are allowed: fewer do
+            except RuntimeError:  # no more threads are allowed: fewer do
                 break
             self._threads.append(thread)
             self.workers += 1
@@ -325,8 +324,7 @@ def control() -> int:
 
 
 def run_region(table: np.ndarray) -> int:
-    """Run an int64 array [rows, 2] of (function address, block address) on the process's pool, from Python.
-    """
+    """Run an int64 array [rows, 2] of (function address, block address) on the process's pool, from Python."""
     address = control()
     rows = np.ascontiguousarray(table, np.int64)
     block = np.array([rows.ctypes.data, len(rows), address], np.int64)
