@@ -16,16 +16,19 @@ from typing import Any
 from graphad.compiler.cpu.functions import has_function
 from graphad.compiler.source import code_of
 from graphad.core.dims import Dim, UndecidedSize, product
+from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
+from graphad.graph.text import print_graph
 from graphad.kernels import forms
 from graphad.kernels.collapse import Loop, Operand, collapse, row_strides, same_size
 from graphad.kernels.fuse import Composer
 from graphad.ops.elementwise import Elementwise
 
 STATEMENT_LIMIT = 60
+SIBLINGS = 8  # loops over the same shape that are looked at for merging
 GEMM_DTYPES = ("float32", "float64")
 LOOP, GEMM, COPY, PARTS, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "parts", "repeat", "host", "assign"
 NATIVE = (LOOP, GEMM, COPY, PARTS, REPEAT)
@@ -138,6 +141,7 @@ class _Partitioner:
         for node in self.graph.nodes:
             self._node(node)
         self.outputs = [self._plain(value) for value in self.graph.outputs]
+        self._merge_siblings()
         self._mark_stores()
         for unit in self.units:
             if unit.kind == LOOP and self._find(unit.index) == unit.index:
@@ -492,6 +496,55 @@ class _Partitioner:
         keep.results |= gone.results
         return keep
 
+    def _merge_siblings(self) -> None:
+        """Merge loops over one shape that read the same storage and do not depend on each other: one pass instead of two."""
+        live = [unit for unit in self.units if self._find(unit.index) == unit.index]
+        # What a unit depends on may have grown since its readers were made: find it anew, in an order that respects it.
+        sources = {unit.index: {other.index for other in self._sources(unit)} for unit in live}
+        for unit in self._topological(live, sources):
+            for index in sources[unit.index]:
+                other = self.units[index]
+                unit.above |= other.above | other.bits
+        rows: dict[Any, list[Unit]] = {}
+        for unit in sorted((u for u in live if u.kind == LOOP), key=lambda u: u.nodes[0].start):
+            key = tuple([str(size) for size in unit.shape])
+            row = rows.setdefault(key, [])
+            reads = self._reads(unit)
+            for earlier in reversed(row[-SIBLINGS:]):
+                if unit.above & earlier.bits or earlier.above & unit.bits or not reads & self._reads(earlier):
+                    continue
+                if not self._fits(earlier, unit.reduced, unit.statements):
+                    continue
+                merged = self._merge(earlier, unit)
+                row[row.index(earlier)] = merged
+                for other in live:
+                    if other.above & merged.bits:
+                        other.above |= merged.above | merged.bits
+                break
+            else:
+                row.append(unit)
+
+    def _sources(self, unit: Unit) -> list[Unit]:
+        found = {self._find(i) for i in self.links.get(unit.index, ())}
+        for root in self._reads(unit):
+            made = self.maker.get(root)
+            if made is not None:
+                found.add(self._find(made))
+        found.discard(unit.index)
+        return [self.units[i] for i in found]
+
+    def _reads(self, unit: Unit) -> set[int]:
+        """The roots that a unit reads from storage."""
+        if unit.kind != LOOP:
+            return {site.root for site in unit.reads}
+        found = set()
+        for node in unit.nodes:
+            for value in node.inputs:
+                inner = self.inside.get(value)
+                if (inner is None or self._find(inner) != unit.index) and self._number(value) is None:
+                    found.add(self.sites[value].root)
+        return found
+
     def _mark_stores(self) -> None:
         """Find the values that loops must store: those read outside of their loop."""
         self.stored: set[int] = set()
@@ -543,7 +596,6 @@ class _Partitioner:
         live = [unit for unit in self.units if self._find(unit.index) == unit.index]
         live = [unit for unit in live if unit.kind != LOOP or unit.writes]
         waits: dict[int, set[int]] = {}
-        feeds: dict[int, list[int]] = {}
         for unit in live:
             needs = {self._find(i) for i in self.links.get(unit.index, ())}
             for site in unit.reads:
@@ -552,8 +604,15 @@ class _Partitioner:
                     needs.add(self._find(made))
             needs.discard(unit.index)
             waits[unit.index] = needs
-            for index in needs:
-                feeds.setdefault(index, []).append(unit.index)
+        return self._topological(live, waits)
+
+    def _topological(self, live: Sequence[Unit], needs: dict[int, set[int]]) -> list[Unit]:
+        """Units after all that they need, native ones as long as there are any, else in the order of their nodes."""
+        waits = {index: set(found) for index, found in needs.items()}
+        feeds: dict[int, list[int]] = {}
+        for index, found in waits.items():
+            for other in found:
+                feeds.setdefault(other, []).append(index)
         ready: tuple[list[Any], list[Any]] = ([], [])  # native, host: both by the first node's place
 
         def offer(unit: Unit) -> None:
@@ -571,6 +630,8 @@ class _Partitioner:
                 waits[other].discard(index)
                 if not waits[other]:
                     offer(self.units[other])
+        if len(out) != len(live):
+            raise InternalError(f"partition: the units depend on each other in a circle\n{print_graph(self.graph)}")
         return out
 
 

@@ -40,6 +40,7 @@ from graphad.trace.specialise import (
 )
 
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
+ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may hold on to
 
 
 class SizeClass:
@@ -112,10 +113,9 @@ class Executable:
         native = sizes.native
         if native is None:
             compilation = cls.compilation
-            if compilation.state == READY:
+            if compilation.state == READY or (jit_compile and compilation.state != FAILED and compilation.wait()):
                 native = sizes.make_native()
-            elif jit_compile and compilation.state != FAILED:
-                native = sizes.make_native() if compilation.wait() else None
+                self._forget_large(sizes)
             elif compilation.state is None:
                 cls.calls += 1
                 if cls.calls >= HOT_CALLS or sizes.elements >= LARGE_ELEMENTS:
@@ -164,6 +164,20 @@ class Executable:
                 self._sizes.pop(next(iter(self._sizes)))
             self._sizes[shapes] = found
             return found
+
+    def _forget_large(self, newest: Sizes) -> None:
+        """Let go of the native plans of sizes seen long ago when all together hold much memory."""
+        with self._lock:
+            held = [sizes for sizes in self._sizes.values() if sizes.bound is not None]
+            total = sum(sum(sizes.bound.arena_bytes) for sizes in held)
+            for sizes in held:
+                if total <= ARENA_LIMIT:
+                    return
+                if sizes is not newest:
+                    total -= sum(sizes.bound.arena_bytes)
+                    if self._last is sizes.native:
+                        self._last = None
+                    sizes.native = sizes.bound = None
 
     def _register(self, values: Sequence[Any]) -> None:
         """Have the native entry look inside handles of these classes."""

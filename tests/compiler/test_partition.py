@@ -1,0 +1,99 @@
+"""Units: what is fused, what is kept apart, and what is only another walk over the same storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.compiler.partition import Partition, describe, partition
+from graphad.compiler.pipeline import optimise
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph
+from graphad.ops import math as m
+from graphad.ops.array import concat, reverse, split, transpose
+from graphad.ops.array.shape import broadcast_to, expand_dims, reshape
+from graphad.ops.linalg import matmul
+from graphad.trace.specialise import specialise
+from graphad.trace.tracer import trace_flat
+
+
+def units_of(function: Any, *shapes: Any) -> Partition:
+    graph: Graph = trace_flat(function, [TensorSpec(s) for s in shapes]).graph
+    return partition(optimise(specialise(graph, graph.inputs)))
+
+
+def kinds(found: Partition) -> list[str]:
+    return [unit.kind for unit in found.units]
+
+
+def test_an_elementwise_chain_with_reductions_at_its_end_is_one_loop() -> None:
+    found = units_of(lambda x, y: [m.reduce_sum(m.tanh(m.multiply(x, y))), m.negative(m.multiply(x, y))], [4, 5], [5])
+    assert kinds(found) == ["loop"]
+    assert found.units[0].reduced == (0, 1)
+
+
+def test_what_reads_a_reduction_is_another_loop() -> None:
+    found = units_of(lambda x: [m.subtract(x, m.reduce_max(x, axis=1, keepdims=True))], [4, 5])
+    assert kinds(found) == ["loop", "loop"]
+
+
+def test_reductions_over_different_axes_are_two_loops() -> None:
+    found = units_of(lambda x: [m.reduce_sum(m.exp(x), axis=0), m.reduce_sum(m.exp(x), axis=1)], [4, 5])
+    assert kinds(found) == ["loop", "loop"]
+
+
+def test_loops_over_the_same_operands_are_merged() -> None:
+    found = units_of(lambda x: [m.reduce_sum(x), m.reduce_sum(m.multiply(x, x)), m.exp(x)], [4, 5])
+    assert kinds(found) == ["loop"]
+
+
+def test_no_loop_depends_on_itself_through_a_product() -> None:
+    def function(x: Any, w: Any) -> list[Any]:
+        h = m.tanh(x)
+        return [m.add(matmul(h, w), m.multiply(h, 2.0))]
+
+    found = units_of(function, [4, 4], [4, 4])
+    assert kinds(found) == ["loop", "gemm", "loop"]
+
+
+def test_views_are_read_in_place() -> None:
+    def function(x: Any, y: Any) -> list[Any]:
+        return [
+            m.add(transpose(x), reshape(y, [5, 4])),
+            m.multiply(reverse(x, [0]), broadcast_to(expand_dims(x[0], 0), [4, 5])),
+            matmul(x, transpose(x)),
+        ]
+
+    found = units_of(function, [4, 5], [20])
+    assert "copy" not in kinds(found)
+    assert kinds(found).count("gemm") == 1
+
+
+def test_a_view_that_is_returned_is_copied() -> None:
+    assert kinds(units_of(lambda x: [transpose(m.exp(x))], [4, 5])) == ["loop", "copy"]
+
+
+def test_arrays_are_put_together_and_taken_apart_without_the_host() -> None:
+    def function(x: Any, y: Any) -> list[Any]:
+        z = concat([x, y], 1)
+        a, b = split(z, [2, 8], 1)
+        return [m.reduce_sum(a), m.exp(b)]
+
+    assert "host" not in kinds(units_of(function, [4, 5], [4, 5]))
+
+
+def test_a_region_is_cut_at_sixty_statements() -> None:
+    def function(x: Any, y: Any) -> list[Any]:
+        for _ in range(70):
+            x = m.add(m.multiply(x, y), y)
+        return [x]
+
+    found = units_of(function, [4], [4])
+    assert kinds(found) == ["loop"] * 3
+    assert "loop over (4,)" in describe(found)
+
+
+def test_constants_become_words_of_the_block() -> None:
+    found = units_of(lambda x: [m.add(m.multiply(x, 2.5), 3.5)], [4])
+    (unit,) = found.units
+    assert len(unit.scalars) == 2
+    assert len(unit.reads) == 1
