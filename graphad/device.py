@@ -18,7 +18,9 @@ def parse(name: str) -> tuple[str, int]:
     """
     match = re.match(_NAME, name, re.IGNORECASE)
     if match is None:
-        raise InvalidArgumentError(f"device: {name!r} names no device; use 'cpu' or 'cuda', with ':1' for the second one.")
+        raise InvalidArgumentError(
+            f"device: {name!r} names no device; use 'cpu' or 'cuda', with ':1' for the second one."
+        )
     kind = match.group(1).lower()
     return ("cuda" if kind == "gpu" else kind), int(match.group(2) or 0)
 

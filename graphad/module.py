@@ -37,7 +37,9 @@ class Module(Trackable):
         try:
             return self._graphad_name
         except AttributeError:
-            raise AttributeError(f"{type(self).__name__} has no name: its constructor must call super().__init__() first.") from None
+            raise AttributeError(
+                f"{type(self).__name__} has no name: its constructor must call super().__init__() first."
+            ) from None
 
     @property
     def name_scope(self) -> AbstractContextManager[str]:

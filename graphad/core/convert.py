@@ -33,7 +33,8 @@ def lift(x: Any, dtype: DType | None = None) -> Any:
     if isinstance(x, Tensor):
         if dtype is not None and x.dtype is not dtype:
             raise DTypeError(
-                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {x.dtype.name}: {x!r}; use cast(x, {dtype.name})."
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {x.dtype.name}: "
+                f"{x!r}; use cast(x, {dtype.name})."
             )
         return x
     convert = getattr(x, "__graphad_tensor__", None)

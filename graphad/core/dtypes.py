@@ -109,7 +109,8 @@ def _bfloat16_of_ml_dtypes() -> np.dtype[Any]:
         raise UnavailableError(
             "bfloat16: NumPy has no bfloat16 of its own; install the package ml_dtypes to use it."
         ) from cause
-    return np.dtype(ml_dtypes.bfloat16)
+    made: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return made
 
 
 def _table() -> dict[str, DType]:
@@ -169,7 +170,7 @@ def as_dtype(x: Any) -> DType:
         raise ArgumentTypeError(f"as_dtype: cannot convert {x!r} to a dtype.") from cause
     found = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
     if found is None and dtype.name == "bfloat16":
-        return bfloat16 if bfloat16.numpy == dtype else bfloat16
+        return bfloat16
     if found is None:
         raise ArgumentTypeError(
             f"as_dtype: graphad has no dtype for NumPy's {dtype}; it has {', '.join(d.name for d in ALL)}."

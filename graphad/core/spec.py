@@ -77,9 +77,9 @@ class TensorSpec:
     def __eq__(self, other: object) -> bool:
         return (
             type(other) is type(self)
-            and other.dims == self.dims  # type: ignore[attr-defined]
-            and other.dtype is self.dtype  # type: ignore[attr-defined]
-            and other.name == self.name  # type: ignore[attr-defined]
+            and other.dims == self.dims
+            and other.dtype is self.dtype
+            and other.name == self.name
         )
 
     def __hash__(self) -> int:

@@ -147,7 +147,9 @@ class Variable(Handle):
     def numpy(self) -> Any:
         """The value now, as a NumPy array of its own. Raises: InvalidArgumentError: called while tracing."""
         if _trace_in_progress() is not None:
-            raise FailedPreconditionError("numpy() is only available when eager execution is enabled, not while tracing.")
+            raise FailedPreconditionError(
+                "numpy() is only available when eager execution is enabled, not while tracing."
+            )
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -191,7 +193,9 @@ class Variable(Handle):
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Give the variable another value.
 
         Args:
@@ -203,12 +207,16 @@ class Variable(Handle):
         bind(ASSIGN, self, self._fitting(value))
         return self if read_value else None
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Add `delta`; see `assign`."""
         bind(ASSIGN, self, self._fitting(bind(ADD, bind(READ, self), self._operand(delta))))
         return self if read_value else None
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Subtract `delta`; see `assign`."""
         bind(ASSIGN, self, self._fitting(bind(SUB, bind(READ, self), self._operand(delta))))
         return self if read_value else None
@@ -223,7 +231,9 @@ class Variable(Handle):
         value = self._operand(value)
         spec = self._spec
         dims = value.dims
-        fits = spec.describes(dims) if dims is not None and None not in dims else spec.is_compatible_with(value)
+        fits = (
+            spec.describes(dims) if dims is not None and None not in dims else spec.is_compatible_with(value)
+        )
         if not fits:
             raise InvalidArgumentError(
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape "
@@ -236,7 +246,9 @@ class Variable(Handle):
         return self
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise ArgumentTypeError("'ResourceVariable' object does not support item assignment; use v[...].assign(value).")
+        raise ArgumentTypeError(
+            "'ResourceVariable' object does not support item assignment; use v[...].assign(value)."
+        )
 
     # -- copies ----------------------------------------------------------------------------------------------------
 

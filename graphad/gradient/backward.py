@@ -38,7 +38,9 @@ class Dropped:
         return TensorSpec.of(self.dims, self.dtype)
 
     def out_of_scope(self, op: Op) -> InternalError:
-        return InternalError(f"{op.name}: a derivative rule reads a value that its op does not declare in `keeps`.")
+        return InternalError(
+            f"{op.name}: a derivative rule reads a value that its op does not declare in `keeps`."
+        )
 
 
 class Context:
@@ -46,7 +48,9 @@ class Context:
 
     __slots__ = ("_marks", "inputs", "op", "outputs", "transforms")
 
-    def __init__(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], marks: Sequence[Any], transforms: Any) -> None:
+    def __init__(
+        self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], marks: Sequence[Any], transforms: Any
+    ) -> None:
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
@@ -101,7 +105,11 @@ def dense(bar: Any) -> Any:
 
 
 def backward(
-    entries: Sequence[Entry], bars: dict[Any, Any], wanted: set[Any], transforms: Any, consume: list[Entry] | None = None
+    entries: Sequence[Entry],
+    bars: dict[Any, Any],
+    wanted: set[Any],
+    transforms: Any,
+    consume: list[Entry] | None = None,
 ) -> dict[Any, Any]:
     """Pull cotangents back over entries.
 
@@ -139,7 +147,10 @@ def backward(
             if not any(mark is not None and mark in on_path for mark in out_marks):
                 continue
             y_bars = tuple(
-                [None if m is None else dense(bars.get(m) if m in wanted else bars.pop(m, None)) for m in out_marks]
+                [
+                    None if m is None else dense(bars.get(m) if m in wanted else bars.pop(m, None))
+                    for m in out_marks
+                ]
             )
             if all(bar is None for bar in y_bars):
                 continue

@@ -52,7 +52,9 @@ def _close(graph: Graph) -> Graph:
     return builder.finish([number[i] for i in graph.outputs], graph.name, keep_all=True)[0]
 
 
-def _closed_node(node: Node, graph: Graph, number: dict[int, int], builder: GraphBuilder) -> tuple[ClosedCustom, list[int]]:
+def _closed_node(
+    node: Node, graph: Graph, number: dict[int, int], builder: GraphBuilder
+) -> tuple[ClosedCustom, list[int]]:
     op: Any = node.op
     rule = op.rule
     n_outputs = len(node.specs)
@@ -69,7 +71,10 @@ def _closed_node(node: Node, graph: Graph, number: dict[int, int], builder: Grap
     traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
     operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
     # One function may be closed in several ways, by dtype or by what it captures; the digest tells them apart.
-    closed_rule = ClosedRule(f"{rule.name}:{digest(traced.graph)[:16]}", traced.graph, tuple(positions))
+    marks = "".join("-" if position < 0 else "+" for position in positions) if -1 in positions else ""
+    closed_rule = ClosedRule(
+        f"{rule.name}:{digest(traced.graph)[:16]}{marks}", traced.graph, tuple(positions)
+    )
     rule.register(closed_rule)
     closed_op = ClosedCustom(closed_rule, op.n_inputs, n_outputs)
     return closed_op, operands
@@ -82,8 +87,14 @@ def _operand(outer: Any, rule: Any, number: dict[int, int], builder: GraphBuilde
         known = trace.serial_if_known(outer) if trace is not None else None
         return builder.add_constant(outer.data) if known is None else number[trace.number[known]]
     if trace is None:
-        raise InternalError(f"closed: the rule {rule.name!r} was made outside of a trace but closes over {outer!r}.")
-    serial = outer.index if type(outer) is SymbolicTensor and outer.trace is trace else trace.serial_if_known(outer)
+        raise InternalError(
+            f"closed: the rule {rule.name!r} was made outside of a trace but closes over {outer!r}."
+        )
+    serial = (
+        outer.index
+        if type(outer) is SymbolicTensor and outer.trace is trace
+        else trace.serial_if_known(outer)
+    )
     if serial is None or serial not in trace.number:
         what = f"the variable {outer.name!r}" if isinstance(outer, Handle) else f"{outer!r}"
         raise FailedPreconditionError(

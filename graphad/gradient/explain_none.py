@@ -24,13 +24,18 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
         broken = _broken_at(tape, source.mark)
         if broken is not None:
             return broken
-        return f"the target was computed outside the tape, or does not depend on the {kind}; move the computation inside the `with` block."
+        return (
+            f"the target was computed outside the tape, or does not depend on the {kind}; move the computation inside "
+            "the `with` block."
+        )
     reached = {source.mark}
     for _, _, _, marks, out_marks in tape.entries:
         if any(mark in reached for mark in marks if mark is not None):
             reached.update(mark for mark in out_marks if mark is not None)
     if target.mark in reached:
-        return "a path connects source and target, so the gradient is not None unless a custom gradient says so."
+        return (
+            "a path connects source and target, so the gradient is not None unless a custom gradient says so."
+        )
     broken = _broken_at(tape, source.mark)
     if broken is not None:
         return broken

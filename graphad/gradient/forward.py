@@ -42,7 +42,9 @@ class Derived:
         self.captures = captures
 
 
-def push(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence[Any], transforms: Any) -> list[Any]:
+def push(
+    op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence[Any], transforms: Any
+) -> list[Any]:
     """The tangents of the outputs for tangents of the inputs (None for none), as values of the current level.
 
     Raises: NonlinearGradientError: the op's gradient is not linear in its cotangent.
@@ -73,7 +75,9 @@ class DualContext(Context):
         return dual_of(graph, which, self.transforms)
 
 
-def _derive(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], mask: Sequence[bool], transforms: Any) -> Derived:
+def _derive(
+    op: Op, inputs: Sequence[Any], outputs: Sequence[Any], mask: Sequence[bool], transforms: Any
+) -> Derived:
     specs = tuple([x.spec for x in inputs])
     out_specs = tuple([y.spec for y in outputs])
     key = (op, specs, tuple(mask))
@@ -88,7 +92,13 @@ def _derive(op: Op, inputs: Sequence[Any], outputs: Sequence[Any], mask: Sequenc
     return known
 
 
-def _derive_new(op: Op, specs: Sequence[TensorSpec], out_specs: Sequence[TensorSpec], mask: Sequence[bool], transforms: Any) -> Derived:
+def _derive_new(
+    op: Op,
+    specs: Sequence[TensorSpec],
+    out_specs: Sequence[TensorSpec],
+    mask: Sequence[bool],
+    transforms: Any,
+) -> Derived:
     trace = Trace(f"{op.name}_jvp")
     with entered(trace):
         xs = [trace.input(spec) for spec in specs]
@@ -97,10 +107,19 @@ def _derive_new(op: Op, specs: Sequence[TensorSpec], out_specs: Sequence[TensorS
         dummies = [trace.input(spec) if spec.dtype.is_differentiable else None for spec in out_specs]
         marks = [recorder.follow(dummy) if dummy is not None else None for dummy in dummies]
         trace.recorders = (recorder,)
-        needs = [Mark() if m and spec.dtype.is_differentiable else None for m, spec in zip(mask, specs, strict=True)]
-        x_bars = [None if x_bar is None else lift(x_bar) for x_bar in op.vjp(Context(op, xs, ys, needs, transforms), *dummies)]
+        needs = [
+            Mark() if m and spec.dtype.is_differentiable else None
+            for m, spec in zip(mask, specs, strict=True)
+        ]
+        x_bars = [
+            None if x_bar is None else lift(x_bar)
+            for x_bar in op.vjp(Context(op, xs, ys, needs, transforms), *dummies)
+        ]
         trace.recorders = ()
-        dots = [trace.input(TensorSpec.of(spec.dims, spec.dtype)) if m else None for spec, m in zip(specs, mask, strict=True)]
+        dots = [
+            trace.input(TensorSpec.of(spec.dims, spec.dtype)) if m else None
+            for spec, m in zip(specs, mask, strict=True)
+        ]
         seeds: dict[Any, Any] = {}
         for x_bar, dot in zip(x_bars, dots, strict=True):
             if x_bar is None or dot is None:
@@ -131,10 +150,14 @@ def _derive_new(op: Op, specs: Sequence[TensorSpec], out_specs: Sequence[TensorS
 
 def _without_inputs(graph: Graph, first: int, count: int) -> Graph:
     """The graph without `count` unused inputs from `first` on."""
+
     def number(i: int) -> int:
         return i if i < first else i - count
 
-    nodes = [Node(n.op, tuple([number(i) for i in n.inputs]), number(n.start), n.specs, n.line) for n in graph.nodes]
+    nodes = [
+        Node(n.op, tuple([number(i) for i in n.inputs]), number(n.start), n.specs, n.line)
+        for n in graph.nodes
+    ]
     inputs = graph.inputs[:first] + graph.inputs[first + count :]
     return Graph(inputs, graph.constants, nodes, [number(i) for i in graph.outputs], graph.name)
 
@@ -151,7 +174,10 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph
     trace = Trace(f"{graph.name}_dual")
     with entered(trace):
         xs = [trace.input(spec) for spec in graph.inputs]
-        dots = [trace.input(TensorSpec.of(spec.dims, spec.dtype)) if w else None for spec, w in zip(graph.inputs, which, strict=True)]
+        dots = [
+            trace.input(TensorSpec.of(spec.dims, spec.dtype)) if w else None
+            for spec, w in zip(graph.inputs, which, strict=True)
+        ]
         tangents: dict[int, Any] = {id(x): dot for x, dot in zip(xs, dots, strict=True) if dot is not None}
 
         def on_node(node: Any, values: list[Any]) -> Any:
@@ -210,11 +236,14 @@ class ForwardAccumulator:
         self._alive: list[Any] = []
         for x, dot in zip(flat, dots, strict=True):
             if not isinstance(x, VALUES):
-                raise InvalidArgumentError(f"ForwardAccumulator: primal {x!r} is neither a Tensor nor a Variable.")
+                raise InvalidArgumentError(
+                    f"ForwardAccumulator: primal {x!r} is neither a Tensor nor a Variable."
+                )
             dot = lift(dot, x.spec.dtype)
             if dot.dims != x.dims:
                 raise InvalidArgumentError(
-                    f"ForwardAccumulator: a tangent has shape {dot.shape}, its primal {TensorSpec.of(x.dims, x.spec.dtype).shape}."
+                    f"ForwardAccumulator: a tangent has shape {dot.shape}, its primal "
+                    f"{TensorSpec.of(x.dims, x.spec.dtype).shape}."
                 )
             self._put(x, dot)
 

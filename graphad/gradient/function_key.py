@@ -57,4 +57,6 @@ def _add(hasher: Any, x: Any, depth: int) -> None:
             except ValueError:
                 hasher.update(b"empty;")  # a name that is not bound yet
     else:
-        hasher.update(f"{type(x).__module__}.{type(x).__qualname__}:{id(x) if depth < _DEPTH else 0};".encode())
+        hasher.update(
+            f"{type(x).__module__}.{type(x).__qualname__}:{id(x) if depth < _DEPTH else 0};".encode()
+        )

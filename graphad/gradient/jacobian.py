@@ -27,7 +27,7 @@ from graphad.core.levels import current, entered
 from graphad.core.nest import flatten, is_nested
 from graphad.core.op import IO, MIXED, WRITES
 from graphad.core.shapes import TensorShape, format_dims, is_definite
-from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
+from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.forward import push_entries
 from graphad.gradient.recorder import mark_of
@@ -84,7 +84,9 @@ def jacobian(
 def _check_sources(name: str, sources: Sequence[Any]) -> None:
     for x in sources:
         if not isinstance(x, VALUES):
-            raise ArgumentTypeError(f"tape.{name}: source {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable.")
+            raise ArgumentTypeError(
+                f"tape.{name}: source {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable."
+            )
 
 
 def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int | None) -> None:
@@ -95,9 +97,15 @@ def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int |
                 f"GradientTape must be created with persistent=True to compute the {name} with eager execution enabled and "
                 "with experimental_use_pfor set to False."
             )
-        if parallel_iterations is not None and (not isinstance(parallel_iterations, int) or parallel_iterations < 1):
+        if parallel_iterations is not None and (
+            not isinstance(parallel_iterations, int) or parallel_iterations < 1
+        ):
             raise ArgumentTypeError("'parallel_iterations' must be a positive integer.")
-    elif name == "jacobian" and parallel_iterations is not None and (not tape.is_persistent or parallel_iterations <= 1):
+    elif (
+        name == "jacobian"
+        and parallel_iterations is not None
+        and (not tape.is_persistent or parallel_iterations <= 1)
+    ):
         raise InvalidArgumentError(
             "Encountered an exception while vectorizing the jacobian computation. Vectorization can be disabled by setting "
             "experimental_use_pfor to False. (parallel_iterations needs a persistent tape and a number above 1.)"
@@ -168,7 +176,10 @@ def _row_by_row(entries: Sequence[Any], target: Any, marks: Sequence[Any], count
 def _joined(rows: list[Any], target: Any) -> Any:
     if not rows or all(row is None for row in rows):
         return None
-    rows = [row if row is not None else zeros(next(r for r in rows if r is not None).shape, target.dtype) for row in rows]
+    rows = [
+        row if row is not None else zeros(next(r for r in rows if r is not None).shape, target.dtype)
+        for row in rows
+    ]
     return reshape(stack(rows), (*target.dims, *rows[0].dims))
 
 
@@ -194,7 +205,9 @@ def _by_rows(entries: Sequence[Any], target: Any, marks: Sequence[Any], count: A
     return results
 
 
-def _by_columns(entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
+def _by_columns(
+    entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]
+) -> list[Any]:
     """Forward mode: all columns pushed through the entries, for sources smaller than the target."""
     results = []
     rank = len(target.dims)
@@ -255,7 +268,9 @@ def _basis(dims: Sequence[Any], dtype: Any, count: Any, chunk: int | None) -> An
         yield lift(rows.reshape(size, *dims))
 
 
-def _rows_later(entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
+def _rows_later(
+    entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]
+) -> list[Any]:
     """While shapes are unknown: one op that is expanded when the graph is specialised."""
     trace = Trace("jacobian_row")
     with entered(trace):
@@ -273,11 +288,15 @@ def _rows_later(entries: Sequence[Any], target: Any, sources: Sequence[Any], mar
 # -- batch Jacobians -----------------------------------------------------------------------------------------------------
 
 
-def batch_jacobian(tape: Any, target: Any, source: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool) -> Any:
+def batch_jacobian(
+    tape: Any, target: Any, source: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool
+) -> Any:
     """See `GradientTape.batch_jacobian`; `mode` is the checked UnconnectedGradients."""
     for word, x in (("target", target), ("source", source)):
         if not isinstance(x, VALUES):
-            raise ArgumentTypeError(f"tape.batch_jacobian: {word} must be a single Tensor, got {type(x).__name__}.")
+            raise ArgumentTypeError(
+                f"tape.batch_jacobian: {word} must be a single Tensor, got {type(x).__name__}."
+            )
     _check_shapes(target.dims, source.dims)
     _check_loop(tape, "batch_jacobian", use_pfor, parallel_iterations)
     target = lift(target) if isinstance(target, Handle) else target
@@ -290,7 +309,9 @@ def batch_jacobian(tape: Any, target: Any, source: Any, mode: Any, parallel_iter
             )
     tape._begin()
     plan = Mode(True, parallel_iterations, use_pfor)
-    result = _vectorising("batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, plan))
+    result = _vectorising(
+        "batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, plan)
+    )
     if not tape.is_persistent:
         tape._release()
     return result
@@ -299,7 +320,9 @@ def batch_jacobian(tape: Any, target: Any, source: Any, mode: Any, parallel_iter
 def _check_shapes(target: Any, source: Any) -> None:
     first = (None if not target else target[0], None if not source else source[0])
     unknown = target is None or source is None
-    if unknown or (target and source and first[0] is not None and first[1] is not None and first[0] != first[1]):
+    if unknown or (
+        target and source and first[0] is not None and first[1] is not None and first[0] != first[1]
+    ):
         raise InvalidArgumentError(
             f"Need first dimension of target shape ({format_dims(target)}) and source shape ({format_dims(source)}) to match."
         )
@@ -369,7 +392,9 @@ def _batch_rows_later(entries: Sequence[Any], target: Any, source: Any, mark: An
         x_bar = dense(bars.get(mark))
         graph = None if x_bar is None else trace.finish([x_bar], RETURN, False, [bar])
     if graph is None:
-        return _zeros_like_rows(target, source, [size if size is not None else -1 for size in (*target.dims, *source.dims[1:])])
+        return _zeros_like_rows(
+            target, source, [size if size is not None else -1 for size in (*target.dims, *source.dims[1:])]
+        )
     first_row = getitem(target, 0)
     (columns,) = bind(JacobianRows(graph), first_row, *trace.captures)
     row_rank, rank = len(target.dims) - 1, len(source.dims)

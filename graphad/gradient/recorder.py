@@ -107,7 +107,9 @@ class Recorder:
             if kept_outputs is False and not op.multiple:
                 outputs = ()
             else:
-                outputs = [y if _is_kept(k, kept_outputs) else self._dropped(y) for k, y in enumerate(outputs)]
+                outputs = [
+                    y if _is_kept(k, kept_outputs) else self._dropped(y) for k, y in enumerate(outputs)
+                ]
         entries = self._entries
         entries.append((op, inputs, outputs, marks, out_marks))
         if len(entries) > self._sweep_at:
@@ -132,7 +134,10 @@ class Recorder:
 
     def _marks(self, op: Op, inputs: Sequence[Any]) -> list[Any] | None:
         """The marks of the inputs that are followed, None for others; None altogether if none is."""
-        marks = [x.mark if x.mark is not None and x.mark in self._tracked else self._automatic_mark(op, x) for x in inputs]
+        marks = [
+            x.mark if x.mark is not None and x.mark in self._tracked else self._automatic_mark(op, x)
+            for x in inputs
+        ]
         return marks if any(mark is not None for mark in marks) else None
 
     def _dropped(self, x: Any) -> Any:
@@ -151,7 +156,7 @@ class Recorder:
         while entries:
             entry = entries.pop()
             outputs, out_marks = entry[2], entry[4]
-            if all([_is_unreachable(outputs, out_marks, k) for k in range(len(out_marks))]):
+            if all(_is_unreachable(outputs, out_marks, k) for k in range(len(out_marks))):
                 tracked.difference_update(out_marks)
             else:
                 kept.append(entry)

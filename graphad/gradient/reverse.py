@@ -37,7 +37,9 @@ class BackwardGraph:
 
     __slots__ = ("graph", "inputs", "positions", "residuals")
 
-    def __init__(self, graph: Graph, inputs: list[int], residuals: list[int], positions: list[int | None]) -> None:
+    def __init__(
+        self, graph: Graph, inputs: list[int], residuals: list[int], positions: list[int | None]
+    ) -> None:
         self.graph = graph
         self.inputs = inputs
         self.residuals = residuals
@@ -55,7 +57,9 @@ class Pullback:
         residual: one step of backward computes it again, instead of keeping a copy for each step.
     """
 
-    def __init__(self, graph: Graph, needs: tuple[bool, ...], transforms: Any, fixed: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, graph: Graph, needs: tuple[bool, ...], transforms: Any, fixed: frozenset[int] = frozenset()
+    ) -> None:
         graph = transforms.closed(graph)
         self.needs = needs
         self._transforms = transforms
@@ -66,7 +70,9 @@ class Pullback:
             self._xs = [trace.input(spec) for spec in graph.inputs]
             recorder = Recorder(transforms)
             trace.recorders = (recorder,)
-            self._marks = [recorder.follow(x) if need else None for x, need in zip(self._xs, needs, strict=True)]
+            self._marks = [
+                recorder.follow(x) if need else None for x, need in zip(self._xs, needs, strict=True)
+            ]
             self._ys = replay(graph, self._xs)
             trace.recorders = ()
         self._entries = recorder.entries
@@ -74,13 +80,18 @@ class Pullback:
         self._fixed = fixed
         self.n_outputs = len(self._ys)
         self.differentiable = tuple([y.mark is not None and y.mark in recorder.tracked for y in self._ys])
-        self._bars = [trace.input(TensorSpec.of(y.dims, y.dtype)) if d else None for y, d in zip(self._ys, self.differentiable, strict=True)]
+        self._bars = [
+            trace.input(TensorSpec.of(y.dims, y.dtype)) if d else None
+            for y, d in zip(self._ys, self.differentiable, strict=True)
+        ]
         self._input_serials = {x.index: k for k, x in enumerate(self._xs)}
         self._residual_serials: list[int] = []
         full = self._differentiate(self.differentiable)
         self._freeze(full)
         self.forward = self._forward_graph(graph.name)
-        self._backward[self.differentiable] = self._split(full, self.differentiable, (self._n_forward, len(trace.builder.nodes)))
+        self._backward[self.differentiable] = self._split(
+            full, self.differentiable, (self._n_forward, len(trace.builder.nodes))
+        )
 
     def backward(self, given: Sequence[bool]) -> BackwardGraph | None:
         """The backward graph for a set of given cotangents.
@@ -175,14 +186,18 @@ class Pullback:
         graph, _ = part.finish(outputs, f"{name}_forward", [x.index for x in self._xs])
         return graph
 
-    def _split(self, x_bars: Sequence[Any], given: Sequence[bool], added: tuple[int, int]) -> BackwardGraph | None:
+    def _split(
+        self, x_bars: Sequence[Any], given: Sequence[bool], added: tuple[int, int]
+    ) -> BackwardGraph | None:
         builder = self._trace.builder
         nodes, read = self._needed(x_bars, added)
         available = set(self._residual_serials) | set(self._input_serials) | set(builder.values)
         again = self._recomputed([i for i in read if i not in available], available)
         if again is None:
             return None
-        used = {i for node in (*again, *nodes) for i in node.inputs} | {bar.index for bar in x_bars if bar is not None}
+        used = {i for node in (*again, *nodes) for i in node.inputs} | {
+            bar.index for bar in x_bars if bar is not None
+        }
         inputs = [i for i in self._input_serials if i in used]
         residuals = [i for i in self._residual_serials if i in used]
         bars = [bar.index for bar, has in zip(self._bars, given, strict=True) if has and bar is not None]
@@ -190,7 +205,9 @@ class Pullback:
         part.specs, part.constants, part.values = builder.specs, builder.constants, builder.values
         part.nodes = [*again, *nodes]
         kept = [bar for bar in x_bars if bar is not None]
-        graph, _ = part.finish([bar.index for bar in kept], f"{self.forward.name}_backward", [*inputs, *residuals, *bars])
+        graph, _ = part.finish(
+            [bar.index for bar in kept], f"{self.forward.name}_backward", [*inputs, *residuals, *bars]
+        )
         places = iter(range(len(kept)))
         first = self.n_outputs
         return BackwardGraph(
@@ -216,7 +233,9 @@ class Pullback:
         return nodes
 
 
-def pullback_of(graph: Graph, needs: Sequence[bool], transforms: Any, fixed: frozenset[int] = frozenset()) -> Pullback:
+def pullback_of(
+    graph: Graph, needs: Sequence[bool], transforms: Any, fixed: frozenset[int] = frozenset()
+) -> Pullback:
     """The pullback of a graph for cotangents of the inputs that `needs` names; cached on the graph."""
     if len(needs) != len(graph.inputs):
         raise InternalError(f"pullback_of: {len(needs)} needs for {len(graph.inputs)} inputs of {graph!r}.")

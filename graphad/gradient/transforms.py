@@ -13,7 +13,9 @@ from graphad.graph.ir import Graph
 class Transforms:
     """What the context of a rule offers for the graphs an op holds."""
 
-    def pullback_of(self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = frozenset()) -> Pullback:
+    def pullback_of(
+        self, graph: Graph, needs: Sequence[bool], fixed: frozenset[int] = frozenset()
+    ) -> Pullback:
         """The pullback for cotangents of the inputs that `needs` names; see `reverse.Pullback` for `fixed`."""
         return pullback_of(graph, needs, self, fixed)
 

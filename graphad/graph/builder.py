@@ -49,7 +49,9 @@ class GraphBuilder:
             self._scalars[key] = serial
         return serial
 
-    def add_node(self, op: Op, inputs: Sequence[int], specs: Sequence[TensorSpec], line: str | None = None) -> int:
+    def add_node(
+        self, op: Op, inputs: Sequence[int], specs: Sequence[TensorSpec], line: str | None = None
+    ) -> int:
         """A node; returns the serial number of its first output."""
         start = len(self.specs)
         self.specs.extend(specs)
@@ -61,7 +63,11 @@ class GraphBuilder:
         return len(self.specs) - 1
 
     def finish(
-        self, outputs: Iterable[int], name: str = "graph", inputs: Sequence[int] | None = None, keep_all: bool = False
+        self,
+        outputs: Iterable[int],
+        name: str = "graph",
+        inputs: Sequence[int] | None = None,
+        keep_all: bool = False,
     ) -> tuple[Graph, dict[int, int]]:
         """The graph, and which value number each serial number became.
 
@@ -76,7 +82,7 @@ class GraphBuilder:
         used = {serial for node in nodes for serial in node.inputs} | set(outputs)
         order = list(self.inputs if inputs is None else inputs)
         number = {serial: i for i, serial in enumerate(order)}
-        constants = []
+        constants: list[Any] = []
         for serial, array in self.constants:
             if keep_all or serial in used:
                 number[serial] = len(order) + len(constants)
@@ -89,7 +95,9 @@ class GraphBuilder:
             for k in range(len(node.specs)):
                 number[node.start + k] = following + k
             following += len(node.specs)
-        graph = Graph([self.specs[i] for i in order], constants, renumbered, [number[i] for i in outputs], name)
+        graph = Graph(
+            [self.specs[i] for i in order], constants, renumbered, [number[i] for i in outputs], name
+        )
         return graph, number
 
 

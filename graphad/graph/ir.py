@@ -21,7 +21,9 @@ class Node:
 
     __slots__ = ("inputs", "line", "op", "specs", "start")
 
-    def __init__(self, op: Op, inputs: tuple[int, ...], start: int, specs: tuple[TensorSpec, ...], line: str | None) -> None:
+    def __init__(
+        self, op: Op, inputs: tuple[int, ...], start: int, specs: tuple[TensorSpec, ...], line: str | None
+    ) -> None:
         self.op = op
         self.inputs = inputs
         self.start = start
@@ -47,7 +49,17 @@ class Graph:
       name: For people: the name of the function it came from.
     """
 
-    __slots__ = ("__weakref__", "_digest", "_effects", "_specs", "constants", "inputs", "name", "nodes", "outputs")
+    __slots__ = (
+        "__weakref__",
+        "_digest",
+        "_effects",
+        "_specs",
+        "constants",
+        "inputs",
+        "name",
+        "nodes",
+        "outputs",
+    )
 
     def __init__(
         self,

@@ -50,7 +50,9 @@ def with_outputs(graph: Graph, outputs: Sequence[int], keep_all: bool = False) -
     following = graph.first_node_value
     renumbered = []
     for node in nodes:
-        renumbered.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line))
+        renumbered.append(
+            Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line)
+        )
         for k in range(len(node.specs)):
             number[node.start + k] = following + k
         following += len(node.specs)

@@ -34,5 +34,7 @@ def get(activation: Any) -> Callable[[Any], Any] | None:
         return activation  # type: ignore[no-any-return]
     found = _BY_NAME.get(activation)
     if found is None:
-        raise InvalidArgumentError(f"activation: there is none called {activation!r}; there are {', '.join(_BY_NAME)}.")
+        raise InvalidArgumentError(
+            f"activation: there is none called {activation!r}; there are {', '.join(_BY_NAME)}."
+        )
     return found

@@ -81,7 +81,12 @@ class Layer(Module):
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
         make: Callable[..., Any] = initializers.get(initializer)
         sizes = list(TensorShape(shape))
-        return Variable(lambda: make(sizes, wanted), trainable=trainable and self.trainable, name=name or "weight", dtype=wanted)
+        return Variable(
+            lambda: make(sizes, wanted),
+            trainable=trainable and self.trainable,
+            name=name or "weight",
+            dtype=wanted,
+        )
 
     @property
     def weights(self) -> list[Variable]:
@@ -112,7 +117,9 @@ class Layer(Module):
         """Give all variables new values, in the order of `weights`."""
         variables = self.weights
         if len(values) != len(variables):
-            raise InvalidArgumentError(f"{self.name}: set_weights got {len(values)} arrays for {len(variables)} weights.")
+            raise InvalidArgumentError(
+                f"{self.name}: set_weights got {len(values)} arrays for {len(variables)} weights."
+            )
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
 
@@ -122,11 +129,11 @@ class Layer(Module):
             return
         if shape.rank < least_rank:
             raise InvalidArgumentError(
-                f"Input 0 of layer \"{self.name}\" is incompatible with the layer: expected min_ndim={least_rank}, found "
+                f'Input 0 of layer "{self.name}" is incompatible with the layer: expected min_ndim={least_rank}, found '
                 f"ndim={shape.rank}. Full shape received: {shape}"
             )
         if size is not None and shape[axis] is not None and shape[axis] != size:
             raise InvalidArgumentError(
-                f"Input 0 of layer \"{self.name}\" is incompatible with the layer: expected axis {axis} of input shape to "
+                f'Input 0 of layer "{self.name}" is incompatible with the layer: expected axis {axis} of input shape to '
                 f"have value {size}, but received input with shape {shape}"
             )

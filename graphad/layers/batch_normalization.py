@@ -42,11 +42,18 @@ class BatchNormalization(Layer):
         self.center = center
         self.scale = scale
         self.gamma = self.beta = None
-        self._graphad_initializers = (gamma_initializer, beta_initializer, moving_mean_initializer, moving_variance_initializer)
+        self._graphad_initializers = (
+            gamma_initializer,
+            beta_initializer,
+            moving_mean_initializer,
+            moving_variance_initializer,
+        )
 
     def build(self, input_shape: TensorShape) -> None:
         if input_shape.rank is None or input_shape[self.axis] is None:
-            raise InvalidArgumentError(f"BatchNormalization: axis {self.axis} of the input {input_shape} must have a known size.")
+            raise InvalidArgumentError(
+                f"BatchNormalization: axis {self.axis} of the input {input_shape} must have a known size."
+            )
         size = input_shape[normalize_axis("BatchNormalization", self.axis, input_shape.rank)]
         gamma, beta, mean, variance = self._graphad_initializers
         if self.scale:

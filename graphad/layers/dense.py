@@ -56,7 +56,11 @@ class Dense(Layer):
 
     def call(self, inputs: Any) -> Any:
         self.require_axis(inputs.shape, -1, self.kernel.shape[0], 2)
-        y = matmul(inputs, self.kernel) if inputs.ndim in (None, 2) else tensordot(inputs, self.kernel, [[-1], [0]])
+        y = (
+            matmul(inputs, self.kernel)
+            if inputs.ndim in (None, 2)
+            else tensordot(inputs, self.kernel, [[-1], [0]])
+        )
         if self.use_bias:
             y = y + self.bias
         return y if self.activation is None else self.activation(y)

@@ -64,17 +64,30 @@ def random_uniform(shape: Sequence[int], dtype: DType) -> Tensor:
 
 _BY_NAME: dict[str, Initializer] = {
     f.__name__: f
-    for f in (zeros, ones, glorot_uniform, glorot_normal, he_uniform, he_normal, random_normal, random_uniform)
+    for f in (
+        zeros,
+        ones,
+        glorot_uniform,
+        glorot_normal,
+        he_uniform,
+        he_normal,
+        random_normal,
+        random_uniform,
+    )
 }
 
 
 def get(initializer: Any) -> Initializer:
     """The initializer that a name or a callable stands for. Raises: InvalidArgumentError: no such name."""
     if callable(initializer):
-        return lambda shape, dtype: initializer(shape, dtype=dtype) if _takes_dtype(initializer) else initializer(shape)
+        return lambda shape, dtype: (
+            initializer(shape, dtype=dtype) if _takes_dtype(initializer) else initializer(shape)
+        )
     found = _BY_NAME.get(str(initializer).lower())
     if found is None:
-        raise InvalidArgumentError(f"initializer: there is none called {initializer!r}; there are {', '.join(_BY_NAME)}.")
+        raise InvalidArgumentError(
+            f"initializer: there is none called {initializer!r}; there are {', '.join(_BY_NAME)}."
+        )
     return found
 
 

@@ -6,7 +6,12 @@ from graphad.losses.classification import (
     categorical_crossentropy,
     sparse_categorical_crossentropy,
 )
-from graphad.losses.regression import MeanAbsoluteError, MeanSquaredError, mean_absolute_error, mean_squared_error
+from graphad.losses.regression import (
+    MeanAbsoluteError,
+    MeanSquaredError,
+    mean_absolute_error,
+    mean_squared_error,
+)
 
 __all__ = [
     "CategoricalCrossentropy",

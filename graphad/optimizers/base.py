@@ -69,7 +69,9 @@ class Optimizer(Trackable):
             raise InvalidArgumentError(f"{self.name}: none of the {len(listed)} variables has a gradient.")
         for _, variable in pairs:
             if not isinstance(variable, Variable):
-                raise ArgumentTypeError(f"{self.name}: {variable!r} is not a Variable; pass (gradient, variable) pairs.")
+                raise ArgumentTypeError(
+                    f"{self.name}: {variable!r} is not a Variable; pass (gradient, variable) pairs."
+                )
         self.build(variable for _, variable in pairs)
         self.iterations.assign_add(1)
         for gradient, variable in pairs:
@@ -78,4 +80,6 @@ class Optimizer(Trackable):
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
         """Update one variable."""
-        raise ArgumentTypeError(f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots).")
+        raise ArgumentTypeError(
+            f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots)."
+        )

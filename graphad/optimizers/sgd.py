@@ -12,7 +12,13 @@ from graphad.optimizers.base import Optimizer
 class SGD(Optimizer):
     """w -= learning_rate * g; with momentum: v = momentum * v - learning_rate * g, w += v (nesterov looks ahead)."""
 
-    def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self,
+        learning_rate: Any = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        name: str | None = None,
+    ) -> None:
         super().__init__(learning_rate, name)
         self.momentum = float(momentum)
         self.nesterov = nesterov

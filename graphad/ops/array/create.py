@@ -67,7 +67,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def _own_value(x: Any) -> Any:
-    """A variable's value as a tensor of its own; what `lift` makes of a variable stands for the variable, and is for ops alone."""
+    """A variable's value as a tensor of its own; what `lift` makes of a variable stands for it, and is for ops alone."""
     return bind(lookup("read")(), x) if isinstance(x, Handle) else x
 
 
