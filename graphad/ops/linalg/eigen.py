@@ -6,6 +6,7 @@ right for every function that does not depend on the choice of vectors inside th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import times
 from graphad.ops.linalg.solve import require_matrix
+from graphad.ops.math.arithmetic import add
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
 from graphad.ops.math.select import where
@@ -123,31 +125,33 @@ class Svd(Op):
         return s, u, np.ascontiguousarray(np.conj(np.swapaxes(vh, -1, -2)))
 
     def vjp(self, ctx: Any, s_bar: Any, u_bar: Any, v_bar: Any) -> Sequence[Any]:
-        # Townsend (2016), "Differentiating the singular value decomposition", equations 18 to 22.
+        # Townsend (2016), "Differentiating the singular value decomposition", equations 18 to 22; for complex dtypes with the
+        # phase of each pair of vectors chosen so that that of v stays (Wan and Zhang, 2019).
         s, u, v = ctx.outputs
         if u_bar is None and v_bar is None:
             if self.full:
                 s, u, v = bind(Svd(False), ctx.inputs[0])
             return (times(_scaled(u, s_bar), v, adjoint_b=True),)
-        if self.full or u.dtype.is_complex:
+        if self.full:
             raise MissingGradientError(
-                "svd: singular vectors have a derivative for real dtypes and full_matrices=False only; the values always have."
+                "svd: singular vectors have a derivative for full_matrices=False only."
             )
-        differences, inverse = _inverse_differences(s * s), 1.0 / s
-        x_bar = None if s_bar is None else times(_scaled(u, s_bar), v, adjoint_b=True)
+        differences, inverse = cast(_inverse_differences(s * s), u.dtype), 1.0 / s
+        parts = [] if s_bar is None else [times(_scaled(u, s_bar), v, adjoint_b=True)]
         if u_bar is not None:
             turn = times(u, u_bar, adjoint_a=True)
-            inner = _scaled(differences * (turn - adjoint_of(turn)), s)
-            outside = _scaled(u_bar - times(u, turn), inverse)
-            part = times(times(u, inner) + outside, v, adjoint_b=True)
-            x_bar = part if x_bar is None else x_bar + part
+            skew = turn - adjoint_of(turn)
+            inner = _scaled(differences * skew, s)
+            if u.dtype.is_complex:
+                inner = bind(SetDiag(0), inner, bind(DiagPart(0), skew) * cast(inverse * 0.5, u.dtype))
+            parts.append(times(times(u, inner) + _scaled(u_bar - times(u, turn), inverse), v, adjoint_b=True))
         if v_bar is not None:
             turn = times(v, v_bar, adjoint_a=True)
-            inner = bind(ExpandDims((-1,)), s) * (differences * (turn - adjoint_of(turn)))
-            outside = _scaled(v_bar - times(v, turn), inverse)
-            part = times(u, times(inner, v, adjoint_b=True) + adjoint_of(outside))
-            x_bar = part if x_bar is None else x_bar + part
-        return (x_bar,)
+            inner = _scaled(
+                differences * (turn - adjoint_of(turn)), s
+            )  # its adjoint stands left of that of v
+            parts.append(times(u, times(v, inner) + _scaled(v_bar - times(v, turn), inverse), adjoint_b=True))
+        return (functools.reduce(add, parts),)
 
     def batch(self, ctx: Any, x: Any) -> Any:
         return bind(self, x)
@@ -178,7 +182,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
 
     Args:
       tensor: Tensor [..., m, n].
-      full_matrices: Square u and v; their vectors have no gradient then.
+      full_matrices: Square u and v; they have no gradient then, and there is no forward mode.
       compute_uv: Whether u and v are wanted as well.
     Returns: (s [..., k], u [..., m, k], v [..., n, k]) with k = min(m, n), or s alone.
     """

@@ -208,4 +208,71 @@ NORM = [
     OpCase(la.cross, real(2, 3), real(2, 3, seed=1), expected=np.cross),
 ]
 
-CASES = [*MATMUL, *EINSUM, *DIAGONAL, *SOLVE, *NORM]
+
+def separated(*shape: int, seed: int = 0) -> Any:
+    """Matrices whose eigenvalues and singular values lie apart."""
+    return real(*shape, low=-0.3, high=0.3, seed=seed) + np.eye(*shape[-2:]) * np.arange(1.0, shape[-1] + 1)
+
+
+def _lower(x: Any) -> Any:
+    """The Hermitian matrix whose lower triangle this is."""
+    return np.tril(x) + _swap(np.conj(np.tril(x, -1)))
+
+
+def projectors(x: Any) -> Any:
+    """Functions of the eigenvectors that do not depend on their sign."""
+    e, v = la.eigh(x)
+    return e, la.matmul(v * v, v * v, transpose_b=True)
+
+
+def _projectors(x: Any) -> Any:
+    e, v = np.linalg.eigh(x)
+    return [e, (v * v) @ _swap(v * v)]
+
+
+def rotation(x: Any) -> Any:
+    """The orthogonal factor of the polar decomposition: both kinds of singular vectors, whatever their sign."""
+    s, u, v = la.svd(x)
+    return s, la.matmul(u, v, transpose_b=True)
+
+
+def _rotation(x: Any) -> Any:
+    u, s, vh = np.linalg.svd(x, False)
+    return [s, u @ vh]
+
+
+def left_only(x: Any) -> Any:
+    u = la.svd(x)[1]
+    return u * u
+
+
+def right_only(x: Any) -> Any:
+    v = la.svd(x)[2]
+    return v * v
+
+
+def complex_rotation(x: Any) -> Any:
+    """Both kinds of complex singular vectors; their phases cancel."""
+    _, u, v = la.svd(x)
+    return la.matmul(u, v, adjoint_b=True)
+
+
+EIGEN = [
+    OpCase(la.eigvalsh, separated(2, 3, 3), expected=lambda x: np.linalg.eigvalsh(_lower(x))),
+    OpCase(la.eigvalsh, complex_(3, 3) + np.diag([0, 5, 11]), expected=np.linalg.eigvalsh),
+    OpCase(projectors, separated(2, 3, 3), expected=_projectors),
+    OpCase(
+        la.svd, separated(2, 3, 3), compute_uv=False, expected=lambda x: np.linalg.svd(x, compute_uv=False)
+    ),
+    OpCase(la.svd, complex_(3, 2), compute_uv=False, expected=lambda x: np.linalg.svd(x, compute_uv=False)),
+    OpCase(rotation, separated(3, 3), expected=_rotation),
+    OpCase(rotation, separated(2, 4, 2), expected=_rotation),
+    OpCase(rotation, separated(2, 3), expected=_rotation),
+    OpCase(left_only, separated(4, 2)),
+    OpCase(right_only, separated(2, 3)),
+    OpCase(complex_rotation, complex_(3, 2)),
+    OpCase(complex_rotation, complex_(2, 2) + np.diag([0, 4])),
+    OpCase(la.adjoint, complex_(2, 3), expected=lambda x: np.conj(x.T)),
+]
+
+CASES = [*MATMUL, *EINSUM, *DIAGONAL, *SOLVE, *NORM, *EIGEN]

@@ -137,3 +137,24 @@ def test_solving_for_many_right_hand_sides_factors_once(monkeypatch: pytest.Monk
     m = tf.constant(4 * np.eye(3) + A[:3])
     tf.vectorized_map(lambda b: la.solve(m, b), tf.constant(np.ones((5, 3, 2))))
     assert shapes == [(3, 10)]
+
+
+def test_singular_values_of_full_matrices_have_a_gradient_and_their_vectors_say_why_not() -> None:
+    x = tf.constant([[2.0, 0.5], [0.0, 1.0], [1.0, 0.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        s, u, v = la.svd(x, full_matrices=True)
+        thin = la.svd(x, compute_uv=False)
+    assert u.shape == (3, 3) and v.shape == (2, 2)
+    np.testing.assert_allclose(tape.gradient(s, x).numpy(), tape.gradient(thin, x).numpy(), rtol=1e-5)
+    with pytest.raises(LookupError, match="full_matrices"):
+        tape.gradient(u, x)
+
+
+def test_a_repeated_eigenvalue_gives_finite_gradients() -> None:
+    x = tf.constant(np.eye(3))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        e, v = la.eigh(x)
+        y = tf.reduce_sum(la.matmul(v * tf.exp(e), v, transpose_b=True))
+    assert np.isfinite(tape.gradient(y, x).numpy()).all()

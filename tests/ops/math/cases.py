@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.ops import math as m
+from graphad.ops.math.search import searchsorted, sequence_mask
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
 
 INF, NAN = np.inf, np.nan
@@ -346,4 +347,57 @@ CASES += [
     OpCase(m.where, integer(3, 4), expected=np.argwhere, batched=False),
     OpCase(m.cumsum, np.zeros((0,)), expected=lambda x: x, label="empty"),
     OpCase(m.cumprod, np.zeros((0,)), expected=lambda x: x, label="empty"),
+]
+
+
+def segments_of(ids: Any) -> Any:
+    def segment_sum(x: Any) -> Any:
+        return m.segment_sum(x, ids)
+
+    return segment_sum
+
+
+def _segments(x: Any, ids: Any, combine: Any = np.sum) -> Any:
+    return np.stack(
+        [combine(x[ids == k], 0) if (ids == k).any() else np.zeros(x.shape[1:]) for k in range(max(ids) + 1)]
+    )
+
+
+IDS = np.array([0, 0, 2, 3], np.int32)
+CASES += [
+    OpCase(m.segment_sum, real(4, 2), IDS, batched=False, unknown=(), expected=_segments),
+    OpCase(segments_of(IDS), real(4, 2), expected=lambda x: _segments(x, IDS)),
+    OpCase(
+        m.segment_mean,
+        real(4),
+        IDS,
+        batched=False,
+        unknown=(),
+        expected=lambda x, i: _segments(x, i, np.mean),
+    ),
+    OpCase(
+        m.unsorted_segment_mean,
+        real(4, 2),
+        IDS[::-1].copy(),
+        num_segments=4,
+        expected=lambda x, i: _segments(x, i, np.mean),
+    ),
+    OpCase(
+        searchsorted,
+        np.array([0.0, 1.0, 1.0, 3.0]),
+        real(5),
+        order=0,
+        expected=lambda s, x: np.searchsorted(s, x).astype(np.int32),
+    ),
+    OpCase(
+        searchsorted,
+        np.array([[0, 1, 1], [2, 4, 6]], np.int32),
+        integer(2, 5),
+        side="right",
+        out_type="int64",
+        expected=lambda s, x: np.stack([np.searchsorted(a, b, "right") for a, b in zip(s, x, strict=True)]),
+    ),
+    OpCase(
+        sequence_mask, integer(2, 3, low=0, high=5), maxlen=4, expected=lambda n: np.arange(4) < n[..., None]
+    ),
 ]
