@@ -13,7 +13,9 @@ def standardise(x):
 @tf.function
 def power(x, n):
     """x**n by a loop whose length is a tensor."""
-    return tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x), (tf.constant(0), tf.ones_like(x)))[1]
+    return tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x), (tf.constant(0), tf.ones_like(x)))[
+        1
+    ]
 
 
 @tf.function

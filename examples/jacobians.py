@@ -13,7 +13,8 @@ def by_a_scalar() -> None:
         y = tf.nn.sigmoid(x + delta)
     dy = tape.jacobian(y, delta)
     print("by a scalar: ", y.shape, dy.shape)
-    pyplot.plot(x.numpy(), y, label="y")
+    pyplot.title("A function and its derivative at every point, by one scalar")
+    pyplot.plot(x.numpy(), y, label="y = sigmoid(x)")
     pyplot.plot(x.numpy(), dy, label="dy/dx")
     pyplot.legend()
     pyplot.xlabel("x")
@@ -28,7 +29,15 @@ def by_a_kernel() -> None:
     j = tape.jacobian(y, layer.kernel)
     g = tape.gradient(y, layer.kernel)
     gap = tf.reduce_max(abs(g - tf.reduce_sum(j, axis=[0, 1])))
-    print("by a kernel: ", y.shape, layer.kernel.shape, "->", j.shape, " summed against gradient:", f"{gap.numpy():.1e}")
+    print(
+        "by a kernel: ",
+        y.shape,
+        layer.kernel.shape,
+        "->",
+        j.shape,
+        " summed against gradient:",
+        f"{gap.numpy():.1e}",
+    )
 
 
 def newton_step() -> None:
@@ -46,8 +55,14 @@ def newton_step() -> None:
     h = outer.jacobian(g, first.kernel)
     size = tf.reduce_prod(first.kernel.shape)
     vector, matrix = tf.reshape(g, [size, 1]), tf.reshape(h, [size, size])
-    print("Hessian:     ", h.shape, " asymmetry:", f"{tf.reduce_max(abs(matrix - tf.transpose(matrix))).numpy():.1e}")
+    print(
+        "Hessian:     ",
+        h.shape,
+        " asymmetry:",
+        f"{tf.reduce_max(abs(matrix - tf.transpose(matrix))).numpy():.1e}",
+    )
     centred_picture(matrix)
+    pyplot.title("Hessian of the loss by the 5 x 8 weights of the first layer")
     save("hessian")
     damping = tf.eye(matrix.shape[0]) * 1e-3
     step = tf.linalg.solve(matrix + damping, vector)
@@ -55,20 +70,24 @@ def newton_step() -> None:
     print("Newton step:  loss", f"{before.numpy():.5f} -> {loss().numpy():.5f}")
 
 
-def centred_picture(image, **options) -> None:
-    """An image whose colour scale has zero in its middle."""
-    limit = tf.reduce_max(abs(image))
-    pyplot.imshow(image, vmin=-limit, vmax=limit, cmap="seismic", **options)
+def centred_picture(image, limit=None, **options) -> None:
+    """An image whose colour scale has zero in its middle; what is not a number is grey."""
+    limit = tf.reduce_max(abs(image)) if limit is None else limit
+    colours = pyplot.get_cmap("seismic").with_extremes(bad="lightgrey")
+    pyplot.imshow(image, vmin=-limit, vmax=limit, cmap=colours, **options)
     pyplot.colorbar()
 
 
 def as_patches(j) -> None:
-    """A Jacobian [batch, outputs, batch, inputs] as a wall of (batch, batch) tiles."""
-    j = tf.transpose(j, [1, 0, 3, 2])
+    """A Jacobian [batch, outputs, batch, inputs] as a wall of (batch, batch) tiles with a grey joint."""
     limit = tf.reduce_max(abs(j))
-    j = tf.pad(j, [[0, 0], [1, 1], [0, 0], [1, 1]], constant_values=-limit)
+    j = tf.transpose(j, [1, 0, 3, 2])
+    j = tf.pad(j, [[0, 0], [1, 1], [0, 0], [1, 1]], constant_values=float("nan"))
     s = j.shape
-    centred_picture(tf.reshape(j, [s[0] * s[1], s[2] * s[3]]), extent=[-0.5, s[2] - 0.5, s[0] - 0.5, -0.5])
+    wall = tf.reshape(j, [s[0] * s[1], s[2] * s[3]])
+    centred_picture(wall, limit, extent=[-0.5, s[2] - 0.5, s[0] - 0.5, -0.5])
+    pyplot.xlabel("input")
+    pyplot.ylabel("output")
 
 
 def row_by_row() -> None:
@@ -84,7 +103,9 @@ def row_by_row() -> None:
     picked = tf.einsum("bxby->bxy", full)
     per_row = tape.batch_jacobian(y, x)
     gap = tf.reduce_max(abs(per_row - tf.reduce_sum(full, axis=2)))
-    print("batch:       ", full.shape, "->", picked.shape, per_row.shape, " difference:", f"{gap.numpy():.1e}")
+    print(
+        "batch:       ", full.shape, "->", picked.shape, per_row.shape, " difference:", f"{gap.numpy():.1e}"
+    )
 
 
 def mixed_rows() -> None:

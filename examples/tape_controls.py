@@ -31,7 +31,12 @@ def cut_one_path() -> None:
     weight, bias = tf.Variable(2.0), tf.Variable(3.0)
     with tf.GradientTape(persistent=True) as tape:
         loss = weight**2 + tf.stop_gradient(bias**2)
-    print("cut:          d loss/d weight =", tape.gradient(loss, weight).numpy(), " d loss/d bias =", tape.gradient(loss, bias))
+    print(
+        "cut:          d loss/d weight =",
+        tape.gradient(loss, weight).numpy(),
+        " d loss/d bias =",
+        tape.gradient(loss, bias),
+    )
     print("              why None?      ", tape.why_none(loss, bias))
 
 
@@ -42,7 +47,12 @@ def several_tapes() -> None:
         of_angle.watch(angle)
         of_score.watch(score)
         total = tf.reduce_sum(tf.sin(angle) + tf.nn.sigmoid(score))
-    print("two tapes:    cos(0) =", of_angle.gradient(total, angle).numpy(), " sigmoid'(0) =", of_score.gradient(total, score).numpy())
+    print(
+        "two tapes:    cos(0) =",
+        of_angle.gradient(total, angle).numpy(),
+        " sigmoid'(0) =",
+        of_score.gradient(total, score).numpy(),
+    )
 
 
 def higher_order() -> None:

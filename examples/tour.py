@@ -1,6 +1,6 @@
 """The whole way in one program: trace a function, differentiate it, compile it, save it, load it elsewhere, plot it.
 
-    python examples/tour.py
+python examples/tour.py
 """
 
 import subprocess
@@ -71,8 +71,12 @@ def main() -> None:
     start = time.perf_counter()
     for _ in range(500):
         last = model.fit(t, wanted)
-    print(f"2. compiled in {1e3 * compiled:.0f} ms; 500 training steps in {1e3 * (time.perf_counter() - start):.0f} ms")
-    print(f"   loss {first:.4f} -> {float(last):.2e}; damping {float(model.damping):.3f}, frequency {float(model.frequency):.3f}")
+    print(
+        f"2. compiled in {1e3 * compiled:.0f} ms; 500 training steps in {1e3 * (time.perf_counter() - start):.0f} ms"
+    )
+    print(
+        f"   loss {first:.4f} -> {float(last):.2e}; damping {float(model.damping):.3f}, frequency {float(model.frequency):.3f}"
+    )
 
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "oscillator")
@@ -85,6 +89,7 @@ def main() -> None:
     pyplot.plot(t.numpy(), wanted, linewidth=6, alpha=0.3, label="wanted")
     pyplot.plot(t.numpy(), model(t), label="after training")
     pyplot.plot(t.numpy(), model.velocity(t), label="its derivative")
+    pyplot.title("A damped wave, fitted by gradient descent, and its derivative")
     pyplot.xlabel("t")
     pyplot.legend()
     print("4. plotted")

@@ -1,6 +1,6 @@
 """Train a small network on scikit-learn's handwritten digits, save it, load it in another process and train it on there.
 
-    python examples/train_digits.py [--epochs 20]
+python examples/train_digits.py [--epochs 20]
 """
 
 import argparse
@@ -37,7 +37,9 @@ class Classifier(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None, 64]), tf.TensorSpec([None], tf.int32)])
     def train_step(self, x, labels):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, self.scores(self.hidden(x))))
+            loss = tf.reduce_mean(
+                tf.nn.sparse_softmax_cross_entropy_with_logits(labels, self.scores(self.hidden(x)))
+            )
         self.optimizer.apply_gradients(zip(tape.gradient(loss, self.weights), self.weights))
         return loss
 
@@ -70,7 +72,9 @@ def fine_tune(path: str) -> None:
     """What the other process does: load, check, train on, check again."""
     (x, labels), (test_x, test_labels) = digits()
     model = tf.saved_model.load(path)
-    print(f"   loaded:     accuracy {accuracy(model, test_x, test_labels):.3f} in a process that never saw the class")
+    print(
+        f"   loaded:     accuracy {accuracy(model, test_x, test_labels):.3f} in a process that never saw the class"
+    )
     train(model, x, labels, 5)
     print(f"   fine-tuned: accuracy {accuracy(model, test_x, test_labels):.3f}")
 
