@@ -15,7 +15,6 @@ from graphad.compiler.cpu.vectormath.text import (
     at_least,
     at_most,
     copysign,
-    divide,
     fma,
     horner,
     select,
@@ -118,13 +117,12 @@ def sigmoid(form: Format, x: Value) -> Value:
     One step of correction takes out the roundings of sum and quotient; 1 / (1 + e) is at hand for it, being the
     quotient or one minus the quotient.
     """
-    e, e_rest = exp_of_negative(form, -abs(x))
+    e = exp(form, -abs(x))
     total = 1.0 + e
-    total_rest = ((1.0 - total) + e) + e_rest
     negative = x < 0.0
     top = select(negative, e, 1.0)
     quotient = top / total
-    missing = fma(-quotient, total, top) - quotient * total_rest + select(negative, e_rest, 0.0)
+    missing = fma(-quotient, total, top) - quotient * ((1.0 - total) + e)
     return fma(missing, select(negative, 1.0 - quotient, quotient), quotient)
 
 
@@ -144,7 +142,10 @@ def _tanh_short(form: Format, x: Value) -> Value:
 
 
 def _tanh_long(form: Format, x: Value) -> Value:
-    """E / (E + 2) with E = e**2|x| - 1, sums and quotient carried as two floats each."""
+    """E / (E + 2) with E = e**2|x| - 1, sums carried as two floats each.
+
+    1 / (E + 2), which the correction needs, is half of one minus the quotient.
+    """
     size = abs(x)
     reduced = reduce(form, at_most(size + size, 40.0))
     power = power_of_two(form, reduced.shifted)
@@ -156,8 +157,9 @@ def _tanh_long(form: Format, x: Value) -> Value:
     low = low - (high - rough)
     below = high + 2.0
     below_low = sum_error(high, 2.0, below) + low
-    quotient, rest = divide(high, low, below, below_low)
-    return copysign(quotient + rest, x)
+    quotient = high / below
+    missing = fma(-quotient, below_low, low)
+    return copysign(fma(missing, fma(quotient, -0.5, 0.5), quotient), x)
 
 
 def _hyperbolic(form: Format, x: Value) -> tuple[Value, Value, Value, Value, Value]:
