@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphad.compiler.partition import Site
+from graphad.compiler.units import Site
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Node
 from graphad.kernels.collapse import row_strides, same_size

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphad.compiler.partition import LOOP, NATIVE, Partition, Unit, partition
+from graphad.compiler.partition import partition
+from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
 from graphad.core.shapes import is_definite
 from graphad.kernels.collapse import same_size
 from graphad.kernels.forms import Kernel

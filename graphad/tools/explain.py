@@ -123,8 +123,8 @@ def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True)
 
 def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, values: Sequence[Any]) -> None:
     from graphad.compiler.cpu.emit import emit
-    from graphad.compiler.partition import describe
     from graphad.compiler.plan.schedule import ARENA, SCALAR
+    from graphad.compiler.units import describe
 
     compilation = sizes.size_class.compilation
     executable.run(values, True)

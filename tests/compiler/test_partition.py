@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.compiler.partition import Partition, describe, partition
+from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import optimise
+from graphad.compiler.units import Partition, describe
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops import math as m

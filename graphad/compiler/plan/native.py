@@ -15,7 +15,6 @@ import numpy as np
 
 from graphad.compiler.cpu.runtime import entry, pool, repeat
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder, PlanImage, Row
-from graphad.compiler.partition import ASSIGN, LOOP, Site, Unit
 from graphad.compiler.plan import buffers, steps
 from graphad.compiler.plan.buffers import own
 from graphad.compiler.plan.schedule import (
@@ -30,6 +29,7 @@ from graphad.compiler.plan.schedule import (
     is_whole,
 )
 from graphad.compiler.plan.steps import Address, Made, Place, Scope
+from graphad.compiler.units import ASSIGN, LOOP, Site, Unit
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.partition import NATIVE, Partition, Unit
+from graphad.compiler.units import NATIVE, Partition, Unit
 from graphad.core.dims import product
 from graphad.kernels.collapse import same_size
 

@@ -15,10 +15,10 @@ import numpy as np
 from graphad.compiler.cpu.emit import HEAVY
 from graphad.compiler.cpu.runtime import blas, blas_text, movement, repeat
 from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, Pointer, Row
-from graphad.compiler.partition import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Site, Unit
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
+from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Site, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.graph.ir import Node

@@ -1,0 +1,178 @@
+"""What a partition is made of: sites, which say where a value lives, and units, which run as one step each.
+
+Reshapes, transposes, broadcasts and slices move no element: `view_of` gives the site of such a view, another walk over the same
+storage, where strides can say it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphad.core.dims import Dim
+from graphad.core.op import WRITES
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph, Node
+from graphad.kernels import forms
+from graphad.kernels.collapse import Loop, row_strides, same_size
+
+LOOP, GEMM, COPY, PARTS, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "parts", "repeat", "host", "assign"
+NATIVE = (LOOP, GEMM, COPY, PARTS, REPEAT)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a value lives: the storage of value `root`, walked from `offset` with `strides`, all in elements."""
+
+    root: int
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offset: Any = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is C order from the start."""
+        return same_size(self.offset, 0) and all(map(same_walk, self.shape, self.strides, row_strides(self.shape)))
+
+
+def same_walk(size: Any, a: Any, b: Any) -> bool:
+    """Whether two strides walk an axis of this size alike; the stride of an axis of size 1 means nothing."""
+    return same_size(size, 1) or same_size(a, b)
+
+
+@dataclass(slots=True)
+class Unit:
+    """What runs as one step.
+
+    Attributes:
+      kind: loop, gemm, copy, parts (an array put together from others), repeat (a loop op whose body is native), host, or
+        assign (giving a variable its new value).
+      nodes: Its nodes in order; none for a copy.
+      reads: The values it reads from storage, as sites.
+      writes: The values that get storage from it.
+      loop: Of a loop: the kernel with its numbers.
+      scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
+      repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
+      parts: Of parts: a list of `graphad.compiler.placing.Part`.
+    """
+
+    kind: str
+    index: int
+    nodes: list[Node] = field(default_factory=list)
+    reads: list[Site] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)
+    loop: Loop | None = None
+    scalars: list[Any] = field(default_factory=list)
+    repeat: Any = None
+    parts: Any = ()
+    # while loops are collected
+    shape: Any = None
+    reduced: tuple[int, ...] | None = None
+    statements: int = 0
+    bits: int = 0
+    above: int = 0
+    is_read: bool = False
+    results: dict[int, str] = field(default_factory=dict)
+    after: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Partition:
+    """The units of a graph in the order in which they run, and where every value lives."""
+
+    graph: Graph
+    units: list[Unit]
+    sites: dict[int, Site]
+    specs: list[TensorSpec]
+    outputs: list[int]  # the graph's outputs, copies in place of views that are not C order
+    given: dict[int, Node]  # values that depend on sizes alone: computed once for each set of sizes
+    reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
+
+    @property
+    def loops(self) -> list[Loop]:
+        """The kernels' loops, those inside native loops included."""
+        from graphad.compiler.repeat import loops_of
+
+        return loops_of(self.units)
+
+
+def op_writes(node: Node) -> bool:
+    """Whether a node may give a handle among its inputs another array."""
+    return bool(node.op.effects & WRITES)
+
+
+def same_shape(a: Any, b: Any) -> bool:
+    """Whether two shapes are equal for certain."""
+    return len(a) == len(b) and all(map(same_size, a, b))
+
+
+def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
+    """The site of a view of a value, None where strides cannot express it."""
+    if form.kind == "reshape":
+        if site.is_plain or _is_contiguous(site):
+            return Site(site.root, dims, row_strides(dims), site.offset)
+        strides = _regrouped(site, dims)
+        return None if strides is None else Site(site.root, dims, strides, site.offset)
+    if form.kind == "transpose":
+        rank = len(site.shape)
+        perm = [axis % rank for axis in form.argument] if form.argument is not None else list(range(rank))[::-1]
+        return Site(site.root, dims, tuple(site.strides[axis] for axis in perm), site.offset)
+    if form.kind == "broadcast":
+        skip = len(dims) - len(site.shape)
+        kept = [
+            0 if same_size(mine, 1) and not same_size(want, 1) else step
+            for mine, want, step in zip(site.shape, dims[skip:], site.strides, strict=True)
+        ]
+        return Site(site.root, dims, (*[0] * skip, *kept), site.offset)
+    if form.kind == "slice":
+        starts, steps, _ = form.argument
+        offset = site.offset
+        for start, stride in zip(starts, site.strides, strict=True):
+            offset = offset + start * stride
+        return Site(site.root, dims, tuple(a * b for a, b in zip(site.strides, steps, strict=True)), offset)
+    return None
+
+
+def _is_contiguous(site: Site) -> bool:
+    return all(map(same_walk, site.shape, site.strides, row_strides(site.shape)))
+
+
+def _regrouped(site: Site, dims: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Strides of a reshape that only puts in or takes out axes of size 1."""
+    old = [(size, step) for size, step in zip(site.shape, site.strides, strict=True) if not same_size(size, 1)]
+    new = [size for size in dims if not same_size(size, 1)]
+    if len(old) != len(new) or not all(same_size(a, b) for (a, _), b in zip(old, new, strict=True)):
+        return None
+    steps = iter(old)
+    return tuple(0 if same_size(size, 1) else next(steps)[1] for size in dims)
+
+
+def has_unit_axis(site: Site) -> bool:
+    """Whether one of the last two axes is walked element by element, and the other forwards."""
+    (m, n), (a, b) = site.shape[-2:], site.strides[-2:]
+    if any(same_size(step, 0) and not same_size(size, 1) for size, step in ((m, a), (n, b))):
+        return False
+    if any(factor < 0 for step in (a, b) for factor in (step.terms.values() if isinstance(step, Dim) else [step])):
+        return False
+    return same_size(b, 1) or same_size(a, 1) or same_size(m, 1) or same_size(n, 1)
+
+
+def turned(site: Site) -> Site:
+    shape, strides = site.shape, site.strides
+    return Site(site.root, (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2]), site.offset)
+
+
+def describe(result: Partition) -> str:
+    """The units as text: what each computes and which values it reads and writes."""
+    lines = []
+    for k, unit in enumerate(result.units):
+        names: dict[str, int] = {}
+        for node in unit.nodes:
+            names[node.op.name] = names.get(node.op.name, 0) + 1
+        inner = ", ".join(name if count == 1 else f"{count} {name}" for name, count in names.items())
+        reads = ", ".join(f"%{site.root}{'' if site.is_plain else ' (view)'}" for site in unit.reads)
+        writes = ", ".join(f"%{value}" for value in unit.writes)
+        shape = f" over {unit.shape}" if unit.shape is not None else ""
+        reduced = f", axes {unit.reduced} reduced" if unit.reduced else ""
+        lines.append(f"{k:3}  {unit.kind}{shape}{reduced}: {inner or 'copy'}; reads {reads or '-'}; writes {writes or '-'}")
+    return "\n".join(lines)
