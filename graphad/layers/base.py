@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable
@@ -39,14 +40,25 @@ class Layer(Module):
         super().__init__(name)
         self.trainable = trainable
         self.built = False
+        self._graphad_building = False
         self._graphad_dtype = as_dtype(dtype)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "build" in cls.__dict__:
+            cls.build = _as_built(cls.__dict__["build"])  # type: ignore[method-assign]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "build" in cls.__dict__:
+            cls.build = _once(cls.__dict__["build"])  # type: ignore[method-assign]
 
     @property
     def dtype(self) -> str:
         return self._graphad_dtype.name
 
     def build(self, input_shape: TensorShape) -> None:
-        """Make the weights for inputs of this shape."""
+        """Make the weights for inputs of this shape. The first call does it; it may also be called before, with a tuple."""
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The layer's function."""
@@ -55,8 +67,7 @@ class Layer(Module):
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         inputs = self._cast(inputs)
         if not self.built:
-            with self.name_scope:
-                self.build(inputs.shape if isinstance(inputs, Tensor) else TensorShape(None))
+            self.build(inputs.shape if isinstance(inputs, Tensor) else TensorShape(None))
             self.built = True
         return self.call(inputs, *args, **kwargs)
 
@@ -137,3 +148,33 @@ class Layer(Module):
                 f'Input 0 of layer "{self.name}" is incompatible with the layer: expected axis {axis} of input shape to '
                 f"have value {size}, but received input with shape {shape}"
             )
+
+
+def _as_built(build: Callable[..., None]) -> Callable[..., None]:
+    """A `build` that takes any form of shape, works in the layer's name scope and is not repeated by the first call."""
+
+    @functools.wraps(build)
+    def wrapped(self: Layer, input_shape: Any) -> None:
+        if self._graphad_building:  # a subclass's build calls that of its base
+            build(self, TensorShape(input_shape))
+            return
+        self._graphad_building = True
+        try:
+            with self.name_scope:
+                build(self, TensorShape(input_shape))
+        finally:
+            self._graphad_building = False
+        self.built = True
+
+    return wrapped
+
+
+def _once(build: Callable[..., None]) -> Callable[..., None]:
+    """A `build` that takes any form of shape and notes that it has run, so that the first call need not run it again."""
+
+    @functools.wraps(build)
+    def built(self: Layer, input_shape: Any) -> None:
+        build(self, TensorShape(input_shape))
+        self.built = True
+
+    return built
