@@ -13,13 +13,13 @@ from typing import Any
 from graphad.compiler import executable_of
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError
+from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.levels import busy, current
 from graphad.core.nest import flatten
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Tensor
-from graphad.function.signature import Arguments, Literal, Signature
+from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
+from graphad.function.signature import Arguments, Literal, Signature, classify, flatten_call
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
 
@@ -68,7 +68,9 @@ class ConcreteFunction:
         self.jit_compile = jit_compile
         self._op = Call(graph)
         self._executable: Any = None
+        self._names: list[str] | None = None
         self._n_arguments = len(graph.inputs) - len(self.captured_inputs)
+        self._specs = arguments.specs
         self.serial = next(_number)
 
     # -- what it is ------------------------------------------------------------------------------------------------
@@ -101,7 +103,15 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> Any:
         """((args...), {kwargs}) with a TensorSpec for each tensor and Python values as they are."""
-        shown = [leaf.value if isinstance(leaf, Literal) else leaf for leaf in self.arguments.leaves]
+        names = self.argument_names
+        shown = [
+            leaf.value
+            if slot < 0
+            else leaf
+            if leaf.is_handle
+            else TensorSpec(leaf.dims, leaf.dtype, names[slot])
+            for leaf, slot in zip(self.arguments.leaves, self.arguments.slots, strict=True)
+        ]
         return self.arguments.rebuild(shown)
 
     @property
@@ -120,11 +130,9 @@ class ConcreteFunction:
     @property
     def argument_names(self) -> list[str]:
         """The names by which the tensor arguments can be passed."""
-        names = self.signature.parameter_names
-        out = []
-        for i, spec in enumerate(self.arguments.specs):
-            out.append(spec.name or (names[i] if i < len(names) else f"arg_{i}"))
-        return out
+        if self._names is None:
+            self._names = self.signature.slot_names(self.arguments)
+        return self._names
 
     def __repr__(self) -> str:
         first = self.pretty_printed_signature().splitlines()[1].strip()
@@ -174,56 +182,89 @@ class ConcreteFunction:
         return self.call_flat(self._flat_arguments(args, kwargs))
 
     def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        specs = self.arguments.specs
         try:
-            given = self.signature.arguments(args, kwargs)
-            if given.structure == self.arguments.structure and given.slots == self.arguments.slots:
-                for mine, theirs in zip(self.arguments.leaves, given.leaves, strict=True):
-                    if isinstance(mine, Literal) and mine != theirs:
-                        raise ArgumentTypeError(f"Can not cast {_pretty(theirs)} to {_pretty(mine)}")
-                return [self._checked(value, i, specs) for i, value in enumerate(given.values)]
-            reason = "the structure of the arguments differs"
-        except GraphadError as error:
-            if isinstance(error, DTypeError):
-                raise
-            reason = str(error)
-        return self._by_name(args, kwargs, specs, reason)
+            ordered, named = self._completed(args, kwargs)
+            given, _, structure = flatten_call(ordered, named)
+            if structure != self.arguments.structure:
+                raise ArgumentTypeError("the structure of the arguments differs")
+            values: dict[int, Any] = {}
+            for mine, slot, x in zip(self.arguments.leaves, self.arguments.slots, given, strict=True):
+                if slot >= 0:
+                    values.setdefault(slot, self.checked(x, slot))
+                elif classify(x)[0] != mine:
+                    raise ArgumentTypeError(f"Can not cast {x!r} to {_pretty(mine)}")
+            return [values[slot] for slot in range(len(values))]
+        except ArgumentTypeError as cause:
+            return self._by_name(args, kwargs, str(cause), cause)
+
+    def _completed(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with the Python values of the trace where they were left out."""
+        try:
+            bound = self.signature.signature.bind_partial(*args, **kwargs)
+        except TypeError as cause:
+            raise ArgumentTypeError(str(cause)) from cause
+        traced_args, traced_kwargs = self.structured_input_signature
+        traced = self.signature.signature.bind_partial(*traced_args, **traced_kwargs).arguments
+        for name in self.signature.signature.parameters:
+            if name in bound.arguments or name not in traced:
+                continue
+            if any(isinstance(leaf, TensorSpec) for leaf in flatten(traced[name])[0]):
+                raise ArgumentTypeError(f"missing a required argument: {name!r}")
+            bound.arguments[name] = traced[name]
+        bound.arguments = {
+            name: bound.arguments[name]
+            for name in self.signature.signature.parameters
+            if name in bound.arguments
+        }
+        return bound.args, bound.kwargs
 
     def _by_name(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Sequence[TensorSpec], reason: str
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, cause: Exception
     ) -> list[Any]:
+        """The tensors alone, by position and then by name: how a concrete function can be called in any case."""
         names = self.argument_names
-        values: list[Any] = list(flatten(list(args))[0])
-        values = [
-            x
-            for x in values
-            if not isinstance(x, int | float | str | bool | type(None)) or len(values) <= len(specs)
-        ]
-        for name in names[len(values) :]:
-            if name not in kwargs:
-                raise ArgumentTypeError(
-                    f"{self._name}: {reason}. Fallback to flat signature also failed due to: {self._name}("
-                    f"{', '.join(names)}): missing argument {name!r}."
-                )
-            values.append(kwargs[name])
-        unknown = set(kwargs) - set(names)
-        if len(values) > len(specs) or unknown:
+        values: list[Any] = list(args)
+        wrong = None
+        for i, x in enumerate(values):
+            if (
+                not isinstance(x, VALUES)
+                and not hasattr(x, "__graphad_tensor__")
+                and not hasattr(x, "__array__")
+            ):
+                wrong = f"expected argument #{i}(zero-based) to be a Tensor; got {type(x).__name__}"
+                break
+        if wrong is None:
+            for name in names[len(values) :]:
+                if name not in kwargs:
+                    wrong = f"missing argument {name!r}"
+                    break
+                values.append(kwargs[name])
+        unknown = sorted(set(kwargs) - set(names[len(args) :]))
+        if wrong is None and len(values) > len(names):
+            wrong = f"got {len(values)} tensors for {len(names)} arguments"
+        if wrong is None and unknown:
+            wrong = f"unknown {unknown}"
+        if wrong is not None:
             raise ArgumentTypeError(
-                f"{self._name}: {reason}. Fallback to flat signature also failed due to: {self._name}({', '.join(names)}): "
-                f"got {len(values)} tensors for {len(specs)} arguments"
-                + (f", unknown {sorted(unknown)}" if unknown else "")
-                + "."
-            )
-        return [self._checked(value, i, specs) for i, value in enumerate(values)]
+                f"{self._name}: {reason}. Fallback to flat signature also failed due to: "
+                f"{self._name}({', '.join(names)}): {wrong}."
+            ) from cause
+        return [self.checked(value, i) for i, value in enumerate(values)]
 
-    def _checked(self, value: Any, i: int, specs: Sequence[TensorSpec]) -> Any:
-        spec = specs[i]
+    def checked(self, value: Any, i: int) -> Any:
+        """`value` as tensor argument i. Raises: DTypeError, ArgumentTypeError: it does not fit."""
+        spec = self._specs[i]
         if isinstance(value, list | tuple | dict | str):
             raise ArgumentTypeError(
-                f"{self._name}: Fallback to flat signature also failed due to: {self._name}({', '.join(self.argument_names)}): "
                 f"expected argument #{i}(zero-based) to be a Tensor; got {type(value).__name__}"
             )
         if spec.is_handle:
+            if not isinstance(value, Handle) or value.spec != spec:
+                raise ArgumentTypeError(
+                    f"argument {self.argument_names[i]!r} must be a variable like {spec!r}"
+                )
             return value
         tensor = (
             lift(value)

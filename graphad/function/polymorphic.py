@@ -5,6 +5,7 @@ Variables may be made in the first call only; the function is then traced twice,
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import threading
@@ -14,19 +15,22 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, GraphadError, InvalidArgumentError
 from graphad.core.flags import flags
-from graphad.core.frames import user_line
+from graphad.core.frames import is_own, user_line
 from graphad.core.levels import busy, current, entered
 from graphad.core.nest import flatten
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import VALUES, EagerTensor, Handle
+from graphad.core.tensor import EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction, Results
-from graphad.function.signature import Arguments, Literal, Signature
+from graphad.function.signature import Arguments, Literal, ObjectKey, Signature
 from graphad.graph.evaluate import evaluate
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 _WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
+_NOTES = 5
+# One lock for all functions: two that call each other cannot wait for one another.
+_tracing = threading.RLock()
 
 
 class History:
@@ -106,18 +110,17 @@ class Function:
         self.jit_compile = jit_compile
         self.reduce_retracing = reduce_retracing
         self._given_signature = input_signature
-        self._instance = None if instance is None else weakref.ref(instance)
+        self._instance = None if instance is None else _reference(instance)
         self._name = name or getattr(python_function, "__name__", None) or type(python_function).__name__
         self.signature = Signature(python_function, input_signature, self._skips_self(instance))
         self._traces: dict[Any, ConcreteFunction] = {}
         self._fast: dict[Any, Any] = {}
-        self._lock = threading.RLock()
         self._variables: list[Any] | None = None
         self._trace_count = 0
+        self._latest: deque[Any] = deque(maxlen=2)
         self._history = History() if instance is not None else history_of(python_function)
         self._quick_calls = 0  # since the last call that went the long way
-        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
-        self._bound_by_id: dict[int, Any] = {}
+        self._bound: dict[int, tuple[Any, Function]] = {}
         functools.update_wrapper(self, python_function, updated=())
 
     def _skips_self(self, instance: Any) -> bool:
@@ -132,25 +135,30 @@ class Function:
         """A method: traces are kept per object."""
         if instance is None:
             return self
-        try:
-            found = self._bound.get(instance)
-        except TypeError:
-            entry = self._bound_by_id.get(id(instance))
-            found = entry[1] if entry is not None and entry[0] is instance else None
-        if found is None:
-            found = Function(
-                self.python_function,
-                self._given_signature,
-                self.jit_compile,
-                self.reduce_retracing,
-                self._name,
-                instance,
-            )
-            try:
-                self._bound[instance] = found
-            except TypeError:
-                self._bound_by_id[id(instance)] = (instance, found)
-        return found
+        key = id(instance)
+        entry = self._bound.get(key)
+        if entry is not None and entry[0]() is instance:
+            return entry[1]
+        made = Function(
+            self.python_function,
+            self._given_signature,
+            self.jit_compile,
+            self.reduce_retracing,
+            self._name,
+            instance,
+        )
+        bound = self._bound
+        self._bound[key] = (_reference(instance, lambda _: bound.pop(key, None)), made)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Function:
+        return Function(
+            copy.deepcopy(self.python_function, memo),
+            self._given_signature,
+            self.jit_compile,
+            self.reduce_retracing,
+            self._name,
+        )
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -195,7 +203,14 @@ class Function:
         return result
 
     def _with_self(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return args if self._instance is None else (self._instance(), *args)
+        if self._instance is None:
+            return args
+        instance = self._instance()
+        if instance is None:
+            raise FailedPreconditionError(
+                f"{self._name}: the object this method belongs to is gone; keep the object, not the method alone."
+            )
+        return (instance, *args)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The concrete function for specs, tensors or Python values; it is traced if need be.
@@ -232,10 +247,9 @@ class Function:
 
     def explain_retrace(self) -> str:
         """Why the latest trace could not be avoided: the argument, its old and new value, and the cure."""
-        traces = list(self._traces)
-        if len(traces) < 2:
-            return f"{self._name}: traced {len(traces)} time(s); nothing was retraced."
-        return f"{self._name}: {self._difference(traces[-2], traces[-1])}"
+        if len(self._latest) < 2:
+            return f"{self._name}: traced {len(self._latest)} time(s); nothing was retraced."
+        return f"{self._name}: {self._difference(*self._latest)}"
 
     # -- tracing -----------------------------------------------------------------------------------------------------
 
@@ -245,14 +259,17 @@ class Function:
         if found is not None:
             self._quick_calls += 1
             return found
-        with self._lock:
+        with _tracing:
             found = self._traces.get(key) or self._most_specific(arguments)
             if found is not None:
                 self._quick_calls += 1
             else:
                 arguments = self._relaxed(arguments)
                 found = self._trace_new(arguments)
+                for stale in [key for key in self._traces if _is_stale(key)]:
+                    del self._traces[stale]
                 self._traces[arguments.key] = found
+                self._latest.append(arguments.key)
                 self._report()
             return found
 
@@ -279,9 +296,7 @@ class Function:
             if theirs.structure == arguments.structure and theirs.slots == arguments.slots:
                 merged = [_common(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)]
                 if all(leaf is not None for leaf in merged):
-                    return Arguments(
-                        merged, arguments.values, arguments.slots, arguments.rebuild, arguments.structure
-                    )
+                    return arguments.with_leaves(merged)
         return arguments
 
     def _trace_new(self, arguments: Arguments) -> ConcreteFunction:
@@ -302,7 +317,8 @@ class Function:
         with entered(trace):
             inputs: list[Any] = []
             numbers: dict[int, Any] = {}
-            for value, spec in zip(arguments.values, specs, strict=True):
+            names = self.signature.slot_names(arguments)
+            for value, spec, name in zip(arguments.values, specs, names, strict=True):
                 if isinstance(value, Handle):
                     serial = trace.capture(value)
                     trace.captures.pop()
@@ -310,7 +326,7 @@ class Function:
                     handles[len(inputs)] = value
                     inputs.append(SymbolicTensor(trace, serial, trace.builder.specs[serial], None))
                     continue
-                symbol = trace.input(TensorSpec.of(spec.dims, spec.dtype), spec.name)
+                symbol = trace.input(spec, name)
                 if type(value) is EagerTensor:
                     numbers[symbol.index] = value.data
                 inputs.append(symbol)
@@ -325,7 +341,7 @@ class Function:
             try:
                 value = self.python_function(*self._with_self(tuple(args)), **kwargs)
             except Exception as error:
-                error.add_note(f"in user code: while tracing {self._name} ({_where(self.python_function)})")
+                _add_user_line(error, self._name, self.python_function)
                 raise
             self._check_unmodified(before, args, kwargs)
             flat, rebuild = flatten(value)
@@ -342,7 +358,7 @@ class Function:
             self._name,
             graph,
             trace.captures,
-            arguments,
+            arguments.without_values(),
             Results(positions, rebuild),
             self.signature,
             self.jit_compile,
@@ -362,15 +378,15 @@ class Function:
     def _check_unmodified(self, before: Any, args: Any, kwargs: Any) -> None:
         if before is None:
             return
-        after = _snapshot(args, kwargs)
-        if before == after:
-            return
         names = self.signature.parameter_names
-        changed = [
-            names[i] if i < len(names) else f"arg{i}"
-            for i, (a, b) in enumerate(zip(before, after, strict=True))
-            if a != b
+        keys = [
+            *(names[i] if i < len(names) else f"args[{i - len(names)}]" for i in range(len(args))),
+            *kwargs,
         ]
+        pairs = zip(keys, before, (*args, *kwargs.values()), strict=True)
+        changed = [key for key, old, new in pairs if not _is_same(old, new)]
+        if not changed:
+            return
         raise InvalidArgumentError(
             f"{self._name}({', '.join(names)}) should not modify its Python input arguments. Modifying a copy is allowed. "
             f"The following parameter(s) were modified: {', '.join(changed)}"
@@ -395,7 +411,7 @@ class Function:
             len(history.recent),
             self.python_function,
             self.explain_retrace()
-            if len(self._traces) > 1
+            if len(self._latest) > 1
             else f"{self._name}: it was wrapped anew before each call; make the function once, outside of the loop.",
         )
 
@@ -409,7 +425,7 @@ class Function:
             if a == b:
                 continue
             label = f"argument '{name}'"
-            if isinstance(a, Literal) or isinstance(b, Literal):
+            if isinstance(a, Literal) and not isinstance(b, ObjectKey):
                 return (
                     f"{label} was {a!r}, is now {b!r}; pass a tensor if its value changes from call to call."
                 )
@@ -437,6 +453,11 @@ def _accepts(mine: Any, theirs: Any) -> bool:
     return bool(mine == theirs)
 
 
+def _is_stale(key: Any) -> bool:
+    """Whether a trace belongs to an object that is gone, so that no call can fit it again."""
+    return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in key[1])
+
+
 def _known(leaf: Any) -> int:
     if not isinstance(leaf, TensorSpec) or leaf.dims is None:
         return 0
@@ -460,19 +481,48 @@ def _common(a: Any, b: Any) -> Any:
 
 
 def _snapshot(args: Any, kwargs: Any) -> Any:
-    """What the containers among the arguments hold, by identity; None if there are none."""
+    """Copies of the containers among the arguments; None if there are none."""
     listed = [*args, *kwargs.values()]
-    if not any(isinstance(x, list | dict) for x in listed):
-        return None
-    return [_ids(x) for x in listed]
+    return [_copied(x) for x in listed] if any(isinstance(x, list | dict | tuple) for x in listed) else None
 
 
-def _ids(x: Any) -> Any:
+def _copied(x: Any) -> Any:
     if isinstance(x, dict):
-        return {key: _ids(value) for key, value in x.items()}
-    if isinstance(x, list | tuple):
-        return [_ids(item) for item in x]
-    return id(x) if isinstance(x, VALUES) else x
+        return {key: _copied(value) for key, value in x.items()}
+    return [_copied(item) for item in x] if isinstance(x, list | tuple) else x
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    """Whether containers still hold the same objects, or equal numbers and strings."""
+    if isinstance(old, dict):
+        return old.keys() == new.keys() and all(_is_same(old[key], new[key]) for key in old)
+    if isinstance(old, list):
+        return len(old) == len(new) and all(map(_is_same, old, new))
+    return old is new or (isinstance(old, int | float | str | bool) and bool(old == new))
+
+
+def _add_user_line(error: Exception, name: str, function: Any) -> None:
+    """Note where in the traced function an error came up; each function around it adds where it was called."""
+    notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
+    if len(notes) >= _NOTES:
+        return
+    lines = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not is_own(code.co_filename):
+            lines.append(f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}")
+        trace = trace.tb_next
+    where = (lines[0] if notes else lines[-1]) if lines else _where(function)
+    error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")
+
+
+def _reference(x: Any, callback: Any = None) -> Any:
+    """A weak reference, or a strong one to what has no weak ones."""
+    try:
+        return weakref.ref(x, callback)
+    except TypeError:
+        return lambda: x
 
 
 def _where(function: Any) -> str:

@@ -7,6 +7,7 @@ strings and None by value; other objects by identity. Containers keep their stru
 from __future__ import annotations
 
 import inspect
+import re
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -75,11 +76,12 @@ class Arguments:
       leaves: What each leaf of the argument nest is: TensorSpec, HandleSpec, Literal or ObjectKey.
       values: The tensors and handles among the leaves, in order; the same variable twice occurs once.
       slots: For each leaf, the position in `values`, or -1.
+      names: By position of the leaf, the names that specs were given.
       rebuild: From leaves to (args, kwargs).
       structure: The nest with its leaves numbered, for keys and messages.
     """
 
-    __slots__ = ("leaves", "rebuild", "slots", "structure", "values")
+    __slots__ = ("leaves", "names", "rebuild", "slots", "structure", "values")
 
     def __init__(
         self,
@@ -88,12 +90,22 @@ class Arguments:
         slots: list[int],
         rebuild: Callable[[list[Any]], Any],
         structure: Any,
+        names: dict[int, str],
     ) -> None:
         self.leaves = leaves
         self.values = values
         self.slots = slots
         self.rebuild = rebuild
         self.structure = structure
+        self.names = names
+
+    def with_leaves(self, leaves: list[Any]) -> Arguments:
+        """The same arguments under other specs."""
+        return Arguments(leaves, self.values, self.slots, self.rebuild, self.structure, self.names)
+
+    def without_values(self) -> Arguments:
+        """What a trace keeps: it must not keep the tensors of its first call alive."""
+        return Arguments(self.leaves, [], self.slots, self.rebuild, self.structure, self.names)
 
     @property
     def key(self) -> Any:
@@ -184,7 +196,7 @@ class Signature:
             ordered: tuple[Any, ...] = args
             named: dict[str, Any] = {}
         else:
-            ordered, named = self._bound(args, kwargs)
+            ordered, named = self.bound(args, kwargs)
         if self.input_signature is not None:
             ordered = self._cast(ordered, args, kwargs)
         return sort_out(ordered, named)
@@ -192,17 +204,8 @@ class Signature:
     def placeholders(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """As `arguments`, for specs in place of tensors; with no arguments, those of the input signature."""
         if not args and not kwargs and self.input_signature is not None:
-            names = self.parameter_names
-            specs = [
-                _named(spec, names[i] if i < len(names) else None)
-                for i, spec in enumerate(self.input_signature)
-            ]
-            ordered, named = self._bound(tuple(specs), {})
-            return sort_out(ordered, named)
-        ordered, named = self._bound(args, kwargs)
-        if self.input_signature is not None:
-            ordered = self._cast(ordered, args, kwargs)
-        return sort_out(ordered, named, self.parameter_names)
+            args = self.input_signature
+        return self.arguments(args, kwargs)
 
     @property
     def parameter_names(self) -> list[str]:
@@ -229,13 +232,23 @@ class Signature:
             out.append(root + "".join([f"[{key!r}]" for key in rest]))
         return out
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as cause:
             raise self.misfit(str(cause), args, kwargs) from cause
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+    def slot_names(self, arguments: Arguments) -> list[str]:
+        """What each tensor argument is called: by its spec, else after its parameter."""
+        out: dict[int, str] = {}
+        labels = self.leaf_names(arguments.structure)
+        for i, (label, slot) in enumerate(zip(labels, arguments.slots, strict=True)):
+            if slot >= 0:
+                plain = re.sub(r"\W+", "_", label).strip("_")
+                out.setdefault(slot, arguments.names.get(i, plain))
+        return [out[slot] for slot in range(len(out))]
 
     def _cast(
         self, ordered: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -263,19 +276,24 @@ class Signature:
         )
 
 
-def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str] = ()) -> Arguments:
+def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     """Classify the leaves of an argument nest."""
-    flat, rebuild, structure = _flatten_call(args, kwargs)
+    flat, rebuild, structure = flatten_call(args, kwargs)
     leaves: list[Any] = []
     values: list[Any] = []
     slots: list[int] = []
+    names: dict[int, str] = {}
     handles: dict[int, int] = {}
     for leaf in flat:
         kind, value = classify(leaf)
-        leaves.append(kind)
         if value is None:
+            leaves.append(kind)
             slots.append(-1)
             continue
+        if kind.name is not None:  # names are for reading; they are no part of the key
+            names[len(leaves)] = kind.name
+            kind = TensorSpec.of(kind.dims, kind.dtype)
+        leaves.append(kind)
         if isinstance(value, Handle):
             known = handles.get(id(value))
             if known is not None:
@@ -284,12 +302,7 @@ def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]
             handles[id(value)] = len(values)
         slots.append(len(values))
         values.append(value)
-    if names and structure is not None and len(flat) == len(args) and not kwargs:
-        leaves = [
-            _named(leaf, names[i]) if isinstance(leaf, TensorSpec) and i < len(names) else leaf
-            for i, leaf in enumerate(leaves)
-        ]
-    return Arguments(leaves, values, slots, rebuild, structure)
+    return Arguments(leaves, values, slots, rebuild, structure, names)
 
 
 def classify(leaf: Any) -> tuple[Any, Any]:
@@ -315,21 +328,16 @@ def classify(leaf: Any) -> tuple[Any, Any]:
     return ObjectKey(leaf), None
 
 
-def _flatten_call(
+def flatten_call(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
+    """The leaves of a call's arguments, how to put others in their places, and a comparable structure."""
     if not kwargs and not any(isinstance(arg, list | tuple | dict) for arg in args):
         return list(args), lambda new: (tuple(new), {}), len(args)
     import optree
 
     leaves, tree = optree.tree_flatten((args, kwargs), none_is_leaf=True)
     return leaves, lambda new: optree.tree_unflatten(tree, new), tree
-
-
-def _named(spec: Any, name: str | None) -> Any:
-    if type(spec) is not TensorSpec or spec.name is not None:
-        return spec
-    return TensorSpec(spec.dims, spec.dtype, name)
 
 
 def _fit(wanted: Any, given: Any) -> Any:

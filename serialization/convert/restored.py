@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphad.core.convert import lift
-from graphad.core.errors import GraphadError
+from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError
 from graphad.core.levels import busy, current
+from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.trackable import Trackable
 from graphad.function.concrete import ConcreteFunction
 from graphad.function.signature import Arguments, Literal, Signature
@@ -284,11 +285,29 @@ class SignatureFunction:
                 f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}."
             )
         specs = self.concrete.arguments.specs
-        values = [self.concrete._checked(given[name], i, specs) for i, name in enumerate(self.input_names)]
+        values = [_fitted(name, given[name], spec) for name, spec in zip(self.input_names, specs, strict=True)]
         return self._named(self.concrete.call_flat(values))
 
     def __repr__(self) -> str:
         return f"<signature ({', '.join(self.input_names)}) -> ({', '.join(self.output_names)})>"
+
+
+def _fitted(name: str, value: Any, spec: TensorSpec) -> Any:
+    """A keyword argument of a signature as the tensor, or the variable, that its trace takes."""
+    if spec.is_handle:
+        fits = isinstance(value, Handle) and value.spec.dtype is spec.dtype and spec.is_compatible_with(value.spec)
+        if not fits:
+            raise TypeError(f"signature: {name!r} must be a variable like {spec}; got {_described(value)}.")
+        return value
+    known = isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__")
+    tensor = lift(value) if known else lift(value, spec.dtype)
+    if tensor.dtype is not spec.dtype:
+        raise DTypeError(f"signature: {name!r} is a {tensor.dtype.name} tensor; {spec.dtype.name} is needed.")
+    if not spec.is_compatible_with(tensor):
+        raise ArgumentTypeError(
+            f"signature: {name!r} has shape {format_dims(tensor.dims)}; it must be {format_dims(spec.dims)}."
+        )
+    return tensor
 
 
 def flat_outputs(value: Any) -> list[Any]:
