@@ -105,7 +105,11 @@ def test_custom_gradient_in_a_fresh_process(tmp_path, saved):
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=saved)
     tf.saved_model.save(Clipping(), str(tmp_path / "model"), options=options)
     done = subprocess.run(
-        [sys.executable, "-c", FRESH, str(tmp_path / "model")], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", FRESH, str(tmp_path / "model")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     if saved:
@@ -257,7 +261,9 @@ def test_page_of_batch_jacobian():
         y = x * x
         rows = [(x[i], y[i]) for i in range(2)]
     assert len(rows) == 2
-    np.testing.assert_array_equal(tape.batch_jacobian(y, x, experimental_use_pfor=False), tape.batch_jacobian(y, x))
+    np.testing.assert_array_equal(
+        tape.batch_jacobian(y, x, experimental_use_pfor=False), tape.batch_jacobian(y, x)
+    )
 
 
 def test_page_of_batch_jacobian_errors():

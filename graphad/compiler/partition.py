@@ -84,7 +84,9 @@ class _Partitioner:
         for unit in self.units:
             if unit.kind == LOOP and self._find(unit.index) == unit.index:
                 self._compose(unit)
-        return Partition(self.graph, self._ordered(), self.sites, self.specs, self.outputs, self.given, self.reads)
+        return Partition(
+            self.graph, self._ordered(), self.sites, self.specs, self.outputs, self.given, self.reads
+        )
 
     # units and their dependencies
 
@@ -174,7 +176,9 @@ class _Partitioner:
             return None
 
     def _supported(self, form: Any) -> Any:
-        maps = [form] if isinstance(form, forms.Map) else [form.source] if isinstance(form, forms.Reduce) else []
+        maps = (
+            [form] if isinstance(form, forms.Map) else [form.source] if isinstance(form, forms.Reduce) else []
+        )
         for m in maps:
             dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
             if m.scalars or any(dtype.is_complex for dtype in dtypes):
@@ -235,7 +239,9 @@ class _Partitioner:
 
     def _site(self, value: int) -> Site:
         site = self.sites.get(value)
-        return Site(value, (), ()) if site is None else site  # a value of unknown shape is only handed on whole
+        return (
+            Site(value, (), ()) if site is None else site
+        )  # a value of unknown shape is only handed on whole
 
     # views
 
@@ -253,7 +259,9 @@ class _Partitioner:
     def _plain(self, value: int) -> int:
         """The value itself, or a copy of it in C order where it is a view that is not."""
         site = self.sites.get(value)
-        if site is None or (site.is_plain and same_size(product(site.shape), product(self.specs[site.root].dims or ()))):
+        if site is None or (
+            site.is_plain and same_size(product(site.shape), product(self.specs[site.root].dims or ()))
+        ):
             return value
         copy = len(self.specs)
         self.specs.append(TensorSpec.of(site.shape, self.specs[value].dtype))
@@ -270,7 +278,9 @@ class _Partitioner:
 
         op: Any = node.op
         values = [*node.inputs]
-        if any(value not in self.sites for value in values) or any(not is_definite(spec.dims) for spec in node.specs):
+        if any(value not in self.sites for value in values) or any(
+            not is_definite(spec.dims) for spec in node.specs
+        ):
             return False
         if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
             return False  # how many slices there will be is not known
@@ -283,7 +293,10 @@ class _Partitioner:
         unit = self._unit(REPEAT, [*([] if known is not None else [limit]), *carry, *rest])
         unit.nodes, unit.repeat = [node], repeat
         unit.scalars = [] if known is None else [known]
-        unit.reads = [*([] if known is not None else [self.sites[limit]]), *[self.sites[value] for value in (*carry, *rest)]]
+        unit.reads = [
+            *([] if known is not None else [self.sites[limit]]),
+            *[self.sites[value] for value in (*carry, *rest)],
+        ]
         for value in node.outputs:
             unit.writes.append(value)
             self.maker[value] = unit.index
@@ -295,7 +308,9 @@ class _Partitioner:
     def _moved(self, node: Node) -> bool:
         from graphad.compiler import placing
 
-        if any(value not in self.sites for value in node.inputs) or not all(is_definite(spec.dims) for spec in node.specs):
+        if any(value not in self.sites for value in node.inputs) or not all(
+            is_definite(spec.dims) for spec in node.specs
+        ):
             return False
         sites = [self.sites[value] for value in node.inputs]
         views = placing.views_of(node, sites)
@@ -365,7 +380,9 @@ class _Partitioner:
             self.inside[value] = unit.index
         return True
 
-    def _target(self, node: Node, shape: Any, reduced: tuple[int, ...] | None, statements: int) -> Unit | None:
+    def _target(
+        self, node: Node, shape: Any, reduced: tuple[int, ...] | None, statements: int
+    ) -> Unit | None:
         """The loop that a node may join, with all others that it can be merged with."""
         direct: dict[int, None] = {}
         blocked: set[int] = set()
@@ -379,7 +396,11 @@ class _Partitioner:
                 continue
             index = self._find(made)
             inner = self.inside.get(value)
-            if inner is not None and self._find(inner) == index and same_shape(self.units[index].shape, shape):
+            if (
+                inner is not None
+                and self._find(inner) == index
+                and same_shape(self.units[index].shape, shape)
+            ):
                 direct[index] = None
             else:
                 blocked.add(index)
@@ -519,7 +540,9 @@ class _Partitioner:
                 else:
                     args.append(composer.input(value, dtype))
             form = self.forms[node.start]
-            (values[node.start],) = composer.apply(form.source if isinstance(form, forms.Reduce) else form, args)
+            (values[node.start],) = composer.apply(
+                form.source if isinstance(form, forms.Reduce) else form, args
+            )
         unit.writes = [node.start for node in unit.nodes if node.start in self.stored]
         composed = composer.finish([values[value] for value in unit.writes])
         unit.reads = [self.sites[value] for value in composed.inputs]  # type: ignore[index]
@@ -569,7 +592,9 @@ class _Partitioner:
                 if not waits[other]:
                     offer(self.units[other])
         if len(out) != len(live):
-            raise InternalError(f"partition: the units depend on each other in a circle\n{print_graph(self.graph)}")
+            raise InternalError(
+                f"partition: the units depend on each other in a circle\n{print_graph(self.graph)}"
+            )
         return out
 
 

@@ -44,7 +44,10 @@ def views_of(node: Node, sites: Sequence[Site]) -> list[Site] | None:
         axis = op.axis % len(x.shape)
         strides = (*x.strides[:axis], *x.strides[axis + 1 :])
         step = x.strides[axis]
-        return [Site(x.root, tuple(spec.dims or ()), strides, x.offset + k * step) for k, spec in enumerate(node.specs)]
+        return [
+            Site(x.root, tuple(spec.dims or ()), strides, x.offset + k * step)
+            for k, spec in enumerate(node.specs)
+        ]
     return None
 
 
@@ -74,7 +77,10 @@ def _stack(node: Node, sites: Sequence[Site], number: Number) -> list[Part]:
     whole, op = _whole(node), node.op
     axis = op.axis % len(whole.shape)  # type: ignore[attr-defined]
     strides = (*whole.strides[:axis], *whole.strides[axis + 1 :])
-    return [Part(site, Site(whole.root, site.shape, strides, k * whole.strides[axis])) for k, site in enumerate(sites)]
+    return [
+        Part(site, Site(whole.root, site.shape, strides, k * whole.strides[axis]))
+        for k, site in enumerate(sites)
+    ]
 
 
 def _slice_grad(node: Node, sites: Sequence[Site], number: Number) -> list[Part]:

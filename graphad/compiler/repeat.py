@@ -55,12 +55,18 @@ def native_form(op: Any) -> Repeat | None:
     body = partition(optimise(op.body))
     test = None if op.test is None else partition(optimise(op.test))
     for part in [body] if test is None else [body, test]:
-        if any(not is_definite(spec.dims) for spec in part.specs) or any(unit.kind not in NATIVE for unit in part.units):
+        if any(not is_definite(spec.dims) for spec in part.specs) or any(
+            unit.kind not in NATIVE for unit in part.units
+        ):
             return None
     n = op.n_carry
     for spec, value in zip(body.graph.inputs[:n], body.outputs[:n], strict=True):
         mine, theirs = spec.dims or (), body.specs[value].dims or ()
-        if len(mine) != len(theirs) or not all(map(same_size, mine, theirs)) or spec.dtype is not body.specs[value].dtype:
+        if (
+            len(mine) != len(theirs)
+            or not all(map(same_size, mine, theirs))
+            or spec.dtype is not body.specs[value].dtype
+        ):
             return None
     if test is not None and any(unit.kind == LOOP and not unit.writes for unit in test.units):
         return None
@@ -109,7 +115,9 @@ def _choose_ways(found: Repeat) -> None:
             found.ways[k] = SAME
         elif root in makers and root not in found.stacked and roots.count(root) == 1:
             position = makers[root]
-            if last_read[k] < position or (last_read[k] == position and _in_place(part.units[position], k, root)):
+            if last_read[k] < position or (
+                last_read[k] == position and _in_place(part.units[position], k, root)
+            ):
                 found.ways[k] = DIRECT
 
 
@@ -126,7 +134,9 @@ def _in_place(unit: Unit, carry: int, root: int) -> bool:
     inputs = len(kernel.inputs)
     for dim in range(kernel.rank):
         mine, theirs = unit.loop.strides.get((i, dim)), unit.loop.strides.get((inputs + o, dim))
-        if (mine is None) != (theirs is None) or (mine is not None and theirs is not None and not same_size(mine, theirs)):
+        if (mine is None) != (theirs is None) or (
+            mine is not None and theirs is not None and not same_size(mine, theirs)
+        ):
             return False
     pairs = tuple(sorted((*kernel.inplace, (i, o))))
     unit.loop = unit.loop.replaced(kernel=_with_inplace(kernel, pairs))

@@ -32,7 +32,9 @@ class Site:
     @property
     def is_plain(self) -> bool:
         """Whether it is C order from the start."""
-        return same_size(self.offset, 0) and all(map(same_walk, self.shape, self.strides, row_strides(self.shape)))
+        return same_size(self.offset, 0) and all(
+            map(same_walk, self.shape, self.strides, row_strides(self.shape))
+        )
 
 
 def same_walk(size: Any, a: Any, b: Any) -> bool:
@@ -115,7 +117,9 @@ def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
         return None if strides is None else Site(site.root, dims, strides, site.offset)
     if form.kind == "transpose":
         rank = len(site.shape)
-        perm = [axis % rank for axis in form.argument] if form.argument is not None else list(range(rank))[::-1]
+        perm = (
+            [axis % rank for axis in form.argument] if form.argument is not None else list(range(rank))[::-1]
+        )
         return Site(site.root, dims, tuple(site.strides[axis] for axis in perm), site.offset)
     if form.kind == "broadcast":
         skip = len(dims) - len(site.shape)
@@ -139,7 +143,9 @@ def _is_contiguous(site: Site) -> bool:
 
 def _regrouped(site: Site, dims: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Strides of a reshape that only puts in or takes out axes of size 1."""
-    old = [(size, step) for size, step in zip(site.shape, site.strides, strict=True) if not same_size(size, 1)]
+    old = [
+        (size, step) for size, step in zip(site.shape, site.strides, strict=True) if not same_size(size, 1)
+    ]
     new = [size for size in dims if not same_size(size, 1)]
     if len(old) != len(new) or not all(same_size(a, b) for (a, _), b in zip(old, new, strict=True)):
         return None
@@ -152,14 +158,18 @@ def has_unit_axis(site: Site) -> bool:
     (m, n), (a, b) = site.shape[-2:], site.strides[-2:]
     if any(same_size(step, 0) and not same_size(size, 1) for size, step in ((m, a), (n, b))):
         return False
-    if any(factor < 0 for step in (a, b) for factor in (step.terms.values() if isinstance(step, Dim) else [step])):
+    if any(
+        factor < 0 for step in (a, b) for factor in (step.terms.values() if isinstance(step, Dim) else [step])
+    ):
         return False
     return same_size(b, 1) or same_size(a, 1) or same_size(m, 1) or same_size(n, 1)
 
 
 def turned(site: Site) -> Site:
     shape, strides = site.shape, site.strides
-    return Site(site.root, (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2]), site.offset)
+    return Site(
+        site.root, (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2]), site.offset
+    )
 
 
 def describe(result: Partition) -> str:
@@ -174,5 +184,7 @@ def describe(result: Partition) -> str:
         writes = ", ".join(f"%{value}" for value in unit.writes)
         shape = f" over {unit.shape}" if unit.shape is not None else ""
         reduced = f", axes {unit.reduced} reduced" if unit.reduced else ""
-        lines.append(f"{k:3}  {unit.kind}{shape}{reduced}: {inner or 'copy'}; reads {reads or '-'}; writes {writes or '-'}")
+        lines.append(
+            f"{k:3}  {unit.kind}{shape}{reduced}: {inner or 'copy'}; reads {reads or '-'}; writes {writes or '-'}"
+        )
     return "\n".join(lines)

@@ -67,7 +67,9 @@ class Explanation:
         if self.plan:
             parts.append(_section("call", self.plan.rstrip()))
         parts.append(_section("tier", self.tier))
-        parts.append(_section("time", "\n".join(f"{name}: {_duration(s)}" for name, s in self.seconds.items())))
+        parts.append(
+            _section("time", "\n".join(f"{name}: {_duration(s)}" for name, s in self.seconds.items()))
+        )
         return "\n\n".join(parts)
 
 
@@ -86,7 +88,9 @@ def explain(fn: Any, jit_compile: bool = True) -> Callable[..., Explanation]:
             return explain_graph(fn, [_value(x) for x in args], jit_compile)
         concrete = getattr(fn, "get_concrete_function", None)
         if concrete is None:
-            raise ArgumentTypeError(f"explain: {fn!r} is not a graphad function; decorate it with @function first.")
+            raise ArgumentTypeError(
+                f"explain: {fn!r} is not a graphad function; decorate it with @function first."
+            )
         found = concrete(*args, **kwargs)
         given = found.signature.arguments(args, kwargs).values
         return explain_graph(found.graph, [_value(x) for x in (*given, *found.captured_inputs)], jit_compile)
@@ -134,7 +138,11 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     partition, bound = compilation.schedule.partition, sizes.bound
     out.units = describe(partition)
     for k, kernel in enumerate(compilation.kernels()):
-        users = [str(i) for i, unit in enumerate(partition.units) if unit.loop is not None and unit.loop.kernel == kernel]
+        users = [
+            str(i)
+            for i, unit in enumerate(partition.units)
+            if unit.loop is not None and unit.loop.kernel == kernel
+        ]
         out.kernels[f"{k} (unit {', '.join(users)}; {kernel.digest()[:12]})"] = emit(kernel).text
     for root, kind in compilation.schedule.storage.items():
         dims = partition.specs[root].dims

@@ -60,7 +60,11 @@ def _is_size(distance: Dim) -> bool:
     """Whether it is one symbol minus at most 2, and so certainly not negative."""
     terms = dict(distance.terms)
     constant = terms.pop((), 0)
-    return -2 <= constant <= 0 and len(terms) == 1 and next(iter(terms.items())) == ((next(iter(distance.symbols)),), 1)
+    return (
+        -2 <= constant <= 0
+        and len(terms) == 1
+        and next(iter(terms.items())) == ((next(iter(distance.symbols)),), 1)
+    )
 
 
 def _compared(test: Graph) -> tuple[str, int, int, int] | None:
@@ -69,7 +73,9 @@ def _compared(test: Graph) -> tuple[str, int, int, int] | None:
         return None
     node = test.nodes[0]
     row = _COMPARISONS.get(node.op.name)
-    if row is None or not all(test.specs[i].dtype.is_integer and test.specs[i].dims == () for i in node.inputs):
+    if row is None or not all(
+        test.specs[i].dtype.is_integer and test.specs[i].dims == () for i in node.inputs
+    ):
         return None
     relation, slack = row
     a, b = node.inputs

@@ -252,7 +252,9 @@ class Specialiser(Trace):
 
     def node(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of an op as it is, folded no further."""
-        serials = [x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs]
+        serials = [
+            x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs
+        ]
         known = self.builder.specs
         inferred = op.infer(*[known[i] for i in serials])
         specs = inferred if op.multiple else (inferred,)
@@ -354,12 +356,18 @@ class Specialiser(Trace):
             unchanged = bool(values) and _rule(type(op)) == PLAIN
             for value, i in zip(values, node.inputs, strict=True):
                 # An unchanged spec is the same object: then the node's own specs hold, and `infer` need not run.
-                if value.spec is not old[i] or type(value) is not SymbolicTensor or value.spec.dtype.kind == "int":
+                if (
+                    value.spec is not old[i]
+                    or type(value) is not SymbolicTensor
+                    or value.spec.dtype.kind == "int"
+                ):
                     unchanged = False
                     break
             if unchanged:
                 start = builder.add_node(op, [value.index for value in values], node.specs, self.line)
-                known.extend([SymbolicTensor(self, start + k, spec, None, None) for k, spec in enumerate(node.specs)])
+                known.extend(
+                    [SymbolicTensor(self, start + k, spec, None, None) for k, spec in enumerate(node.specs)]
+                )
                 continue
             try:
                 known.extend(self.process(op, values))
@@ -429,7 +437,9 @@ class Specialiser(Trace):
         outputs = out if op.multiple else (out,)
         if any(np.size(y) > KNOWN_LIMIT for y in outputs):
             return None
-        return tuple([KnownTensor(_tidy(y, spec.dtype), spec.dtype) for y, spec in zip(outputs, specs, strict=True)])
+        return tuple(
+            [KnownTensor(_tidy(y, spec.dtype), spec.dtype) for y, spec in zip(outputs, specs, strict=True)]
+        )
 
     def serial(self, x: Any, op: Op) -> int:
         kind = type(x)
@@ -537,7 +547,9 @@ def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
     if found is None:
         if len(_concrete) >= _CONCRETE_LIMIT:
             _concrete.clear()
-        found = _concrete[key] = type(op)(*[_numbered(getattr(op, field), numbers) for field in op.attributes])
+        found = _concrete[key] = type(op)(
+            *[_numbered(getattr(op, field), numbers) for field in op.attributes]
+        )
     return found
 
 

@@ -28,7 +28,9 @@ class SymbolicTensor(Tensor):
 
     __slots__ = ("__weakref__", "index", "line", "mark", "name", "spec", "trace")
 
-    def __init__(self, trace: Trace, index: int, spec: TensorSpec, name: str | None = None, line: str | None = None) -> None:
+    def __init__(
+        self, trace: Trace, index: int, spec: TensorSpec, name: str | None = None, line: str | None = None
+    ) -> None:
         self.trace = trace
         self.index = index
         self.spec = spec
@@ -103,7 +105,9 @@ class Trace:
         start = self.builder.add_node(op, serials, specs, line)
         return tuple([SymbolicTensor(self, start + k, spec, None, line) for k, spec in enumerate(specs)])
 
-    def traced(self, function: Callable[..., Sequence[Any]], specs: Sequence[TensorSpec], name: str) -> Traced:
+    def traced(
+        self, function: Callable[..., Sequence[Any]], specs: Sequence[TensorSpec], name: str
+    ) -> Traced:
         """A function as a graph of its own: a branch or the body of a loop."""
         return trace_flat(function, specs, name, keep_all=True)
 
@@ -138,7 +142,11 @@ class Trace:
     def symbol_of(self, x: Any, op: Op) -> SymbolicTensor:
         """The symbol that stands for `x` in this trace."""
         serial = self.serial(x, op)
-        return x if type(x) is SymbolicTensor and x.trace is self else SymbolicTensor(self, serial, self.builder.specs[serial])
+        return (
+            x
+            if type(x) is SymbolicTensor and x.trace is self
+            else SymbolicTensor(self, serial, self.builder.specs[serial])
+        )
 
     def _is_adopted(self, x: SymbolicTensor) -> bool:
         """Whether x is a value of the adopted trace, or one that it captured."""
@@ -155,7 +163,13 @@ class Trace:
             level = level.below
         return False
 
-    def finish(self, outputs: Sequence[Any], op: Op, keep_all: bool = False, own_inputs: Sequence[SymbolicTensor] = ()) -> Graph:
+    def finish(
+        self,
+        outputs: Sequence[Any],
+        op: Op,
+        keep_all: bool = False,
+        own_inputs: Sequence[SymbolicTensor] = (),
+    ) -> Graph:
         """The graph with inputs `own_inputs` followed by the captures."""
         serials = [self.serial(y, op) for y in outputs]
         order = [x.index for x in own_inputs] + self.capture_serials

@@ -43,7 +43,9 @@ class BatchedTensor(Tensor):
         self.mark = None
 
     def out_of_scope(self, op: Op) -> OutOfScopeError:
-        return OutOfScopeError(f"{op.name}: {self!r} is a row of a vectorized computation and cannot be used outside of it.")
+        return OutOfScopeError(
+            f"{op.name}: {self!r} is a row of a vectorized computation and cannot be used outside of it."
+        )
 
     def __repr__(self) -> str:
         return f"<tf.Tensor: one row, shape={self.spec.shape} dtype={self.spec.dtype.name}>"
@@ -255,7 +257,9 @@ def repeated(x: Any, size: Any) -> Any:
 _cache: weakref.WeakKeyDictionary[Graph, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
-def batched(graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool = False) -> tuple[Graph, tuple[bool, ...]]:
+def batched(
+    graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool = False
+) -> tuple[Graph, tuple[bool, ...]]:
     """The graph with some inputs stacked, and which outputs are stacked then; cached on the graph.
 
     Args:
@@ -271,7 +275,9 @@ def batched(graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: boo
     return known[key]  # type: ignore[no-any-return]
 
 
-def _batch(graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool) -> tuple[Graph, tuple[bool, ...]]:
+def _batch(
+    graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool
+) -> tuple[Graph, tuple[bool, ...]]:
     trace = Trace(f"{graph.name}_batched")
     with entered(trace):
         inputs = [

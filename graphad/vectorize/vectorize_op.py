@@ -37,7 +37,9 @@ class JacobianRows(Op):
     def infer(self, target: TensorSpec, *captures: TensorSpec) -> tuple[TensorSpec, ...]:
         return tuple(
             [
-                TensorSpec.of(None if target.dims is None or spec.dims is None else target.dims + spec.dims, spec.dtype)
+                TensorSpec.of(
+                    None if target.dims is None or spec.dims is None else target.dims + spec.dims, spec.dtype
+                )
                 for spec in self.graph.output_specs
             ]
         )
@@ -49,7 +51,10 @@ class JacobianRows(Op):
             probe = run(self.graph, [np.zeros(target.shape, target.dtype), *captures])
             return tuple([np.zeros(target.shape + np.shape(y), y.dtype) for y in probe])
         return tuple(
-            [np.stack([row[k] for row in rows]).reshape(target.shape + np.shape(rows[0][k])) for k in range(len(rows[0]))]
+            [
+                np.stack([row[k] for row in rows]).reshape(target.shape + np.shape(rows[0][k]))
+                for k in range(len(rows[0]))
+            ]
         )
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:

@@ -285,7 +285,9 @@ class SignatureFunction:
                 f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}."
             )
         specs = self.concrete.arguments.specs
-        values = [_fitted(name, given[name], spec) for name, spec in zip(self.input_names, specs, strict=True)]
+        values = [
+            _fitted(name, given[name], spec) for name, spec in zip(self.input_names, specs, strict=True)
+        ]
         return self._named(self.concrete.call_flat(values))
 
     def __repr__(self) -> str:
@@ -295,7 +297,11 @@ class SignatureFunction:
 def _fitted(name: str, value: Any, spec: TensorSpec) -> Any:
     """A keyword argument of a signature as the tensor, or the variable, that its trace takes."""
     if spec.is_handle:
-        fits = isinstance(value, Handle) and value.spec.dtype is spec.dtype and spec.is_compatible_with(value.spec)
+        fits = (
+            isinstance(value, Handle)
+            and value.spec.dtype is spec.dtype
+            and spec.is_compatible_with(value.spec)
+        )
         if not fits:
             raise TypeError(f"signature: {name!r} must be a variable like {spec}; got {_described(value)}.")
         return value

@@ -115,7 +115,9 @@ def inputs(graph: Graph, numbers: dict[int, int], seed: int) -> list[Any]:
     for spec in graph.inputs:
         dims = [numbers[k] if size is None else size for k, size in enumerate(spec.dims or ())]
         value = rng.normal(size=dims).astype(spec.dtype.numpy)
-        out.append(value if dims else value[()] if isinstance(value, np.ndarray) else spec.dtype.numpy.type(value))
+        out.append(
+            value if dims else value[()] if isinstance(value, np.ndarray) else spec.dtype.numpy.type(value)
+        )
     return out
 
 

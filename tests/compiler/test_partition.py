@@ -27,7 +27,9 @@ def kinds(found: Partition) -> list[str]:
 
 
 def test_an_elementwise_chain_with_reductions_at_its_end_is_one_loop() -> None:
-    found = units_of(lambda x, y: [m.reduce_sum(m.tanh(m.multiply(x, y))), m.negative(m.multiply(x, y))], [4, 5], [5])
+    found = units_of(
+        lambda x, y: [m.reduce_sum(m.tanh(m.multiply(x, y))), m.negative(m.multiply(x, y))], [4, 5], [5]
+    )
     assert kinds(found) == ["loop"]
     assert found.units[0].reduced == (0, 1)
 

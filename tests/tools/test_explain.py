@@ -16,7 +16,16 @@ def test_explain_shows_graphs_kernels_buffers_tier_and_times() -> None:
 
     found = explain(f)(tf.ones([5, 3]), tf.ones([3]))
     text = str(found)
-    for part in ("graph, traced", "after simplify", "units", "kernel 0", "buffers", "workspace", "tier", "a native call"):
+    for part in (
+        "graph, traced",
+        "after simplify",
+        "units",
+        "kernel 0",
+        "buffers",
+        "workspace",
+        "tier",
+        "a native call",
+    ):
         assert part in text
     assert found.tier.startswith("native")
     assert found.kernels

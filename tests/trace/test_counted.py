@@ -44,7 +44,9 @@ def counting(start: int, compare: Any, end: Any, step: int) -> Any:
         (5, m.less, 2, 1, 0),
     ],
 )
-def test_a_counter_gives_the_number_of_steps(start: int, compare: Any, end: int, step: int, steps: int) -> None:
+def test_a_counter_gives_the_number_of_steps(
+    start: int, compare: Any, end: int, step: int, steps: int
+) -> None:
     op, graph = loop_of(counting(start, compare, end, step), [3])
     assert op.test is None
     assert op.steps == steps
@@ -59,7 +61,8 @@ def test_a_size_may_be_the_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "compare", "end", "step"), [(0, m.less, 10, -1), (0, m.greater, -10, 1), (0, m.not_equal, 10, 1)]
+    ("start", "compare", "end", "step"),
+    [(0, m.less, 10, -1), (0, m.greater, -10, 1), (0, m.not_equal, 10, 1)],
 )
 def test_other_tests_stay(start: int, compare: Any, end: int, step: int) -> None:
     op, _ = loop_of(counting(start, compare, end, step), [3])
@@ -68,7 +71,13 @@ def test_other_tests_stay(start: int, compare: Any, end: int, step: int) -> None
 
 def test_a_test_on_another_value_stays() -> None:
     def function(x: Any) -> list[Any]:
-        return list(while_loop(lambda i, y: m.less(m.reduce_sum(y), 5.0), lambda i, y: (i + 1, y + 1.0), [lift(np.int32(0)), x]))
+        return list(
+            while_loop(
+                lambda i, y: m.less(m.reduce_sum(y), 5.0),
+                lambda i, y: (i + 1, y + 1.0),
+                [lift(np.int32(0)), x],
+            )
+        )
 
     op, _ = loop_of(function, [3])
     assert op.test is not None

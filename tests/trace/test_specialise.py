@@ -62,7 +62,9 @@ def test_one_class_serves_all_its_sizes() -> None:
     assert specialise_call(graph, [(3, 3)]).key != specialise_call(graph, [(3, 4)]).key
 
 
-@pytest.mark.parametrize("shapes", [((), ()), ((3,), ()), ((3, 4), (4,)), ((1, 4), (3, 1)), ((2, 3, 4), (3, 4)), ((0, 4), (4,))])
+@pytest.mark.parametrize(
+    "shapes", [((), ()), ((3,), ()), ((3, 4), (4,)), ((1, 4), (3, 1)), ((2, 3, 4), (3, 4)), ((0, 4), (4,))]
+)
 def test_unknown_rank_specialises_without_run_time_shape_ops(shapes: Any) -> None:
     def function(x: Any, y: Any) -> list[Any]:
         z = multiply(x, y)
@@ -85,7 +87,10 @@ def test_integer_arithmetic_on_sizes_folds_to_polynomials() -> None:
     graph = traced(function, [None, None])
     with pytest.raises(InvalidArgumentError):
         specialise_call(graph, [(3, 4)])
-    doubled = traced(lambda x: [reshape(broadcast_to(expand_dims(x, 0), [2, *[shape(x)[k] for k in ()], 3, 4]), [-1, 4])], [3, 4])
+    doubled = traced(
+        lambda x: [reshape(broadcast_to(expand_dims(x, 0), [2, *[shape(x)[k] for k in ()], 3, 4]), [-1, 4])],
+        [3, 4],
+    )
     assert specialise_call(doubled, [(3, 4)]).graph.output_specs[0].dims == (6, 4)
 
 

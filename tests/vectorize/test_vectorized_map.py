@@ -11,7 +11,9 @@ X = np.random.default_rng(8).standard_normal((4, 3))
 
 
 def test_a_map_equals_a_loop():
-    out = tf.vectorized_map(lambda r: {"norm": tf.norm(r), "sorted": [tf.cumsum(r), tf.constant(7.0)]}, tf.constant(X))
+    out = tf.vectorized_map(
+        lambda r: {"norm": tf.norm(r), "sorted": [tf.cumsum(r), tf.constant(7.0)]}, tf.constant(X)
+    )
     np.testing.assert_allclose(out["norm"], np.linalg.norm(X, axis=1))
     np.testing.assert_allclose(out["sorted"][0], np.cumsum(X, 1))
     np.testing.assert_array_equal(out["sorted"][1], np.full(4, 7.0))

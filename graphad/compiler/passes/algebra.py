@@ -61,7 +61,12 @@ def quotient_with_number(s: Sweep, node: Node) -> Any:
     if number == 1:
         return _kept(s, node, x)
     value = float(number)
-    if not math.isfinite(value) or not value or abs(math.frexp(value)[0]) != 0.5 or abs(math.log2(abs(value))) > 14:
+    if (
+        not math.isfinite(value)
+        or not value
+        or abs(math.frexp(value)[0]) != 0.5
+        or abs(math.log2(abs(value))) > 14
+    ):
         return None
     data, mul = s.array(y), s.op("mul")
     if data is None or mul is None:
@@ -75,7 +80,11 @@ def sum_with_number(s: Sweep, node: Node) -> Any:
     x, y = node.inputs
     number = s.number(y)
     dtype = s.spec(x).dtype
-    if number is not None and number == 0 and (dtype.is_integer or (dtype.is_floating and np.signbit(number))):
+    if (
+        number is not None
+        and number == 0
+        and (dtype.is_integer or (dtype.is_floating and np.signbit(number)))
+    ):
         return _kept(s, node, x)
     sub = s.op("sub")
     if sub is None:
@@ -158,10 +167,20 @@ def minus_one(s: Sweep, node: Node) -> Any:
     """exp(x) - 1 and 1 - sigmoid(x)."""
     x, y = node.inputs
     inner = s.made_by(x, "exp")
-    if inner is not None and _is_one(s, y) and _kept(s, node, x) is not None and (op := s.op("expm1")) is not None:
+    if (
+        inner is not None
+        and _is_one(s, y)
+        and _kept(s, node, x) is not None
+        and (op := s.op("expm1")) is not None
+    ):
         return s.bind(op, inner.inputs[0])
     inner = s.made_by(y, "sigmoid")
-    if inner is not None and _is_one(s, x) and _kept(s, node, y) is not None and (neg := s.op("neg")) is not None:
+    if (
+        inner is not None
+        and _is_one(s, x)
+        and _kept(s, node, y) is not None
+        and (neg := s.op("neg")) is not None
+    ):
         return s.bind(inner.op, s.bind(neg, inner.inputs[0]))
     return None
 
@@ -175,7 +194,12 @@ def log1p_of_exp(s: Sweep, node: Node) -> Any:
 @relaxed("sqrt")
 def root_of_square(s: Sweep, node: Node) -> Any:
     inner, absolute = s.made_by(node.inputs[0], "mul"), s.op("abs")
-    if inner is None or absolute is None or inner.inputs[0] != inner.inputs[1] or not node.specs[0].dtype.is_floating:
+    if (
+        inner is None
+        or absolute is None
+        or inner.inputs[0] != inner.inputs[1]
+        or not node.specs[0].dtype.is_floating
+    ):
         return None
     return s.bind(absolute, inner.inputs[0])
 

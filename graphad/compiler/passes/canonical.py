@@ -97,7 +97,15 @@ def sum_over_nothing(s: Sweep, node: Node) -> Any:
     return None
 
 
-REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean", "reduce_all", "reduce_any")
+REDUCTIONS = (
+    "reduce_sum",
+    "reduce_prod",
+    "reduce_max",
+    "reduce_min",
+    "reduce_mean",
+    "reduce_all",
+    "reduce_any",
+)
 
 
 @rewrite(*REDUCTIONS)

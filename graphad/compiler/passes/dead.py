@@ -54,10 +54,14 @@ def _rebuilt(graph: Graph, kept: Sequence[tuple[Node, Any]], wanted: Sequence[bo
     following = len(graph.inputs) + len(constants)
     nodes = []
     for node, pruned in kept:
-        op, inputs, outputs = (node.op, node.inputs, node.outputs) if pruned is None else (
-            pruned[0],
-            [node.inputs[k] for k in pruned[1]],
-            [node.start + k for k in pruned[2]],
+        op, inputs, outputs = (
+            (node.op, node.inputs, node.outputs)
+            if pruned is None
+            else (
+                pruned[0],
+                [node.inputs[k] for k in pruned[1]],
+                [node.start + k for k in pruned[2]],
+            )
         )
         specs = tuple([node.specs[value - node.start] for value in outputs])
         nodes.append(Node(op, tuple([number[i] for i in inputs]), following, specs, node.line))

@@ -152,7 +152,9 @@ class Sweep:
             return graph
         return self._finish([new[i] for i in graph.outputs])
 
-    def _place(self, op: Op, inputs: tuple[int, ...], specs: Sequence[TensorSpec], line: str | None) -> Sequence[int]:
+    def _place(
+        self, op: Op, inputs: tuple[int, ...], specs: Sequence[TensorSpec], line: str | None
+    ) -> Sequence[int]:
         rules: Sequence[Rule] = self._rules.get(op.name, ())
         if self._constant_rules and inputs and inputs[0] in self._constants:
             rules = (*self._constant_rules, *rules)

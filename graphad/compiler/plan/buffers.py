@@ -92,7 +92,9 @@ class ResultPool:
         self._kept: dict[tuple[Any, ...], list[np.ndarray]] = {}
         self._bytes = 0
         self._lock = threading.Lock()
-        self._is_exact = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+        self._is_exact = (
+            sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+        )
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """An array with unspecified content that nobody else refers to."""

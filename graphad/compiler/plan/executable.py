@@ -113,7 +113,9 @@ class Executable:
         native = sizes.native
         if native is None:
             compilation = cls.compilation
-            if compilation.state == READY or (jit_compile and compilation.state != FAILED and compilation.wait()):
+            if compilation.state == READY or (
+                jit_compile and compilation.state != FAILED and compilation.wait()
+            ):
                 native = sizes.make_native()
                 self._forget_large(sizes)
             elif compilation.state is None:

@@ -245,7 +245,12 @@ class Bound:
         # What a read gives is the array of the moment when the call began; in-plan assignments have values of their own.
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if state:
-            lines += ["try:", f"    {', '.join(state)} = pop()", "except IndexError:", f"    {', '.join(state)} = make()"]
+            lines += [
+                "try:",
+                f"    {', '.join(state)} = pop()",
+                "except IndexError:",
+                f"    {', '.join(state)} = make()",
+            ]
         if hosts:
             names["hosts"] = hosts
             lines.append("at = -1")
@@ -312,7 +317,9 @@ class Bound:
         if is_whole(self.partition, value):
             return f"{name}[()]" if self.schedule.storage[root] == FRESH and not self.shape(root) else name
         numbers = tuple([self.size(n) for n in site.shape])
-        if site.is_plain and math.prod(numbers) == math.prod(self.shape(root)):  # else it is the first part only
+        if site.is_plain and math.prod(numbers) == math.prod(
+            self.shape(root)
+        ):  # else it is the first part only
             self._names[f"n{value}"] = numbers
             return f"{name}.reshape(n{value})"
         shape, steps = self._strided(site)
@@ -336,7 +343,9 @@ class Bound:
         targets = [f"r{value}" for value in node.outputs]
         lines = [f"at = {k}"]
         if node.op.multiple:
-            lines.append(f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {call}" if targets else call)
+            lines.append(
+                f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {call}" if targets else call
+            )
         else:
             lines.append(f"{targets[0]} = {call}")
         native = {root for segment in self.schedule.segments if segment.is_native for root in segment.reads}
@@ -387,7 +396,9 @@ def strided(root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset:
     if 0 in shape:
         return np.empty(shape, root.dtype)
     flat = np.asarray(root).reshape(-1)
-    view = np.lib.stride_tricks.as_strided(flat[offset // root.dtype.itemsize :], shape, strides, writeable=False)
+    view = np.lib.stride_tricks.as_strided(
+        flat[offset // root.dtype.itemsize :], shape, strides, writeable=False
+    )
     return view if shape else view[()]
 
 
@@ -399,7 +410,9 @@ def failed(status: int) -> None:
     if status in _SOFT:
         return
     if status == repeat.TOO_LONG:
-        raise InvalidArgumentError("loop: it would run for more steps than the values it walks along have slices.")
+        raise InvalidArgumentError(
+            "loop: it would run for more steps than the values it walks along have slices."
+        )
     raise InternalError(f"plan: a native step returned status {status}")
 
 

@@ -89,7 +89,9 @@ def schedule(partition: Partition) -> Schedule:
         site = sites.get(value)
         root = value if site is None else site.root
         if storage.get(root) == ARENA:
-            storage[root] = SCALAR if not partition.specs[root].dims and site is not None and not site.shape else FRESH
+            storage[root] = (
+                SCALAR if not partition.specs[root].dims and site is not None and not site.shape else FRESH
+            )
         if root in lives:
             lives[root] = (lives[root][0], end)
     for segment in segments:
@@ -100,7 +102,9 @@ def schedule(partition: Partition) -> Schedule:
                     seen[root] = None
         segment.reads = list(seen)
     natives = [k for k, segment in enumerate(segments) if segment.is_native]
-    is_single = natives == [0] and not any(node.op.effects and node.op.name not in ("read", "assign") for node in graph.nodes)
+    is_single = natives == [0] and not any(
+        node.op.effects and node.op.name not in ("read", "assign") for node in graph.nodes
+    )
     return Schedule(partition, segments, storage, lives, is_single)
 
 
@@ -114,7 +118,12 @@ def is_whole(partition: Partition, value: int) -> bool:
     if site is None or site.root == value:
         return True
     root = partition.specs[site.root].dims
-    return root is not None and site.is_plain and len(root) == len(site.shape) and all(map(same_size, root, site.shape))
+    return (
+        root is not None
+        and site.is_plain
+        and len(root) == len(site.shape)
+        and all(map(same_size, root, site.shape))
+    )
 
 
 def elements(shape: Sequence[Any]) -> Any:

@@ -62,7 +62,9 @@ class Made:
 class Scope:
     """The places of the values of one partition."""
 
-    def __init__(self, part: Partition, numbers: Mapping[str, int], address: Address, keep: list[Any]) -> None:
+    def __init__(
+        self, part: Partition, numbers: Mapping[str, int], address: Address, keep: list[Any]
+    ) -> None:
         self.part = part
         self.numbers = numbers
         self.address = address
@@ -96,7 +98,9 @@ class Scope:
             found = self.places[site.root] = Place(FIXED, data.ctypes.data)
         return found.shifted(self.size(site.offset) * self.part.specs[site.root].dtype.itemsize)
 
-    def lives(self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0) -> list[tuple[int, buffers.Life]]:
+    def lives(
+        self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0
+    ) -> list[tuple[int, buffers.Life]]:
         """What units need of the arena: (value, or -1 - position for a unit's workspace) and from when to when."""
         found = []
         for at, unit in enumerate(units, first):
@@ -124,7 +128,9 @@ class Scope:
             return RepeatMaker(self, unit, workspace).made()
         if unit.kind == PARTS:
             return [
-                self.copy(part.source, part.target) if isinstance(part.source, Site) else self.fill(part.source, part.target)
+                self.copy(part.source, part.target)
+                if isinstance(part.source, Site)
+                else self.fill(part.source, part.target)
                 for part in unit.parts
             ]
         target = self.part.sites[unit.writes[0]]
@@ -134,7 +140,9 @@ class Scope:
             return [self._product(unit, target)]
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
 
-    def filled(self, function: int, words: list[int], sites: Sequence[tuple[int, Place]], work: float) -> Made:
+    def filled(
+        self, function: int, words: list[int], sites: Sequence[tuple[int, Place]], work: float
+    ) -> Made:
         """A row whose words hold the addresses of places."""
         arguments, arena, moves = [], [], []
         for word, place in sites:
@@ -156,10 +164,14 @@ class Scope:
         words = loop.words(self.numbers, scalars)
         places = [(word, self.place(site)) for word, site in zip(layout.inputs, unit.reads, strict=True)]
         sites = self.part.sites
-        places += [(word, self.place(sites[value])) for word, value in zip(layout.outputs, unit.writes, strict=True)]
+        places += [
+            (word, self.place(sites[value])) for word, value in zip(layout.outputs, unit.writes, strict=True)
+        ]
         if workspace is not None:
             places.append((layout.workspace, workspace))
-        return self.filled(self.address(kernel), words, places, 15 + loop.elements(self.numbers) * nanoseconds(kernel))
+        return self.filled(
+            self.address(kernel), words, places, 15 + loop.elements(self.numbers) * nanoseconds(kernel)
+        )
 
     def _product(self, unit: Unit, target: Site) -> Made:
         dtype = self.part.specs[target.root].dtype
@@ -171,7 +183,9 @@ class Scope:
         work = 0.04 * a[0][-1]
         for size in c[0]:
             work *= size
-        return self.filled(blas.kernel(), words, [(word, self.place(site)) for word, site in places], 300 + work)
+        return self.filled(
+            blas.kernel(), words, [(word, self.place(site)) for word, site in places], 300 + work
+        )
 
     def copy(self, source: Site, target: Site) -> Made:
         """A row that copies one site onto another of the same shape."""
@@ -188,7 +202,9 @@ class Scope:
         shape, to = self.strided(target)
         words = movement.fill_words(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
-        return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, self.place(target))], work)
+        return self.filled(
+            movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, self.place(target))], work
+        )
 
     def known(self, scalar: Any) -> Any:
         """The number of a scalar that is a constant or the node of a size."""
@@ -219,7 +235,11 @@ class RepeatMaker:
         self.repeat: Repeat = unit.repeat
         self.op = self.repeat.op
         self.body = Scope(self.repeat.body, outer.numbers, outer.address, outer.keep)
-        self.test = None if self.repeat.test is None else Scope(self.repeat.test, outer.numbers, outer.address, outer.keep)
+        self.test = (
+            None
+            if self.repeat.test is None
+            else Scope(self.repeat.test, outer.numbers, outer.address, outer.keep)
+        )
         self.start = workspace.offset if workspace is not None else 0
         self.total = 0
         self._swaps: dict[int, int] = {}
@@ -267,7 +287,11 @@ class RepeatMaker:
     def _placed_roots(self) -> set[int]:
         """Roots of the body that live in results of the loop rather than in the arena."""
         part, n = self.repeat.body, self.op.n_carry
-        direct = [part.sites[value].root for k, value in enumerate(part.outputs[:n]) if self.repeat.ways[k] == DIRECT]
+        direct = [
+            part.sites[value].root
+            for k, value in enumerate(part.outputs[:n])
+            if self.repeat.ways[k] == DIRECT
+        ]
         return {*direct, *self.repeat.stacked}
 
     def made(self) -> list[Made]:
@@ -339,7 +363,11 @@ class RepeatMaker:
             if way == COPIED:
                 source = self._swap(k) if k in swapped else None
                 target = body.places[k]
-                rows.append(self._copy_between(k, source, target) if source else self._copy_value(part.outputs[k], target))
+                rows.append(
+                    self._copy_between(k, source, target)
+                    if source
+                    else self._copy_value(part.outputs[k], target)
+                )
         return rows
 
     def _swap(self, k: int) -> Place:
@@ -365,7 +393,9 @@ class RepeatMaker:
             count *= size
         words = movement.copy_words(dtype.itemsize, (count,), (dtype.itemsize,), (dtype.itemsize,))
         places = [(movement.SOURCE, source), (movement.TARGET, target)]
-        return scope.filled(movement.copy_kernel(dtype.itemsize), words, places, 20 + 0.1 * dtype.itemsize * count)
+        return scope.filled(
+            movement.copy_kernel(dtype.itemsize), words, places, 20 + 0.1 * dtype.itemsize * count
+        )
 
     def _loop_row(self) -> Made:
         self._bind_places()
@@ -374,7 +404,13 @@ class RepeatMaker:
         tables = [self._body_rows()]
         if self.test is not None:
             test = self.test
-            tables.append([made for at, unit in enumerate(test.part.units) for made in test.make(unit, test.places.get(-1 - at))])
+            tables.append(
+                [
+                    made
+                    for at, unit in enumerate(test.part.units)
+                    for made in test.make(unit, test.places.get(-1 - at))
+                ]
+            )
         moves = [
             (t, r, word, place)
             for t, rows in enumerate(tables)
@@ -382,7 +418,11 @@ class RepeatMaker:
             for word, place in made.moves
         ]
         words = [0] * (repeat.MOVE + repeat.MOVE_WORDS * len(moves))
-        words[repeat.BODY_ROWS], words[repeat.REVERSE], words[repeat.MOVES] = len(tables[0]), int(op.reverse), len(moves)
+        words[repeat.BODY_ROWS], words[repeat.REVERSE], words[repeat.MOVES] = (
+            len(tables[0]),
+            int(op.reverse),
+            len(moves),
+        )
         words[repeat.MOST] = -1
         if stacks or op.n_ys:
             dims = stacks[0].shape if stacks else outer.part.specs[self.unit.writes[n + 1]].dims

@@ -66,7 +66,9 @@ class HostPlan:
                     aliased.add(node.start)
                     continue
             self._steps.append(_step(node, op, gone))
-        self._outputs = [(value, value in aliased or value in graph.outputs[:k]) for k, value in enumerate(graph.outputs)]
+        self._outputs = [
+            (value, value in aliased or value in graph.outputs[:k]) for k, value in enumerate(graph.outputs)
+        ]
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input values."""

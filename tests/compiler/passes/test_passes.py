@@ -39,7 +39,9 @@ def agree(before: Graph, after: Graph, exact: bool = True) -> None:
     rng = np.random.default_rng(1)
     values = [np.asarray(rng.normal(size=spec.dims), spec.dtype.numpy) for spec in before.inputs]
     for a, b in zip(evaluate(before, values), evaluate(after, values), strict=True):
-        (np.testing.assert_array_equal if exact else np.testing.assert_allclose)(a, b, **({} if exact else {"rtol": 1e-6}))
+        (np.testing.assert_array_equal if exact else np.testing.assert_allclose)(
+            a, b, **({} if exact else {"rtol": 1e-6})
+        )
 
 
 def test_every_pass_gives_the_same_object_when_there_is_nothing_to_do() -> None:
@@ -68,7 +70,9 @@ def test_nodes_with_effects_are_never_merged_or_moved() -> None:
 
 
 def test_double_negation_and_unit_factors_disappear() -> None:
-    graph = traced(lambda x: [m.multiply(m.negative(m.negative(x)), 1.0), m.subtract(x, 0.0), m.divide(x, 1.0)], [3])
+    graph = traced(
+        lambda x: [m.multiply(m.negative(m.negative(x)), 1.0), m.subtract(x, 0.0), m.divide(x, 1.0)], [3]
+    )
     after = optimise(graph)
     assert names(after) == []
     assert after.outputs == (0, 0, 0)
@@ -115,7 +119,9 @@ def test_shape_changes_become_one_reshape() -> None:
 
 
 def test_transposes_that_cancel_disappear() -> None:
-    graph = traced(lambda x: [transpose(transpose(x)), transpose(transpose(x, [1, 2, 0]), [1, 2, 0])], [2, 3, 4])
+    graph = traced(
+        lambda x: [transpose(transpose(x)), transpose(transpose(x, [1, 2, 0]), [1, 2, 0])], [2, 3, 4]
+    )
     after = optimise(graph)
     assert names(after) == ["transpose"]
     agree(graph, after)

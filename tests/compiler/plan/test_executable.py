@@ -51,7 +51,15 @@ def check(graph: Graph, values: Any, native: bool = True) -> Executable:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(graphs.steps, graphs.sizes, graphs.sizes, graphs.sizes, st.integers(1, 3), st.booleans(), st.integers(0, 99))
+@given(
+    graphs.steps,
+    graphs.sizes,
+    graphs.sizes,
+    graphs.sizes,
+    st.integers(1, 3),
+    st.booleans(),
+    st.integers(0, 99),
+)
 def test_random_graphs_agree_with_the_reference(
     plan: Any, a: int, b: int, c: int, n_outputs: int, double: bool, seed: int
 ) -> None:
@@ -201,7 +209,12 @@ def test_host_steps_stand_between_native_ones() -> None:
 def test_integers_and_bools_agree_bit_for_bit() -> None:
     def function(x: Any, y: Any) -> list[Any]:
         c = m.less(x, y)
-        return [m.where(c, m.add(x, y), m.multiply(x, y)), m.logical_not(c), m.reduce_sum(x, axis=0), m.reduce_any(c)]
+        return [
+            m.where(c, m.add(x, y), m.multiply(x, y)),
+            m.logical_not(c),
+            m.reduce_sum(x, axis=0),
+            m.reduce_any(c),
+        ]
 
     for dtype in ("int32", "int64", "uint8"):
         graph = traced(function, [None, 3], [None, 3], dtype=dtype)

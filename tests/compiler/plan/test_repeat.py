@@ -43,7 +43,9 @@ def check(graph: Graph, *values: Any, native: bool = True) -> Executable:
 
 
 def count_to(n: int, step: Any, *start: Any) -> Any:
-    out = while_loop(lambda i, *c: m.less(i, n), lambda i, *c: (i + 1, *step(i, *c)), [lift(np.int32(0)), *start])
+    out = while_loop(
+        lambda i, *c: m.less(i, n), lambda i, *c: (i + 1, *step(i, *c)), [lift(np.int32(0)), *start]
+    )
     return list(out[1:])
 
 
@@ -72,12 +74,18 @@ def test_products_and_views_inside() -> None:
     def function(x: Any, w: Any) -> list[Any]:
         return count_to(3, lambda i, h: (m.multiply(transpose(matmul(transpose(h), w)), 0.1),), x)
 
-    check(graph_of(function, [3, 4], [3, 3]), np.ones((3, 4), "float32"), np.arange(9, dtype="float32").reshape(3, 3))
+    check(
+        graph_of(function, [3, 4], [3, 3]),
+        np.ones((3, 4), "float32"),
+        np.arange(9, dtype="float32").reshape(3, 3),
+    )
 
 
 def test_a_test_on_values_ends_the_loop() -> None:
     def function(x: Any) -> list[Any]:
-        return list(while_loop(lambda x: m.less(m.reduce_sum(x), 100.0), lambda x: (m.multiply(x, 2.0),), [x]))
+        return list(
+            while_loop(lambda x: m.less(m.reduce_sum(x), 100.0), lambda x: (m.multiply(x, 2.0),), [x])
+        )
 
     for start in (1.0, 200.0, 3.0):
         check(graph_of(function, [None]), np.full(3, start, "float32"))
@@ -100,9 +108,13 @@ def test_gradients_of_counted_loops(n: int) -> None:
     check(graph_of(function, [2, 3], [3, 3]), X, np.linspace(0, 1, 9, dtype="float32").reshape(3, 3))
 
 
-def scan_graph(body: Graph, n_carry: int, n_invariant: int, n_xs: int, specs: list[Any], reverse: bool = False) -> Graph:
+def scan_graph(
+    body: Graph, n_carry: int, n_invariant: int, n_xs: int, specs: list[Any], reverse: bool = False
+) -> Graph:
     op = Loop(None, body, n_carry, n_invariant, n_xs, reverse, None)
-    return trace_flat(lambda limit, *rest: list(bind(op, limit, *rest)), [TensorSpec([], "int32"), *specs]).graph
+    return trace_flat(
+        lambda limit, *rest: list(bind(op, limit, *rest)), [TensorSpec([], "int32"), *specs]
+    ).graph
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -132,7 +144,9 @@ def test_loops_inside_loops_over_stacks() -> None:
     inner = graph_of_body(lambda c, k, x: [m.add(c, m.multiply(x, k)), m.add(c, x)], *[TensorSpec([])] * 3)
 
     def outer_step(c: Any, row: Any) -> list[Any]:
-        total, _, ys = bind(Loop(None, inner, 1, 1, 1, False, 4), lift(np.int32(4)), c, m.reduce_sum(row), row)
+        total, _, ys = bind(
+            Loop(None, inner, 1, 1, 1, False, 4), lift(np.int32(4)), c, m.reduce_sum(row), row
+        )
         return [total, ys]
 
     outer = graph_of_body(outer_step, TensorSpec([]), TensorSpec([4]))

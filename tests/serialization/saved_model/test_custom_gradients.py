@@ -269,9 +269,14 @@ def test_several_inputs_and_outputs():
 
 
 def test_in_branches_of_cond():
-    agree(Model(lambda x: gd.cond(gd.reduce_sum(x) > 0.0, lambda: ten_times(x), lambda: gd.sin(ten_times(x)))), rtol=1e-5)
     agree(
-        Model(lambda x: gd.cond(gd.reduce_sum(x) > 0.0, lambda: ten_times(x), lambda: gd.sin(ten_times(x)))), -X, rtol=1e-5
+        Model(lambda x: gd.cond(gd.reduce_sum(x) > 0.0, lambda: ten_times(x), lambda: gd.sin(ten_times(x)))),
+        rtol=1e-5,
+    )
+    agree(
+        Model(lambda x: gd.cond(gd.reduce_sum(x) > 0.0, lambda: ten_times(x), lambda: gd.sin(ten_times(x)))),
+        -X,
+        rtol=1e-5,
     )
 
 

@@ -50,7 +50,7 @@ def test_product_matches_matmul_for_every_layout_and_batch(dtype):
             alpha, beta = rng.choice([1, 1.5]), rng.choice([0, 1, -0.5])
             expected = alpha * np.matmul(a, b) + beta * c
             if beta == 0:
-                c[...] = np.nan                   # with beta 0, C is not read
+                c[...] = np.nan  # with beta 0, C is not read
             assert product(a, b, c, alpha, beta), (a.shape, a.strides, b.shape, b.strides)
             np.testing.assert_allclose(c, expected, rtol=loose, atol=loose)
 
@@ -97,7 +97,7 @@ def test_thread_limits_nest_and_are_restored():
     with blas.limit_threads(1):
         assert blas.threads() == 1
         with blas.limit_threads(2):
-            assert blas.threads() == 1            # the outermost decides
+            assert blas.threads() == 1  # the outermost decides
         assert blas.threads() == 1
     assert blas.threads() == before
 
@@ -106,6 +106,7 @@ def test_thread_limits_nest_and_are_restored():
         c = np.empty_like(a)
         for _ in range(300):
             assert product(a, a, c) and c[0, 0] == 96
+
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
         t.start()

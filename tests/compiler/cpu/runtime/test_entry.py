@@ -25,7 +25,7 @@ def step(name: str, body) -> int:
     return native.build(f.text(), [name])[name]
 
 
-def _add(f, w):                                   # word 2 points to an int64 that becomes *word 0 + word 1
+def _add(f, w):  # word 2 points to an int64 that becomes *word 0 + word 1
     total = f.emit(f"add i64 {f.word(f.pointer(w, 0), 0)}, {f.word(w, 1)}")
     f.set_word(f.pointer(w, 2), 0, total)
     f.ret(0)
@@ -35,7 +35,7 @@ def _fail(f, w):
     f.ret(f.emit(f"trunc i64 {f.word(w, 0)} to i32"))
 
 
-def _slow(f, w):                                  # counts to word 1, one by one, in the int64 at word 0
+def _slow(f, w):  # counts to word 1, one by one, in the int64 at word 0
     with f.loop(0, f.word(w, 1)):
         place = f.pointer(w, 0)
         value = f.emit(f"load volatile i64, ptr {place}")
@@ -102,7 +102,7 @@ def test_status_and_step_of_a_failure_are_reported(which, add, fail):
         builder.add_step(add, [0, 1, 0], [Argument(0, 0), Argument(2, 0)])
         plan, a = builder.build().instance(), np.array([1])
         assert plan.run(a) == status and plan.failed_step == 1
-        assert a[0] == 2                          # what follows the failure did not run
+        assert a[0] == 2  # what follows the failure did not run
 
 
 def test_a_step_without_function_is_not_ready_until_it_gets_one(which, add):
@@ -236,7 +236,7 @@ def test_a_registered_holder_stands_for_the_array_in_its_slot(which, add):
     assert entry.register_holder(Holder, "value")
     plan = sum_plan(add).instance()
     h, c = Holder(), np.zeros(1, np.int64)
-    assert plan.run(h, c) == entry.WRONG_TYPE     # the slot is still empty
+    assert plan.run(h, c) == entry.WRONG_TYPE  # the slot is still empty
     h.value = np.array([8])
     assert plan.run(h, c) == 0 and c[0] == 20
     h.value = np.int64(9)
@@ -295,6 +295,7 @@ def test_threads_with_their_own_instances_share_nothing(add):
             image.release(plan)
             if status or c[0] != k * 10000 + i + 12:
                 errors.append((status, c[0]))
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()
@@ -377,6 +378,7 @@ def test_objects_come_from_the_cache_and_damage_is_a_miss(monkeypatch):
 
     def seven():
         return ctypes.CFUNCTYPE(ctypes.c_int64)(native.build(text, ["t_seven"])["t_seven"])()
+
     assert seven() == 7 and len(memory.entries) == 1
     compiled = native.compile_text
     monkeypatch.setattr(native, "compile_text", lambda *a: pytest.fail("compiled again"))

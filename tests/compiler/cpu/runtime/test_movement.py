@@ -40,12 +40,18 @@ def operand(rng, shape, dtype):
 def test_copy_and_fill_match_assignment(dtype):
     rng = np.random.default_rng(5)
     for _ in range(250):
-        shape = tuple(int(n) for n in rng.choice([0, 1, 2, 3, 5, 8, 17, 66], size=rng.integers(0, 6),
-                                                 p=[.03, .12, .2, .25, .2, .1, .06, .04]))
+        shape = tuple(
+            int(n)
+            for n in rng.choice(
+                [0, 1, 2, 3, 5, 8, 17, 66],
+                size=rng.integers(0, 6),
+                p=[0.03, 0.12, 0.2, 0.25, 0.2, 0.1, 0.06, 0.04],
+            )
+        )
         if np.prod(shape, dtype=int) > 100_000:
             continue
         (source, _), (target, base) = operand(rng, shape, dtype), operand(rng, shape, dtype)
-        if shape and rng.random() < 0.3:          # a repeated axis
+        if shape and rng.random() < 0.3:  # a repeated axis
             axis = int(rng.integers(len(shape)))
             if shape[axis]:
                 source = np.broadcast_to(np.take(source, [0], axis), shape)
@@ -59,7 +65,7 @@ def test_copy_and_fill_match_assignment(dtype):
         )
         same[...] = source
         copy(target, source)
-        np.testing.assert_array_equal(base, expected)         # around the view nothing changed
+        np.testing.assert_array_equal(base, expected)  # around the view nothing changed
         same[...] = 7
         fill(target, np.asarray(7).astype(dtype))
         np.testing.assert_array_equal(base, expected)
@@ -80,7 +86,7 @@ def test_concatenation_is_copies_into_slices_of_a_plan():
     a, b, out = np.ones((3, 2), np.float32), np.full((3, 4), 2, np.float32), np.zeros((3, 6), np.float32)
     builder, at = PlanBuilder(3), 0
     for k, part in enumerate((a, b)):
-        view = out[:, at:at + part.shape[1]]
+        view = out[:, at : at + part.shape[1]]
         builder.add_step(
             movement.copy_kernel(4),
             movement.copy_words(4, part.shape, view.strides, part.strides),
@@ -97,7 +103,7 @@ def test_layouts_that_cannot_be_served_are_named():
     with pytest.raises(InvalidArgumentError, match="differ in length"):
         movement.copy_words(4, (2, 2), (8, 4), (4,))
     with pytest.raises(InvalidArgumentError, match="at most 8"):
-        movement.copy_words(4, (2,) * 9, [4 * 3 ** k for k in range(9)], [4 * 5 ** k for k in range(9)])
+        movement.copy_words(4, (2,) * 9, [4 * 3**k for k in range(9)], [4 * 5**k for k in range(9)])
     assert (
         movement.copy_words(
             4, (2,) * 12, [4 << (11 - k) for k in range(12)], [4 << (11 - k) for k in range(12)]

@@ -34,7 +34,7 @@ def region(data: np.ndarray, rows: int, statuses=()) -> np.ndarray:
     """The table of `rows` chunks of an array; the blocks lie behind it in the same memory."""
     edges = np.linspace(0, len(data), rows + 1).astype(int)
     memory = np.zeros(6 * rows, np.int64)
-    table, blocks = memory[:2 * rows].reshape(rows, 2), memory[2 * rows:].reshape(rows, 4)
+    table, blocks = memory[: 2 * rows].reshape(rows, 2), memory[2 * rows :].reshape(rows, 4)
     blocks[:, 0], blocks[:, 1], blocks[:, 2] = data.ctypes.data, edges[:-1], edges[1:]
     for row, status in statuses:
         blocks[row, 3] = status
@@ -59,7 +59,7 @@ def test_every_row_runs_exactly_once_over_thousands_of_regions(eight):
         for _ in range(500):
             assert eight.run(table) == 0
         assert (data == 500).all()
-    for _ in range(500):                          # tables of changing length, one after the other
+    for _ in range(500):  # tables of changing length, one after the other
         data = np.zeros(64, np.int64)
         table = region(data, int(rng.integers(1, 65)))
         assert eight.run(table) == 0 and (data == 1).all()
@@ -70,7 +70,7 @@ def test_the_status_is_that_of_the_lowest_failing_row(eight):
     table = region(data, 16, statuses=[(11, 4), (5, -9), (14, 2)])
     for k in range(300):
         assert eight.run(table) == -9
-        assert (data == k + 1).all()              # the other rows ran all the same
+        assert (data == k + 1).all()  # the other rows ran all the same
     serial = region(data, 16, statuses=[(11, 4), (5, -9)])
     block = np.array([serial.ctypes.data, 16, 0])
     assert driver.run_table(np.array([[pool.region_kernel(), block.ctypes.data]])) == (-9, 0)
@@ -87,6 +87,7 @@ def test_callers_at_the_same_time_do_not_mix(eight):
                 errors.append("status")
         if not (data == 800).all():
             errors.append("rows")
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(5)]
     for t in threads:
         t.start()
@@ -146,11 +147,12 @@ def test_a_forked_child_computes_and_the_parent_goes_on(monkeypatch):
     assert pool.run_region(table) == 0
     stop = threading.Event()
 
-    def busy():                                   # regions are running while the process forks
+    def busy():  # regions are running while the process forks
         other = np.zeros(4096, np.int64)
         mine = region(other, 16)
         while not stop.is_set():
             pool.run_region(mine)
+
     thread = threading.Thread(target=busy)
     thread.start()
     try:
@@ -188,8 +190,13 @@ def test_the_interpreter_exits_with_sleeping_threads_and_never_starts_them_at_im
         print("done")
     """)
     begin = time.monotonic()
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
-                            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
     assert (answer.returncode, answer.stdout, answer.stderr) == (
         0,
         "done\n",
