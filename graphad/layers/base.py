@@ -48,11 +48,6 @@ class Layer(Module):
         if "build" in cls.__dict__:
             cls.build = _as_built(cls.__dict__["build"])  # type: ignore[method-assign]
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "build" in cls.__dict__:
-            cls.build = _once(cls.__dict__["build"])  # type: ignore[method-assign]
-
     @property
     def dtype(self) -> str:
         return self._graphad_dtype.name
@@ -167,14 +162,3 @@ def _as_built(build: Callable[..., None]) -> Callable[..., None]:
         self.built = True
 
     return wrapped
-
-
-def _once(build: Callable[..., None]) -> Callable[..., None]:
-    """A `build` that takes any form of shape and notes that it has run, so that the first call need not run it again."""
-
-    @functools.wraps(build)
-    def built(self: Layer, input_shape: Any) -> None:
-        build(self, TensorShape(input_shape))
-        self.built = True
-
-    return built
