@@ -1,20 +1,135 @@
-"""Cross-entropies from logits, composed so that log(0) never occurs."""
+"""Cross-entropies from logits, composed so that log(0) never occurs.
+
+That of class numbers is an op, since no simpler ones say without passing over all classes that its gradient is the softmax with 1
+taken off at the label. It gives log(softmax) as well, from which the gradient is made.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import int32
+from graphad.core.dtypes import int32, int64
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import expand_dims, shape
-from graphad.ops.math import cast, equal, logical_and, reduce_sum, softplus, where
-from graphad.ops.nn.softmax import log_softmax
+from graphad.ops.array.create import ones_like
+from graphad.ops.array.sequence import Steps
+from graphad.ops.array.shape import expand_dims
+from graphad.ops.array.support import all_stacked, same_row
+from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
+from graphad.ops.nn.softmax import LogSoftmax, log_softmax
+from graphad.ops.rules import FLOATING, require_kind, require_rank, scalar_like
+
+
+def _without_classes(x: TensorSpec) -> TensorSpec:
+    return x.with_dims(None if x.dims is None else x.dims[:-1])
+
+
+def _is_label(labels: Any, classes: Any) -> Any:
+    """Where each label is, as a mask over all classes. `classes` is a number or a size symbol."""
+    return equal(expand_dims(labels, -1), bind(Steps(0, classes, 1, labels.dtype)))
+
+
+class _PerLabel(Op):
+    """What the two ops share: labels and rows of classes correspond."""
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        return bind(self, *all_stacked(ctx, xs))
+
+
+@define
+class SparseCrossEntropy(_PerLabel):
+    """-log(softmax(logits))[label], NaN for labels that are no class; and log(softmax(logits))."""
+
+    name = "sparse_cross_entropy"
+    multiple = True
+    keeps = ((0,), (1,))
+
+    def infer(self, labels: TensorSpec, logits: TensorSpec) -> tuple[TensorSpec, ...]:
+        name = "sparse_softmax_cross_entropy_with_logits"
+        require_kind(name, logits, FLOATING, "logits")
+        require_rank(name, logits, 1, "logits")
+        loss = _without_classes(logits)
+        if not are_compatible(labels.dims, loss.dims):
+            raise InvalidArgumentError(
+                f"{name}: labels with shape {format_dims(labels.dims)} do not fit logits with shape {format_dims(logits.dims)}; "
+                "labels.shape must equal logits.shape[:-1]."
+            )
+        return loss, logits
+
+    def eval(self, labels: Any, logits: Any) -> Any:
+        log_p = LogSoftmax(-1).eval(logits)
+        classes = logits.shape[-1]
+        if not classes:
+            return np.full(np.shape(labels), np.nan, logits.dtype), log_p
+        at = np.clip(labels, 0, classes - 1).astype(np.intp)
+        loss = -np.take_along_axis(log_p, at[..., None], -1)[..., 0]
+        valid = at == labels
+        return loss if valid.all() else np.where(valid, loss, logits.dtype.type(np.nan)), log_p
+
+    def vjp(self, ctx: Any, g: Any, h: Any) -> Sequence[Any]:
+        labels, log_p = ctx.inputs[0], ctx.outputs[1]
+        x_bar = None if g is None else bind(SPARSE_CROSS_ENTROPY_GRAD, labels, log_p, g)
+        if h is not None:
+            of_log_p = h - exp(log_p) * reduce_sum(h, axis=-1, keepdims=True)
+            x_bar = of_log_p if x_bar is None else x_bar + of_log_p
+        return None, x_bar
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = same_row(axes)
+        return (MIXED, MIXED) if row == len(specs[0].dims or ()) else (row, row)
+
+    def expand(self, labels: Any, logits: Any) -> Any:
+        classes = logits.dims[-1]
+        log_p = log_softmax(logits)
+        chosen = _is_label(labels, classes)
+        loss = -reduce_sum(where(chosen, log_p, scalar_like(0, logits)), axis=-1)
+        return where(reduce_any(chosen, axis=-1), loss, lift(float("nan"), logits.dtype)), log_p
+
+
+@define
+class SparseCrossEntropyGrad(_PerLabel):
+    """g * (exp(log_p) - 1 at the label): the gradient of SparseCrossEntropy by the logits."""
+
+    name = "sparse_cross_entropy_grad"
+    keeps = (True, False)
+
+    def infer(self, labels: TensorSpec, log_p: TensorSpec, g: TensorSpec) -> TensorSpec:
+        return log_p
+
+    def eval(self, labels: Any, log_p: Any, g: Any) -> Any:
+        out = np.asarray(np.exp(log_p)).reshape(-1, log_p.shape[-1])
+        flat = np.ravel(labels)
+        (at,) = np.nonzero((flat >= 0) & (flat < log_p.shape[-1]))
+        out[at, flat[at]] -= 1
+        out *= np.reshape(g, (-1, 1))
+        return out.reshape(log_p.shape)
+
+    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        labels, log_p, g = ctx.inputs
+        of_log_p = h * exp(log_p) * expand_dims(g, -1) if ctx.needs(1) else None
+        # The derivative by g is the same function of h as that by h is of g, but summed over the classes.
+        of_g = reduce_sum(h * bind(self, labels, log_p, ones_like(g)), axis=-1) if ctx.needs(2) else None
+        return None, of_log_p, of_g
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = same_row(axes)
+        return MIXED if row == len(specs[0].dims or ()) else row
+
+    def expand(self, labels: Any, log_p: Any, g: Any) -> Any:
+        p = exp(log_p)
+        chosen = _is_label(labels, log_p.dims[-1])
+        return where(chosen, p - scalar_like(1, p), p) * expand_dims(g, -1)
+
+
+SPARSE_CROSS_ENTROPY, SPARSE_CROSS_ENTROPY_GRAD = SparseCrossEntropy(), SparseCrossEntropyGrad()
 
 
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
@@ -27,31 +142,24 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     Raises: InvalidArgumentError: the shapes do not fit, or a label is out of range; DTypeError: labels are no integers.
     """
     labels, logits = lift(labels), lift(logits)
-    name = "sparse_softmax_cross_entropy_with_logits"
     if not labels.dtype.is_integer:
-        raise DTypeError(f"{name}: labels have dtype {labels.dtype.name}; an integer dtype is needed.")
-    have = None if logits.dims is None else logits.dims[:-1]
-    if logits.dims == () or not are_compatible(labels.dims, have):
-        raise InvalidArgumentError(
-            f"{name}: labels with shape {format_dims(labels.dims)} do not fit logits with shape {format_dims(logits.dims)}; "
-            "labels.shape must equal logits.shape[:-1]."
+        raise DTypeError(
+            f"sparse_softmax_cross_entropy_with_logits: labels have dtype {labels.dtype.name}; an integer dtype is needed."
         )
-    known = logits.dims is not None and logits.dims[-1] is not None
-    classes = logits.dims[-1] if known else shape(logits)[-1]
+    classes = logits.dims[-1] if logits.dims else None
     if type(labels) is EagerTensor and type(classes) is int:
-        _require_labels(name, labels.data, classes)
-    if labels.dtype.itemsize < 4:
-        labels = cast(labels, int32)  # the numbers of all classes must fit
-    number = cast(classes, labels.dtype) if not known else lift(classes, labels.dtype)
-    chosen = equal(expand_dims(labels, -1), cast(range_of(classes), labels.dtype))
-    loss = -reduce_sum(where(chosen, log_softmax(logits), lift(0.0, logits.dtype)), axis=-1)
-    valid = logical_and(labels >= lift(0, labels.dtype), labels < number)
-    return where(valid, loss, lift(float("nan"), logits.dtype))  # type: ignore[no-any-return]
+        _require_labels(labels.data, classes)
+    if labels.dtype.itemsize < 4 or labels.dtype.kind == "uint":
+        labels = cast(
+            labels, int32 if labels.dtype.itemsize < 4 else int64
+        )  # the numbers of all classes must fit
+    return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]  # type: ignore[no-any-return]
 
 
-def _require_labels(name: str, labels: Any, classes: int) -> None:
+def _require_labels(labels: Any, classes: int) -> None:
     wrong = np.ravel(labels)[np.ravel((labels < 0) | (labels >= classes))]
     if wrong.size:
+        name = "sparse_softmax_cross_entropy_with_logits"
         raise InvalidArgumentError(
             f"{name}: Received a label value of {wrong[0]} which is outside the valid range of [0, {classes})."
         )
