@@ -1,0 +1,297 @@
+"""nn ops where they meet their limits: kinks, infinities, labels out of range, padding, empty images, randomness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.ops import nn
+from tests.support.op_case import integer, real
+
+INF, NAN = np.inf, np.nan
+
+
+def _gradient(function: Callable[[Any], Any], x: Any) -> Any:
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "want"),
+    [
+        (nn.relu, 0.0, 0.0),
+        (nn.relu6, 0.0, 0.0),
+        (nn.relu6, 6.0, 0.0),
+        (nn.elu, 0.0, 1.0),
+        (nn.selu, 0.0, 1.0507009873554805),
+        (nn.leaky_relu, 0.0, 0.2),
+        (lambda x: nn.sigmoid_cross_entropy_with_logits(tf.constant(0.25, tf.float64), x), 0.0, 0.25),
+    ],
+)
+def test_gradients_at_kinks(function: Callable[[Any], Any], at: float, want: float) -> None:
+    np.testing.assert_allclose(_gradient(function, np.float64(at)), want, rtol=1e-12)
+
+
+def test_second_derivative_of_sigmoid_cross_entropy_at_zero() -> None:
+    found = _gradient(_inner, np.float64(0.0))
+    np.testing.assert_allclose(found, 0.25)
+
+
+def _inner(x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = nn.sigmoid_cross_entropy_with_logits(tf.constant(1.0, tf.float64), x)
+    return tape.gradient(y, x)
+
+
+def test_leaky_relu_of_integers_is_float() -> None:
+    y = nn.leaky_relu(tf.constant([-5, 5]))
+    assert y.dtype == tf.float32
+    np.testing.assert_allclose(y.numpy(), [-1.0, 5.0])
+
+
+# -- softmax and cross-entropies ---------------------------------------------------------------------------------------
+
+
+def test_softmax_of_infinities() -> None:
+    np.testing.assert_array_equal(nn.softmax([0.0, -INF, 0.0]).numpy(), [0.5, 0.0, 0.5])
+    assert np.isnan(nn.softmax([INF, 0.0]).numpy()).all()
+    assert np.isnan(nn.softmax([-INF, -INF]).numpy()).all()
+    np.testing.assert_array_equal(nn.log_softmax([1000.0, 0.0]).numpy(), [0.0, -1000.0])
+    np.testing.assert_array_equal(nn.log_softmax([0.0, -INF]).numpy(), [0.0, -INF])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_softmax_of_large_numbers_stays_exact_when_compiled(jit: bool) -> None:
+    x = np.float32([[1e4, 1e4 + 1, 1e4 - 3]])
+    y = tf.function(nn.log_softmax, jit_compile=jit)(x)
+    want = x.astype(np.float64) - 1e4
+    want = want - np.log(np.exp(want).sum())
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-6)
+
+
+def test_softmax_needs_an_axis() -> None:
+    with pytest.raises(ValueError, match=r"softmax: "):
+        nn.softmax(tf.constant(1.0))
+    with pytest.raises(ValueError, match="axis 2 is out of range"):
+        nn.softmax(tf.ones([2, 3]), axis=2)
+    with pytest.raises(TypeError, match="a float dtype"):
+        nn.softmax(tf.constant([1, 2]))
+
+
+def test_label_out_of_range_is_an_error_at_once_and_nan_in_a_function() -> None:
+    logits = tf.constant(real(3, 4))
+    with pytest.raises(ValueError, match=r"label value of 4 which is outside the valid range of \[0, 4\)"):
+        nn.sparse_softmax_cross_entropy_with_logits([0, 4, 1], logits)
+    with pytest.raises(ValueError, match="label value of -1"):
+        nn.sparse_softmax_cross_entropy_with_logits([0, -1, 1], logits)
+    for jit in (False, True):
+        f = tf.function(nn.sparse_softmax_cross_entropy_with_logits, jit_compile=jit)
+        found = f(tf.constant([0, 4, -1]), logits).numpy()
+        assert np.isfinite(found[0]) and np.isnan(found[1:]).all()
+
+
+def test_small_label_dtypes_reach_all_classes() -> None:
+    logits = tf.constant(real(2, 300))
+    wide = nn.sparse_softmax_cross_entropy_with_logits(np.array([3, 120], np.int64), logits)
+    for dtype in (np.int8, np.uint8, np.uint16):
+        narrow = nn.sparse_softmax_cross_entropy_with_logits(np.array([3, 120], dtype), logits)
+        np.testing.assert_array_equal(narrow.numpy(), wide.numpy())
+
+
+def test_labels_must_fit_the_logits() -> None:
+    with pytest.raises(ValueError, match=r"labels.shape must equal logits.shape\[:-1\]"):
+        nn.sparse_softmax_cross_entropy_with_logits([1, 2], tf.ones([3, 4]))
+    with pytest.raises(TypeError, match="an integer dtype"):
+        nn.sparse_softmax_cross_entropy_with_logits([1.0], tf.ones([1, 4]))
+
+
+def test_sigmoid_cross_entropy_of_large_logits() -> None:
+    found = nn.sigmoid_cross_entropy_with_logits(
+        labels=[0.0, 1.0, 0.0, 1.0], logits=[-300.0, -300.0, 300.0, 300.0]
+    )
+    np.testing.assert_array_equal(found.numpy(), [0.0, 300.0, 300.0, 0.0])
+
+
+# -- normalisation and dropout -----------------------------------------------------------------------------------------
+
+
+def test_moments_of_half_precision_do_not_overflow() -> None:
+    mean, variance = nn.moments(tf.fill([1000], tf.constant(200.0, tf.float16)), [0])
+    assert mean.dtype == variance.dtype == tf.float16
+    assert float(mean) == 200.0 and float(variance) == 0.0
+
+
+def test_gradient_of_normalised_values_sums_to_zero() -> None:
+    weights = real(6, 2, seed=3)
+
+    def loss(x: Any) -> Any:
+        mean, variance = nn.moments(x, [0])
+        return tf.reduce_sum(nn.batch_normalization(x, mean, variance, None, 2.0, 1e-3) * weights)
+
+    np.testing.assert_allclose(_gradient(loss, real(6, 2)).sum(0), 0.0, atol=1e-12)
+
+
+def test_bias_add_checks_sizes() -> None:
+    with pytest.raises(ValueError, match="bias has 1 elements, axis 1 of value"):
+        nn.bias_add(tf.ones([2, 3]), [1.0])
+    with pytest.raises(ValueError, match="a vector is needed"):
+        nn.bias_add(tf.ones([2, 3]), [[1.0]])
+    np.testing.assert_array_equal(
+        nn.bias_add(tf.zeros([1, 2, 2]), [1.0, 2.0], "NCW").numpy(), [[[1, 1], [2, 2]]]
+    )
+
+
+def test_dropout_keeps_the_mean_and_the_part() -> None:
+    tf.random.set_seed(0)
+    y = nn.dropout(tf.ones([200, 200]), 0.25).numpy()
+    assert set(np.unique(y)) == {np.float32(0.0), np.float32(1 / 0.75)}
+    assert abs((y == 0).mean() - 0.25) < 0.01
+    assert abs(y.mean() - 1) < 0.02
+
+
+def test_dropout_draws_anew_in_each_call_of_a_function() -> None:
+    f = tf.function(lambda x: nn.dropout(x, 0.5))
+    x = tf.ones([64])
+    draws = {f(x).numpy().tobytes() for _ in range(4)}
+    assert len(draws) == 4
+
+
+def test_dropout_of_whole_columns_and_its_gradient() -> None:
+    x = tf.constant(np.ones((5, 40)))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = nn.dropout(x, tf.constant(0.5), noise_shape=[1, None])
+    g = tape.gradient(y, x).numpy()
+    np.testing.assert_array_equal(y.numpy(), g)
+    assert (g == g[:1]).all() and set(np.unique(g)) == {0.0, 2.0}
+
+
+def test_dropout_says_what_is_wrong() -> None:
+    with pytest.raises(ValueError, match=r"rate 1.0 is out of range; 0 <= rate < 1"):
+        nn.dropout(tf.ones([2]), 1.0)
+    with pytest.raises(TypeError, match="a float dtype is needed"):
+        nn.dropout(tf.constant([1, 2]), 0.5)
+    x = tf.ones([2])
+    assert nn.dropout(x, 0) is x
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"padding": "FULL"}, "padding 'FULL' is neither 'SAME' nor 'VALID'"),
+        ({"padding": [[1, 0], [1, 1], [1, 1], [0, 0]]}, "is not allowed; give 'SAME', 'VALID', or"),
+        ({"strides": [2, 1, 1, 1]}, "moves over batch or channels"),
+        ({"strides": 0}, "must be one positive number"),
+        ({"data_format": "NCHW"}, "data_format 'NCHW' is not available"),
+        (
+            {"filters": np.ones((2, 2, 3, 1), np.float32)},
+            "the input has 2 channels, the filters with shape .* take 3",
+        ),
+        (
+            {"filters": np.ones((5, 2, 2, 1), np.float32)},
+            "the window covers 5 elements, the input has only 4",
+        ),
+        ({"dilations": 4}, "the window covers 5 elements, the input has only 4"),
+        ({"filters": np.ones((2, 2, 2), np.float32)}, "filters have shape"),
+        ({"input": np.ones((4, 4, 2), np.float32)}, "is needed"),
+    ],
+)
+def test_convolution_says_what_is_wrong(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {
+        "input": np.ones((1, 4, 4, 2), np.float32),
+        "filters": np.ones((2, 2, 2, 1), np.float32),
+        "strides": 1,
+        "padding": "VALID",
+    }
+    with pytest.raises(ValueError, match=message):
+        nn.conv2d(**{**given, **options})
+
+
+def test_output_shape_of_a_transposed_convolution_must_fit() -> None:
+    with pytest.raises(ValueError, match=r"it must have shape \(1, 3, 3, 1\)"):
+        nn.conv2d_transpose(tf.ones([1, 2, 2, 1]), tf.ones([2, 2, 1, 1]), [1, 5, 5, 1], 2)
+
+
+def test_convolution_in_half_precision_and_with_strings_in_small_letters() -> None:
+    y = nn.conv2d(tf.ones([1, 2, 2, 1], tf.float16), tf.ones([1, 1, 1, 1], tf.float16), 1, "same")
+    assert y.dtype == tf.float16
+
+
+def test_convolution_of_unknown_sizes_in_a_function() -> None:
+    kernel = tf.constant(real(2, 2, 2, 1))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, 2], tf.float64)])
+    def f(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = nn.max_pool2d(nn.conv2d(x, kernel, 2, "SAME"), 2, 1, "VALID")
+        return y, tape.gradient(y, x)
+
+    for shape in ((1, 4, 5, 2), (2, 7, 4, 2), (1, 4, 6, 2)):
+        x = tf.constant(real(*shape))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = nn.max_pool2d(nn.conv2d(x, kernel, 2, "SAME"), 2, 1, "VALID")
+        found = f(x)
+        np.testing.assert_allclose(found[0].numpy(), y.numpy(), rtol=1e-12)
+        np.testing.assert_allclose(found[1].numpy(), tape.gradient(y, x).numpy(), rtol=1e-12)
+
+
+def test_each_example_has_its_own_gradient_of_the_filters() -> None:
+    x, kernel = tf.constant(real(3, 4, 4, 1)), tf.constant(real(2, 2, 1, 2))
+
+    def gradient(image: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(kernel)
+            y = tf.reduce_sum(nn.conv2d(image[tf.newaxis], kernel, 1, "SAME") ** 2)
+        return tape.gradient(y, kernel)
+
+    found = tf.vectorized_map(gradient, x).numpy()
+    for k in range(3):
+        np.testing.assert_allclose(found[k], gradient(x[k]).numpy(), rtol=1e-12)
+
+
+def test_first_of_equal_maxima_gets_the_gradient() -> None:
+    g = _gradient(lambda x: nn.max_pool2d(x, 2, 2, "VALID"), np.ones((1, 2, 2, 1)))
+    np.testing.assert_array_equal(g[0, :, :, 0], [[1, 0], [0, 0]])
+
+
+def test_pools_of_integers_and_infinities() -> None:
+    y = nn.max_pool2d(tf.constant(integer(1, 4, 4, 1)), 3, 2, "SAME")
+    assert y.dtype == tf.int32
+    y = nn.max_pool2d(tf.fill([1, 2, 2, 1], -INF), 3, 1, "SAME")
+    assert (y.numpy() == -INF).all()
+    np.testing.assert_array_equal(
+        nn.avg_pool2d(tf.ones([1, 3, 3, 1]), 2, 1, "SAME").numpy(), np.ones((1, 3, 3, 1))
+    )
+    with pytest.raises(ValueError, match="give 'SAME', 'VALID'"):
+        nn.avg_pool2d(tf.ones([1, 3, 3, 1]), 2, 1, [[0, 0], [1, 0], [1, 0], [0, 0]])
+
+
+def test_empty_images() -> None:
+    x = np.zeros((0, 4, 4, 2))
+    y = nn.conv2d(x, tf.constant(real(2, 2, 2, 3)), 1, "VALID")
+    assert y.shape == (0, 3, 3, 3)
+    g = _gradient(lambda k: nn.conv2d(tf.constant(x), k, 1, "VALID"), real(2, 2, 2, 3))
+    np.testing.assert_array_equal(g, np.zeros((2, 2, 2, 3)))
+
+
+def test_embeddings_longer_than_max_norm_are_shortened() -> None:
+    table = tf.constant([[3.0, 4.0], [0.3, 0.4]])
+    np.testing.assert_allclose(
+        nn.embedding_lookup(table, [0, 1], max_norm=1.0).numpy(), [[0.6, 0.8], [0.3, 0.4]]
+    )
+    np.testing.assert_array_equal(
+        nn.embedding_lookup(table, [[1]]).numpy(), [[[np.float32(0.3), np.float32(0.4)]]]
+    )
