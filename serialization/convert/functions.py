@@ -69,8 +69,6 @@ class FunctionWriter:
         if isinstance(function, ConcreteFunction):
             concretes, signature, name = [function], function.signature, function.function_name
         else:
-            if isinstance(function, Function) and function.input_signature is not None:
-                function.get_concrete_function()
             concretes, signature, name = function.concrete_functions, function.signature, function.name
         number = self._numbers[id(function)] = len(self.records)
         self.records.append(None)  # type: ignore[arg-type]

@@ -58,6 +58,14 @@ class ObjectWriter:
     def __init__(self, root: Any, graphs: GraphWriter) -> None:
         self.graphs = graphs
         self.assets: list[str] = []
+        self.functions = FunctionWriter(graphs, self._handle_number)
+        self._walk(root)
+        while self._trace():
+            self._walk(
+                root
+            )  # a function may make variables, and hang them into the object, when it is first traced
+
+    def _walk(self, root: Any) -> None:
         self._numbers: dict[int, int] = {}
         self._objects: list[Any] = []
         self._paths: list[str] = []
@@ -70,7 +78,14 @@ class ObjectWriter:
             for name, child in _children(self._objects[position]):
                 self._children[position].append((name, self._add(child, f"{path}.{name}" if path else name)))
             position += 1
-        self.functions = FunctionWriter(graphs, self._handle_number)
+
+    def _trace(self) -> bool:
+        """Trace the functions that have an input signature and no trace yet; whether there were any."""
+        found = [x for x in self._objects if isinstance(x, Function)]
+        new = [f for f in found if f.input_signature is not None and not f.concrete_functions]
+        for function in new:
+            function.get_concrete_function()
+        return bool(new)
 
     def _add(self, x: Any, path: str) -> int:
         known = self._numbers.get(id(x))
@@ -103,8 +118,16 @@ class ObjectWriter:
         found = [self._objects[0], *(self._objects[number] for _, number in self._children[0])]
         return [x for x in found if isinstance(x, FUNCTIONS)]
 
+    def add_functions(self) -> None:
+        """Fill the table of functions; those that draw from the process's generators put them at the end of the objects."""
+        for x in self._objects[:]:
+            if isinstance(x, ConcreteFunction):
+                self.functions.place_of(x)
+            elif isinstance(x, FUNCTIONS):
+                self.functions.add(x)
+
     def records(self) -> tuple[ObjectRecord, ...]:
-        """The table of objects. Functions that are written here may add generators at its end."""
+        """The table of objects, when all functions are written."""
         nodes = []
         while len(nodes) < len(self._objects):
             nodes.append(self._node(self._objects[len(nodes)], self._paths[len(nodes)]))
@@ -202,7 +225,7 @@ def _is_savable(x: Any, inside: tuple[int, ...] = ()) -> bool:
     if not isinstance(x, list | tuple | dict) or id(x) in inside:
         return False
     items = x.values() if isinstance(x, dict) else x
-    return any(_is_savable(item, (*inside, id(x))) for item in items)
+    return not x or any(_is_savable(item, (*inside, id(x))) for item in items)
 
 
 class ObjectReader:

@@ -72,6 +72,10 @@ def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRec
     graphs = GraphWriter(options.experimental_custom_gradients)
     objects = ObjectWriter(root, graphs)
     chosen = _signatures(signatures, objects)
+    if signatures is not None:
+        for key, function in chosen.items():
+            _require_reachable(key, function, objects)
+    objects.add_functions()
     listed = tuple([_signature(key, function, objects) for key, function in chosen.items()])
     records = objects.records()
     if objects.functions.skipped:
@@ -150,9 +154,9 @@ def _concrete_of(function: Any) -> ConcreteFunction | SignatureFunction:
     )
 
 
-def _signature(
+def _require_reachable(
     key: str, function: ConcreteFunction | SignatureFunction, objects: ObjectWriter
-) -> SignatureRecord:
+) -> None:
     concrete = function.concrete if isinstance(function, SignatureFunction) else function
     for x in concrete.captured_inputs:
         if not objects.holds(x):
@@ -160,6 +164,12 @@ def _signature(
                 f"the signature {key!r} uses {x!r}, which is not reachable from root: it is no attribute of the saved object or "
                 "of one below it; assign it to one."
             )
+
+
+def _signature(
+    key: str, function: ConcreteFunction | SignatureFunction, objects: ObjectWriter
+) -> SignatureRecord:
+    concrete = function.concrete if isinstance(function, SignatureFunction) else function
     if isinstance(function, SignatureFunction):
         names = function.input_names
     else:

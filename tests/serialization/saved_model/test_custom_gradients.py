@@ -16,6 +16,7 @@ from tests.serialization.saved_model.generations import (
     reloaded,
 )
 
+VECTOR = gd.TensorSpec([None], gd.float32)
 WITHOUT = SaveOptions(experimental_custom_gradients=False)
 
 
@@ -28,7 +29,7 @@ def ten_times(x):
 class Model(gd.Module):
     """A function of one tensor in a module."""
 
-    def __init__(self, body, spec=gd.TensorSpec([None], gd.float32), **held):
+    def __init__(self, body, spec=VECTOR, **held):
         super().__init__()
         for name, value in held.items():
             setattr(self, name, value)
@@ -97,7 +98,8 @@ with gd.GradientTape() as tape:
     try:
         m.f(x)
     except LookupError as error:
-        print(str(error).startswith("No gradient defined for operation"), "IdentityN" in str(error), "RegisterGradient" in str(error))
+        text = str(error)
+        print(text.startswith("No gradient defined for operation"), "IdentityN" in text, "RegisterGradient" in text)
 """
 
 

@@ -1,0 +1,210 @@
+"""Signatures: which there are, what their inputs and outputs are called, how they are called."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as gd
+from serialization.errors import SaveError
+from serialization.saved_model import save
+from tests.serialization.saved_model.generations import assert_same, reloaded
+
+VECTOR = gd.TensorSpec([None], gd.float32)
+X = np.array([1.0, 2.0], np.float32)
+
+
+def module(**attributes):
+    made = gd.Module()
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
+def described(function, *specs):
+    return gd.function(function, input_signature=list(specs))
+
+
+def test_the_only_function_with_a_signature_is_the_default():
+    loaded = reloaded(module(f=described(lambda x: x * 2.0, VECTOR)))
+    assert list(loaded.signatures) == ["serving_default"]
+    assert_same(loaded.signatures["serving_default"](x=X), {"output_0": 2 * X})
+
+
+def test_a_concrete_function_counts_as_one_with_a_signature():
+    concrete = gd.function(lambda x: x * 2.0).get_concrete_function(VECTOR)
+    assert list(reloaded(module(f=concrete)).signatures) == ["serving_default"]
+
+
+def test_with_two_functions_there_is_no_default():
+    f = described(lambda x: x * 2.0, VECTOR)
+    loaded = reloaded(module(f=f, g=described(lambda x: x * 3.0, VECTOR)))
+    assert len(loaded.signatures) == 0
+    assert len(reloaded(module(f=gd.function(lambda x: x))).signatures) == 0
+
+
+def test_a_lone_function_goes_under_the_default_key():
+    f, g = described(lambda x: x * 2.0, VECTOR), described(lambda x: x * 3.0, VECTOR)
+    for given in (g, g.get_concrete_function(), {"serving_default": g}):
+        loaded = reloaded(module(f=f), signatures=given)
+        assert_same(loaded.signatures["serving_default"](x=X), {"output_0": 3 * X})
+
+
+def test_a_dict_of_signatures_survives_generations():
+    f, g = described(lambda x: x * 2.0, VECTOR), described(lambda x: {"b": x, "a": -x}, VECTOR)
+    model = module(f=f, g=g)
+    with_keys = {"double": f, "both": g.get_concrete_function()}
+    for loaded in (reloaded(model, 1, with_keys), reloaded(model, 3, with_keys)):
+        assert sorted(loaded.signatures) == ["both", "double"]
+        assert_same(loaded.signatures["both"](x=X), {"a": -X, "b": X})
+        assert "f" in vars(loaded) and "x" in repr(loaded.signatures["double"])
+    again = reloaded(loaded, 1, loaded.signatures)
+    assert_same(again.signatures["double"](x=X), {"output_0": 2 * X})
+    other = reloaded(loaded, 1, {"only": loaded.signatures["double"], "f": loaded.f})
+    assert sorted(other.signatures) == ["f", "only"]
+
+
+def test_outputs_are_named_by_dict_keys_or_numbered():
+    model = module()
+    keys = {
+        "one": described(lambda x: x, VECTOR),
+        "two": described(lambda x: (x, -x), VECTOR),
+        "listed": described(lambda x: [x], VECTOR),
+        "named": described(lambda x: {"z": x, "a": x * 2.0}, VECTOR),
+        "none": described(lambda x: {}, VECTOR),
+    }
+    signatures = reloaded(model, 2, keys).signatures
+    assert_same(signatures["one"](x=X), {"output_0": X})
+    assert_same(signatures["two"](x=X), {"output_0": X, "output_1": -X})
+    assert_same(signatures["listed"](x=X), {"output_0": X})
+    assert_same(signatures["named"](x=X), {"z": X, "a": 2 * X})
+    assert signatures["none"](x=X) == {}
+    assert sorted(signatures["named"].structured_outputs) == ["a", "z"]
+    assert signatures["one"].structured_outputs["output_0"].dtype is gd.float32
+
+
+def test_inputs_are_named_after_parameters_or_specs():
+    f = described(
+        lambda a, b, c=2.0: a + b * c,
+        gd.TensorSpec([], name="first"),
+        gd.TensorSpec([]),
+        gd.TensorSpec([]),
+    )
+    signature = reloaded(module(f=f)).signatures["serving_default"]
+    args, kwargs = signature.structured_input_signature
+    assert args == () and sorted(kwargs) == ["b", "c", "first"]
+    assert float(signature(first=1.0, b=2.0, c=3.0)["output_0"]) == 7.0
+    assert kwargs["first"].shape.as_list() == [] and kwargs["b"].dtype is gd.float32
+
+
+def test_nested_arguments_have_names_of_their_own():
+    f = gd.function(lambda d: d["x"] + d["y"])
+    concrete = f.get_concrete_function({"x": gd.TensorSpec([], name="p"), "y": gd.TensorSpec([], name="q")})
+    loaded = reloaded(module(), signatures=concrete)
+    assert float(loaded.signatures["serving_default"](p=1.0, q=2.0)["output_0"]) == 3.0
+
+
+def test_arguments_called_alike_are_refused(tmp_path):
+    f = described(lambda a, b: a + b, gd.TensorSpec([], name="x"), gd.TensorSpec([], name="x"))
+    with pytest.raises(SaveError, match="two arguments are called alike"):
+        save(module(), tmp_path / "m", f)
+
+
+def test_a_signature_takes_keywords_and_checks_them():
+    f = described(lambda a, b: a + b, VECTOR, VECTOR)
+    signature = reloaded(module(f=f)).signatures["serving_default"]
+    for wrong in ({}, {"a": X}, {"a": X, "b": X, "c": X}, {"x": X, "b": X}):
+        with pytest.raises(TypeError, match="keywords a, b"):
+            signature(**wrong)
+    with pytest.raises(TypeError, match="keywords"):
+        signature(X, X)
+    with pytest.raises(TypeError, match="int32"):
+        signature(a=gd.constant([1]), b=X)
+    with pytest.raises((TypeError, ValueError), match="shape"):
+        signature(a=gd.constant([[1.0]]), b=X)
+    one = reloaded(module(f=described(lambda x: x, VECTOR))).signatures["serving_default"]
+    assert_same(one(X)["output_0"], X)
+
+
+def test_the_map_cannot_be_changed():
+    loaded = reloaded(module(f=described(lambda x: x, VECTOR)))
+    with pytest.raises(TypeError):
+        loaded.signatures["other"] = loaded.f
+    with pytest.raises(TypeError):
+        del loaded.signatures["serving_default"]
+    assert "serving_default" in loaded.signatures and "other" not in loaded.signatures
+    with pytest.raises(KeyError):
+        loaded.signatures["other"]
+
+
+@pytest.mark.parametrize("wrong", [lambda x: x, 3, gd.Module(), [1]], ids=["lambda", "int", "module", "list"])
+def test_a_signature_must_be_a_function(tmp_path, wrong):
+    with pytest.raises(
+        ValueError, match="Expected a TensorFlow function for which to generate a signature, but got"
+    ):
+        save(module(), tmp_path / "m", {"key": wrong})
+
+
+def test_a_signature_without_one_trace_is_refused(tmp_path):
+    f = gd.function(lambda x: x * 2.0)
+    with pytest.raises(ValueError, match="no input_signature and 0 traces"):
+        save(module(f=f), tmp_path / "m", f)
+    f(gd.constant(1.0))
+    save(module(f=f), tmp_path / "m", f)
+    f(gd.constant([1.0]))
+    with pytest.raises(ValueError, match="2 traces"):
+        save(module(f=f), tmp_path / "m", f)
+    with pytest.raises(ValueError, match="no string"):
+        save(module(f=f), tmp_path / "m", {3: f.get_concrete_function(gd.TensorSpec([]))})
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda x: [x, [x]],
+        lambda x: {"a": [x]},
+        lambda x: None,
+        lambda x: (x, None),
+        lambda x: {"a": {"b": x}},
+    ],
+    ids=["nested list", "list in dict", "none", "none in tuple", "dict in dict"],
+)
+def test_outputs_must_be_flat(tmp_path, result):
+    f = described(result, VECTOR)
+    with pytest.raises(ValueError, match="Got a non-Tensor value"):
+        save(module(f=f), tmp_path / "m", f)
+    save(module(f=f), tmp_path / "m")  # as a function it may return what it likes
+
+
+def test_an_attribute_called_signatures_is_refused(tmp_path):
+    root = module(signatures=[gd.Variable(1.0)])
+    with pytest.raises(ValueError, match=r"del obj\.signatures"):
+        save(root, tmp_path / "m")
+    del root.signatures
+    save(root, tmp_path / "m")
+
+
+def test_a_variable_that_a_signature_cannot_reach_is_a_key_error(tmp_path):
+    v = gd.Variable(1.0)
+    f = described(lambda x: x * v, VECTOR)
+    with pytest.raises(KeyError, match="not reachable from root") as caught:
+        save(module(), tmp_path / "m", f.get_concrete_function())
+    assert isinstance(caught.value, ValueError)
+
+
+def test_loaded_signatures_can_be_differentiated():
+    v = gd.Variable(3.0)
+    loaded = reloaded(module(v=v, f=described(lambda x: x * x * v, VECTOR)), 2)
+    x = gd.constant(X)
+    with gd.GradientTape() as tape:
+        tape.watch(x)
+        y = loaded.signatures["serving_default"](x=x)["output_0"]
+    assert_same(tape.gradient(y, [x, loaded.v]), [6 * X, np.sum(X * X)])
+
+
+def test_sub_objects_may_hold_the_map_of_signatures():
+    once = reloaded(module(f=described(lambda x: x * 2.0, VECTOR)))
+    outer = module(inner=once, f=described(lambda x: x * 5.0, VECTOR))
+    twice = reloaded(outer, 2)
+    assert_same(twice.signatures["serving_default"](x=X)["output_0"], 5 * X)
+    assert_same(twice.inner.f(X), 2 * X)
