@@ -82,7 +82,9 @@ def test_linear_custom_gradients_have_a_forward_mode():
     def twice_as_steep(x):
         return tf.sin(x), lambda up: up * 2.0 * tf.cos(x)
 
-    np.testing.assert_allclose(forward(lambda x: tf.reduce_sum(twice_as_steep(x)), X, V), np.sum(2 * np.cos(X) * V))
+    np.testing.assert_allclose(
+        forward(lambda x: tf.reduce_sum(twice_as_steep(x)), X, V), np.sum(2 * np.cos(X) * V)
+    )
 
 
 def test_nonlinear_custom_gradients_are_refused_by_name():

@@ -373,8 +373,10 @@ class SumTo(Op):
         return np.add.reduce(x, axis=summed_axes(x.shape, want), dtype=x.dtype).reshape(want)
 
     def quick(self, x: Any) -> Any:  # type: ignore[override]
-        if type(x) is EagerTensor and x.data.shape[1:] == self.shape and x.data.dtype.kind == "f":
-            return np.add.reduce(x.data, 0)
+        if type(x) is EagerTensor:
+            data = x.data
+            if data.ndim and data.shape[1:] == self.shape and data.dtype.kind == "f":
+                return np.add.reduce(data, 0)
         return None
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
