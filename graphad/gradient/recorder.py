@@ -72,7 +72,7 @@ class Recorder:
         return None if marks is None else tuple([mark is not None for mark in marks])
 
     def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
-        """Told of ops without a gradient."""
+        """Told of ops without a gradient, and of those whose results are no numbers that have one."""
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         tracked = self._tracked
@@ -100,6 +100,9 @@ class Recorder:
                 out_marks.append(mark)
             else:
                 out_marks.append(None)
+        if not any(out_marks):
+            self.note_break(op, inputs)
+            return
         kept_inputs, kept_outputs = op.keeps
         if kept_inputs is not True:
             inputs = [x if _is_kept(k, kept_inputs) else self._dropped(x) for k, x in enumerate(inputs)]

@@ -1,0 +1,263 @@
+"""What a tape keeps alive and for how long, and what threads and tasks see of each other's levels."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import threading
+import tracemalloc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+@pytest.fixture
+def traced_memory():
+    gc.collect()
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def held() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def test_dead_results_are_swept_from_a_tape(traced_memory):
+    v = tf.Variable(np.ones(1024, np.float32))  # 4 KB
+    before = held()
+    with tf.GradientTape() as tape:
+        for _ in range(20_000):
+            tf.tanh(v * 1.0)
+        assert held() - before < 10e6
+        y = tf.reduce_sum(v * v)
+    np.testing.assert_array_equal(tape.gradient(y, v), np.full(1024, 2.0))
+
+
+def test_what_a_result_still_needs_is_not_swept():
+    v = tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = v * 1.0
+        for _ in range(6_000):
+            y = y + 1.0
+            tf.sin(y)
+        z = y * v
+    assert tape.gradient(z, v).numpy() == 6_002.0
+
+
+def test_a_kept_loss_keeps_nothing_else_alive():
+    losses, inner = [], []
+    for _ in range(3):
+        v = tf.Variable(np.ones(1000, np.float32))
+        with tf.GradientTape() as tape:
+            hidden = tf.tanh(v * 2.0)
+            loss = tf.reduce_sum(hidden * hidden)
+        tape.gradient(loss, v)
+        inner += [weakref.ref(hidden), weakref.ref(v), weakref.ref(tape)]
+        losses.append(loss)
+        del v, tape, hidden, loss
+    gc.collect()
+    assert [reference() for reference in inner] == [None] * 9
+    assert len(losses) == 3
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_tape_frees_its_record_without_the_garbage_collector(persistent):
+    v = tf.Variable(np.ones(1000, np.float32))
+    gc.disable()
+    try:
+        with tf.GradientTape(persistent=persistent) as tape:
+            hidden = tf.tanh(v * 2.0)
+            reference = weakref.ref(hidden)
+            loss = tf.reduce_sum(hidden * hidden)
+            del hidden
+        tape.gradient(loss, v)
+        if persistent:
+            assert reference() is not None
+            del tape
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_leaks_nothing(traced_memory, compiled):
+    v = tf.Variable(np.ones(256, np.float32))
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((v * x) ** 2)
+        v.assign_sub(1e-3 * tape.gradient(loss, v))
+        return loss
+
+    run = tf.function(step) if compiled else step
+    x = tf.constant(np.ones(256, np.float32))
+    for _ in range(50):
+        run(x)
+    before = held()
+    for _ in range(1000):
+        run(x)
+    assert held() - before < 50_000
+
+
+def test_functions_under_tapes_leak_nothing(traced_memory):
+    v = tf.Variable(np.ones(256, np.float32))
+    f = tf.function(lambda x: tf.reduce_sum((v * x) ** 2))
+    x = tf.constant(np.ones(256, np.float32))
+
+    def step():
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = f(x)
+            g = inner.gradient(y, v)
+        return outer.gradient(g, v)
+
+    for _ in range(20):
+        step()
+    before = held()
+    for _ in range(300):
+        step()
+    assert held() - before < 50_000
+
+
+def test_traced_functions_do_not_keep_their_arguments_alive():
+    f = tf.function(lambda x: x * 2.0)
+    x = tf.constant(np.ones(1000, np.float32))
+    reference = weakref.ref(x)
+    f(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    tape.gradient(y, x)
+    del x, y, tape
+    gc.collect()
+    assert reference() is None
+
+
+def test_a_function_that_is_gone_takes_its_captures_with_it():
+    def use():
+        c = tf.constant(np.ones(1000, np.float32))
+        v = tf.Variable(c)
+        f = tf.function(lambda x: tf.reduce_sum(x * c * v))
+        with tf.GradientTape() as tape:
+            y = f(tf.constant(2.0))
+        tape.gradient(y, v)
+        return weakref.ref(c), weakref.ref(v)
+
+    references = use()
+    gc.collect()
+    assert [r() for r in references] == [None, None]
+
+
+# -- threads and tasks ----------------------------------------------------------------------------------------------------
+
+
+def test_tapes_and_functions_in_six_threads_at_once():
+    v = tf.Variable(2.0)
+    shared = tf.function(lambda x: x**3 * v)
+    start = threading.Barrier(6)
+
+    def work(k):
+        own = tf.Variable(float(k))
+        local = tf.function(lambda x: x * x * own)
+        start.wait()
+        for i in range(60):
+            x = tf.constant(float(k + 1))
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = shared(x) + local(x) + x * own
+                g = tape.gradient(y, x)
+            h = outer.gradient(g, [x, own])
+            n = k + 1.0
+            assert float(g) == 6 * n * n + 2 * n * k + k
+            assert [float(t) for t in h] == [12 * n + 2 * k, 2 * n + 1]
+            assert {u.ref() for u in tape.watched_variables()} == {v.ref(), own.ref()}
+            if i % 20 == 0:
+                assert tf.function(lambda t: t * 2.0)(x).numpy() == 2 * n
+        return k
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sorted(pool.map(work, range(6))) == list(range(6))
+
+
+def test_a_tape_sees_nothing_of_other_threads():
+    v = tf.Variable(3.0)
+    results = []
+
+    def other():
+        y = v * v
+        with tf.GradientTape() as tape:
+            z = v * v
+        results.extend([y, tape.gradient(z, v)])
+
+    with tf.GradientTape() as tape:
+        context = contextvars.copy_context()
+        for target in (other, lambda: context.run(other)):
+            thread = threading.Thread(target=target)
+            thread.start()
+            thread.join()
+        w = v * 1.0
+    assert [float(r) for r in results] == [9.0, 6.0] * 2
+    assert tape.gradient([results[0], results[2], w], v).numpy() == 1.0
+
+
+def test_a_trace_is_not_seen_by_other_threads():
+    results = []
+
+    @tf.function
+    def f(x):
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=lambda: context.run(lambda: results.append(tf.constant(2.0) * 3.0)))
+        thread.start()
+        thread.join()
+        return x * 2.0
+
+    assert f(tf.constant(1.0)).numpy() == 2.0
+    assert results[0].numpy() == 6.0
+
+
+def test_tasks_have_levels_of_their_own():
+    v = tf.Variable(3.0)
+    log = []
+
+    async def child(k):
+        y = v * float(k)
+        await asyncio.sleep(0)
+        with tf.GradientTape() as tape:
+            z = v * v * float(k)
+            await asyncio.sleep(0)
+            z = z + v
+        log.append(float(tape.gradient(z, v)))
+        return y
+
+    async def main():
+        with tf.GradientTape() as tape:
+            w = v * 1.0
+            ys = await asyncio.gather(*[child(k) for k in range(1, 4)])
+            w = w + v * 1.0
+        return tape.gradient([w, *ys], v)
+
+    assert float(asyncio.run(main())) == 2.0
+    assert sorted(log) == [7.0, 13.0, 19.0]
+    assert (tf.constant(1.0) + 1.0).numpy() == 2.0
+
+
+def test_a_level_does_not_leak_out_of_a_task():
+    async def main():
+        tape = tf.GradientTape()
+        tape.__enter__()
+        tape.watch(tf.constant(1.0))
+
+    asyncio.run(main())
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = v * v
+    assert tape.gradient(y, v).numpy() == 4.0

@@ -1,0 +1,145 @@
+"""`why_none` names the missing link, with the user's line where a path broke."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import graphad as tf
+
+
+@pytest.fixture
+def tape():
+    return tf.GradientTape(persistent=True)
+
+
+def line_of(text):
+    """The line in this file, of the calling test, that contains the text."""
+    frame = inspect.currentframe().f_back
+    lines, first = inspect.getsourcelines(frame.f_code)
+    (found,) = [first + i for i, line in enumerate(lines) if text in line and "line_of" not in line]
+    return f"{__file__}:{found} in {frame.f_code.co_name}"
+
+
+def test_dtypes(tape):
+    x, n = tf.constant(2.0), tf.constant(2)
+    with tape:
+        tape.watch(x)
+        y = x * 2.0
+        k = tf.cast(y, tf.int32)
+    assert tape.why_none(y, n) == "the source has dtype int32; only float and complex values have gradients."
+    assert tape.why_none(k, x) == "the target has dtype int32; only float and complex values have gradients."
+
+
+def test_what_is_not_watched(tape):
+    x, v, frozen = tf.constant(2.0), tf.Variable(1.0), tf.Variable(1.0, trainable=False)
+    with tape:
+        y = x * frozen
+    assert (
+        tape.why_none(y, x) == "the tape does not follow the source; call tape.watch on it before it is used."
+    )
+    assert "the variable was not read while the tape was recording" in tape.why_none(y, v)
+    assert "trainable=False; call tape.watch on it" in tape.why_none(y, frozen)
+
+
+def test_a_target_from_outside(tape):
+    x = tf.constant(2.0)
+    early = x * x
+    with tape:
+        tape.watch(x)
+    assert "the target was computed outside the tape" in tape.why_none(early, x)
+
+
+def test_an_op_without_a_gradient_is_named_with_its_line(tape):
+    x = tf.constant(2.5)
+    with tape:
+        tape.watch(x)
+        y = x * 2.0
+        z = tf.round(y)
+        w = z * x * 0.0 + z
+        only = z * 3.0
+    assert tape.gradient(only, x) is None
+    text = tape.why_none(only, x)
+    assert text.startswith("the path breaks at round at ")
+    assert line_of("tf.round(y)") in text
+    assert tape.why_none(w, x).startswith("a path connects source and target")
+
+
+def test_a_cast_to_integers_is_named(tape):
+    x = tf.constant(2.5)
+    with tape:
+        tape.watch(x)
+        k = tf.cast(x, tf.int32)
+        y = tf.cast(k, tf.float32) * 2.0
+    assert tape.gradient(y, x) is None
+    text = tape.why_none(y, x)
+    assert "the path breaks at cast" in text
+    assert line_of("tf.cast(x, tf.int32)") in text
+
+
+def test_a_stopped_gradient_is_named(tape):
+    x = tf.constant(2.5)
+    with tape:
+        tape.watch(x)
+        y = tf.stop_gradient(x * 2.0) * 3.0
+    assert tape.gradient(y, x) is None
+    text = tape.why_none(y, x)
+    assert "the path breaks at stop_gradient" in text
+    assert line_of("tf.stop_gradient(") in text
+
+
+def test_an_assignment_is_named(tape):
+    x, v = tf.constant(2.5), tf.Variable(1.0)
+    with tape:
+        tape.watch(x)
+        v.assign(x * 2.0)
+        y = v * 3.0
+    assert tape.gradient(y, x) is None
+    text = tape.why_none(y, x)
+    assert "assign" in text
+    assert line_of("v.assign(") in text
+
+
+def test_a_path_cut_inside_a_function_is_traced_to_its_line(tape):
+    @tf.function
+    def f(x):
+        return tf.floor(x * 2.0) + 1.0
+
+    x = tf.constant(2.5)
+    with tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x) is None
+    text = tape.why_none(y, x)
+    assert "the path breaks at floor" in text
+    assert f"{__file__}:{f.python_function.__code__.co_firstlineno + 2} in f" in text
+
+
+def test_unrelated_values(tape):
+    x, z = tf.constant(2.0), tf.constant(3.0)
+    with tape:
+        tape.watch([x, z])
+        y = x * 2.0
+        w = z * 2.0
+    assert tape.why_none(w, x) == "nothing that the tape recorded leads from the tensor to the target."
+    assert tape.why_none(y, x).startswith("a path connects source and target")
+
+
+def test_results_made_in_a_pause(tape):
+    x = tf.constant(2.0)
+    with tape:
+        tape.watch(x)
+        with tape.stop_recording():
+            y = x * x
+        z = y * 2.0
+    assert "outside the tape, or while it was paused" in tape.why_none(z, x)
+
+
+def test_other_objects_are_refused(tape):
+    x = tf.constant(2.0)
+    with tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(TypeError, match=r"why_none: 3.0 of type float is neither a Tensor nor a Variable"):
+        tape.why_none(y, 3.0)
