@@ -295,3 +295,21 @@ def test_embeddings_longer_than_max_norm_are_shortened() -> None:
     np.testing.assert_array_equal(
         nn.embedding_lookup(table, [[1]]).numpy(), [[[np.float32(0.3), np.float32(0.4)]]]
     )
+
+
+def test_jacobians_of_a_small_network_in_a_function_with_unknown_batch() -> None:
+    kernel = tf.constant(real(2, 2, 1, 2))
+
+    def jacobians(x: Any, labels: Any) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([x, kernel])
+            y = tf.reshape(nn.conv2d(x, kernel, 1, "VALID"), [-1, 8])
+            losses = nn.sparse_softmax_cross_entropy_with_logits(labels, y)
+        return tape.batch_jacobian(y, x), tape.jacobian(losses, kernel)
+
+    specs = [tf.TensorSpec([None, 3, 3, 1], tf.float64), tf.TensorSpec([None], tf.int32)]
+    f = tf.function(jacobians, input_signature=specs)
+    for n in (1, 3, 5):
+        x, labels = tf.constant(real(n, 3, 3, 1)), tf.constant(integer(n, low=0, high=8))
+        for y, z in zip(f(x, labels), jacobians(x, labels), strict=True):
+            np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-12, atol=1e-14)
