@@ -8,11 +8,11 @@ every dependency and the order of effects, native units as long as there are any
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from typing import Any
 
 from graphad.compiler.cpu.functions import has_function
+from graphad.compiler.order import in_order
 from graphad.compiler.source import code_of
 from graphad.compiler.units import (
     ASSIGN,
@@ -20,7 +20,6 @@ from graphad.compiler.units import (
     GEMM,
     HOST,
     LOOP,
-    NATIVE,
     PARTS,
     REPEAT,
     Partition,
@@ -446,7 +445,7 @@ class _Partitioner:
     def _merge(self, a: Unit, b: Unit) -> Unit:
         keep, gone = (a, b) if a.index < b.index else (b, a)
         self.parent[gone.index] = keep.index
-        keep.nodes = list(heapq.merge(keep.nodes, gone.nodes, key=lambda node: node.start))
+        keep.nodes = sorted((*keep.nodes, *gone.nodes), key=lambda node: node.start)
         keep.above |= gone.above
         keep.bits |= gone.bits
         keep.is_read |= gone.is_read
@@ -565,37 +564,12 @@ class _Partitioner:
                     needs.add(self._find(made))
             needs.discard(unit.index)
             waits[unit.index] = needs
-        return self._topological(live, waits)
-
-    def _topological(self, live: Sequence[Unit], needs: dict[int, set[int]]) -> list[Unit]:
-        """Units after all that they need, native ones as long as there are any, else in the order of their nodes."""
-        waits = {index: set(found) for index, found in needs.items()}
-        feeds: dict[int, list[int]] = {}
-        for index, found in waits.items():
-            for other in found:
-                feeds.setdefault(other, []).append(index)
-        ready: tuple[list[Any], list[Any]] = ([], [])  # native, host: both by the first node's place
-
-        def offer(unit: Unit) -> None:
-            place = unit.nodes[-1].start if unit.nodes else unit.index
-            heapq.heappush(ready[0 if unit.kind in NATIVE else 1], (place, unit.index))
-
-        for unit in live:
-            if not waits[unit.index]:
-                offer(unit)
-        out: list[Unit] = []
-        while ready[0] or ready[1]:
-            _, index = heapq.heappop(ready[0] or ready[1])
-            out.append(self.units[index])
-            for other in feeds.get(index, ()):
-                waits[other].discard(index)
-                if not waits[other]:
-                    offer(self.units[other])
-        if len(out) != len(live):
+        found = in_order(live, waits)
+        if found is None:
             raise InternalError(
                 f"partition: the units depend on each other in a circle\n{print_graph(self.graph)}"
             )
-        return out
+        return found
 
 
 def partition(graph: Graph) -> Partition:

@@ -1,0 +1,40 @@
+"""The order of units: after all that they need, native ones as long as there are any.
+
+Each change from native units to host steps and back ends a native call, so few changes are few calls.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.compiler.units import NATIVE, Unit
+
+
+def in_order(units: Sequence[Unit], needs: dict[int, set[int]]) -> list[Unit] | None:
+    """Units after those that they need (by index), ties by the place of their nodes; None if they wait for each other."""
+    by_index = {unit.index: unit for unit in units}
+    waits = {index: set(found) for index, found in needs.items()}
+    feeds: dict[int, list[int]] = {}
+    for index, found in waits.items():
+        for other in found:
+            feeds.setdefault(other, []).append(index)
+    ready: tuple[list[Any], list[Any]] = ([], [])  # native, host: both by the place of the last node
+
+    def offer(unit: Unit) -> None:
+        place = unit.nodes[-1].start if unit.nodes else unit.index
+        heapq.heappush(ready[0 if unit.kind in NATIVE else 1], (place, unit.index))
+
+    for unit in units:
+        if not waits[unit.index]:
+            offer(unit)
+    out: list[Unit] = []
+    while ready[0] or ready[1]:
+        _, index = heapq.heappop(ready[0] or ready[1])
+        out.append(by_index[index])
+        for other in feeds.get(index, ()):
+            waits[other].discard(index)
+            if not waits[other]:
+                offer(by_index[other])
+    return out if len(out) == len(units) else None
