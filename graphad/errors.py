@@ -14,6 +14,7 @@ from graphad.core.errors import (
     SymbolicConversionError,
     SymbolicValueError,
     UnavailableError,
+    UnconvertibleError,
 )
 from graphad.core.registry import DuplicateGradientError
 
@@ -37,4 +38,5 @@ __all__ = [
     "SymbolicConversionError",
     "SymbolicValueError",
     "UnavailableError",
+    "UnconvertibleError",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
 from graphad.core.levels import busy, current
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
@@ -172,7 +172,7 @@ def _fitted(value: Any, dtype: DType, x: Any) -> Any:
 
 def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     if x is None or isinstance(x, str | bytes | dict | set):
-        raise ArgumentTypeError(
+        raise UnconvertibleError(
             f"Attempt to convert a value ({x!r}) with an unsupported type ({type(x)}) to a Tensor."
         )
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
@@ -185,7 +185,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     except ValueError as cause:
         raise InvalidArgumentError("Can't convert non-rectangular Python sequence to Tensor.") from cause
     if array.dtype == object or array.dtype.kind in "USOV":
-        raise ArgumentTypeError(
+        raise UnconvertibleError(
             f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor."
         )
     if not kinds or any(issubclass(kind, np.generic | np.ndarray) for kind in kinds):

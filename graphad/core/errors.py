@@ -23,6 +23,10 @@ class ArgumentTypeError(GraphadError, TypeError):
     """An object of the wrong kind was passed."""
 
 
+class UnconvertibleError(ArgumentTypeError, ValueError):
+    """A Python object that cannot become a tensor."""
+
+
 class FailedPreconditionError(GraphadError, RuntimeError):
     """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
 
