@@ -459,7 +459,7 @@ class _Partitioner:
         live = [unit for unit in self.units if self._find(unit.index) == unit.index]
         # What a unit depends on may have grown since its readers were made: find it anew, in an order that respects it.
         sources = {unit.index: {other.index for other in self._sources(unit)} for unit in live}
-        for unit in self._topological(live, sources):
+        for unit in self._sorted(live, sources):
             for index in sources[unit.index]:
                 other = self.units[index]
                 unit.above |= other.above | other.bits
@@ -564,10 +564,13 @@ class _Partitioner:
                     needs.add(self._find(made))
             needs.discard(unit.index)
             waits[unit.index] = needs
-        found = in_order(live, waits)
+        return self._sorted(live, waits)
+
+    def _sorted(self, units: Sequence[Unit], needs: dict[int, set[int]]) -> list[Unit]:
+        found = in_order(units, needs)
         if found is None:
             raise InternalError(
-                f"partition: the units depend on each other in a circle\n{print_graph(self.graph)}"
+                f"partition: the units need each other in a circle\n{print_graph(self.graph)}"
             )
         return found
 
