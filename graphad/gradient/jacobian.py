@@ -34,12 +34,13 @@ from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import eye, zeros
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, reshape, shape
+from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, ReshapeTo, expand_dims, reshape, shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
+from graphad.ops.math.reduce import reduce_prod
 from graphad.trace.tracer import RETURN, Trace
 from graphad.vectorize.batch import BatchLevel, stack_rows
-from graphad.vectorize.vectorize_op import JacobianRows
+from graphad.vectorize.vectorize_graph import vectorize
 
 BUDGET = 2 << 20  # bytes of the largest stacked value; 1 to 4 MB measured best
 _MOST_CHUNKS_TRACED = 16
@@ -271,18 +272,35 @@ def _basis(dims: Sequence[Any], dtype: Any, count: Any, chunk: int | None) -> An
 def _rows_later(
     entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]
 ) -> list[Any]:
-    """While shapes are unknown: one op that is expanded when the graph is specialised."""
+    """While shapes are unknown: one row of the pullback as a graph, vectorised over the identity once they are known."""
     trace = Trace("jacobian_row")
     with entered(trace):
         bar = trace.input(target.spec)
         bars = {mark_of(target): bar}
         backward(entries, bars, {m for m in marks if m is not None}, TRANSFORMS)
         out = [None if m is None else dense(bars.get(m)) for m in marks]
-        graph = trace.finish([y for y in out if y is not None], RETURN, False, [bar])
+        graph = trace.finish([y for y in out if y is not None], RETURN, True, [bar])
     if not graph.outputs:
         return [None] * len(sources)
-    outputs = iter(bind(JacobianRows(graph), target, *trace.captures))
-    return [None if y is None else next(outputs) for y in out]
+    sizes = shape(target)
+    rows = iter(_all_rows(graph, trace.captures, sizes, target.dims, target.dtype))
+    results = []
+    for y in out:
+        if y is None:
+            results.append(None)
+            continue
+        row = next(rows)
+        static = None if target.dims is None or row.dims is None else (*target.dims, *row.dims[1:])
+        results.append(bind(ReshapeTo(static), row, concat([sizes, getitem(shape(row), slice(1, None))], 0)))
+    return results
+
+
+def _all_rows(graph: Any, captures: Sequence[Any], sizes: Any, dims: Any, dtype: Any) -> Sequence[Any]:
+    """The outputs of a graph of (cotangent, captures...) for every row of the identity in the shape `sizes`."""
+    count = reduce_prod(sizes)
+    static = None if dims is None else (None, *dims)
+    basis = bind(ReshapeTo(static), eye(count, dtype=dtype), concat([expand_dims(count, 0), sizes], 0))
+    return vectorize(graph, [True, *[False] * len(captures)], [basis, *captures])
 
 
 # -- batch Jacobians -----------------------------------------------------------------------------------------------------
@@ -381,25 +399,23 @@ def _zeros_like_rows(target: Any, source: Any, sizes: Sequence[Any]) -> Any:
 
 
 def _batch_rows_later(entries: Sequence[Any], target: Any, source: Any, mark: Any) -> Any:
-    """With sizes unknown: the rows of the pullback of one row of cotangents spread over the batch."""
+    """With sizes unknown: the pullback of one row of cotangents spread over the batch, vectorised over the identity."""
     trace = Trace("batch_jacobian_row")
     with entered(trace):
         spec = target.spec
         bar = trace.input(spec.with_dims(spec.dims[1:]))
-        spread = _spread(bar, target)
-        bars = {mark_of(target): spread}
+        bars = {mark_of(target): _spread(bar, target)}
         backward(entries, bars, {mark}, TRANSFORMS)
         x_bar = dense(bars.get(mark))
-        graph = None if x_bar is None else trace.finish([x_bar], RETURN, False, [bar])
+        graph = None if x_bar is None else trace.finish([x_bar], RETURN, True, [bar])
     if graph is None:
-        return _zeros_like_rows(
-            target, source, [size if size is not None else -1 for size in (*target.dims, *source.dims[1:])]
-        )
-    first_row = getitem(target, 0)
-    (columns,) = bind(JacobianRows(graph), first_row, *trace.captures)
-    row_rank, rank = len(target.dims) - 1, len(source.dims)
-    order = [row_rank, *range(row_rank), *range(row_rank + 1, row_rank + rank)]
-    return transpose(columns, order)
+        return _zeros_like_rows(target, source, [-1])
+    of_target, of_source = shape(target), shape(source)
+    sizes = getitem(of_target, slice(1, None))
+    (columns,) = _all_rows(graph, trace.captures, sizes, target.dims[1:], target.dtype)
+    rows = transpose(columns, [1, 0, *range(2, len(source.dims) + 1)])
+    static = (*target.dims, *source.dims[1:])
+    return bind(ReshapeTo(static), rows, concat([of_target, getitem(of_source, slice(1, None))], 0))
 
 
 def _spread(bar: Any, target: Any) -> Any:

@@ -20,6 +20,7 @@ from graphad.gradient.recorder import Recorder
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
+from graphad.ops.array.shape import Shape
 from graphad.trace.tracer import Trace
 
 _lock = threading.RLock()
@@ -163,9 +164,12 @@ class Pullback:
         builder = self._trace.builder
         _, read = self._needed(x_bars, (self._n_forward, len(builder.nodes)))
         again = self._from_fixed()
-        self._residual_serials = sorted(
-            i for i in read if i not in self._input_serials and i not in builder.values and i not in again
-        )
+        kept = {i for i in read if i not in self._input_serials and i not in builder.values and i not in again}
+        # The shape of a value that is there anyway is asked for again: as data it could not be folded away later.
+        for node in builder.nodes[: self._n_forward]:
+            if isinstance(node.op, Shape) and (node.inputs[0] in self._input_serials or node.inputs[0] in kept):
+                kept.discard(node.start)
+        self._residual_serials = sorted(kept)
 
     def _from_fixed(self) -> set[int]:
         """The values that constants and fixed inputs give without an effect."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.core.bind import bind
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import InternalError, InvalidArgumentError
@@ -32,6 +34,8 @@ class Vectorize(Op):
     Attributes:
       graph: A graph on rows.
       stacked: Which inputs have a row each; the others are the same for all rows.
+      uniform: Outputs, by position, that are the same for all rows and are given once: residuals that are sizes, which
+        must stay known where they are used.
     """
 
     name = "vectorize"
@@ -41,6 +45,7 @@ class Vectorize(Op):
     keeps = (True, True)
     graph: Graph
     stacked: tuple[bool, ...]
+    uniform: tuple[int, ...] = ()
 
     @property
     def n_outputs(self) -> int:
@@ -64,7 +69,10 @@ class Vectorize(Op):
             None,
         )
         return tuple(
-            [y.with_dims(None if y.dims is None else (size, *y.dims)) for y in self.graph.output_specs]
+            [
+                y if k in self.uniform else y.with_dims(None if y.dims is None else (size, *y.dims))
+                for k, y in enumerate(self.graph.output_specs)
+            ]
         )
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
@@ -75,24 +83,41 @@ class Vectorize(Op):
             else TensorSpec.of(tuple(x.shape[1:] if s else x.shape), from_numpy(x.dtype))
             for x, s, spec in zip(values, self.stacked, self.graph.inputs, strict=True)
         ]
-        graph, _ = batched(specialise(self.graph, specs), self.stacked, size, all_stacked=True)
-        return tuple(run(graph, values))
+        # Sizes that come as data are known now, and have to be: batching rules want definite shapes.
+        known = [
+            [int(n) for n in np.ravel(x)] if not s and _is_sizes(spec) else None
+            for x, s, spec in zip(values, self.stacked, specs, strict=True)
+        ]
+        graph, mask = batched(specialise(self.graph, specs, known=known), self.stacked, size)
+        outputs = []
+        for k, (y, has_rows) in enumerate(zip(run(graph, values), mask, strict=True)):
+            if has_rows or k in self.uniform:
+                outputs.append(y)
+            else:
+                outputs.append(np.array(np.broadcast_to(y, (size, *np.shape(y)))))
+        return tuple(outputs)
 
     def fold(self, ctx: Any, *inputs: Any) -> Any:
-        return tuple(self._expanded(inputs)) if all(is_definite(x.dims) for x in inputs) else None
+        if not all(is_definite(x.dims) for x in inputs):
+            return None
+        # A row's own shape arithmetic has to fold away first: batching rules want definite shapes.
+        rows = [
+            TensorSpec.of(x.dims[1:], x.dtype) if s else x for x, s in zip(inputs, self.stacked, strict=True)
+        ]
+        return tuple(self._expanded(ctx.specialised(self.graph, rows), inputs))
 
-    def _expanded(self, inputs: Sequence[Any]) -> list[Any]:
+    def _expanded(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         level = BatchLevel(next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s))
         with entered(level):
-            outputs = replay(
-                self.graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)]
-            )
-        return [stack_rows(level, y) for y in outputs]
+            outputs = replay(graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)])
+        return [y if k in self.uniform else stack_rows(level, y) for k, y in enumerate(outputs)]
 
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> VectorizeForward:
         """The same op with residuals for each row."""
         pullback = transforms.pullback_of(self.graph, needs)
-        return VectorizeForward(pullback.forward, self.stacked, self, pullback)  # type: ignore[no-any-return]
+        same = _uniform_outputs(pullback.forward, self.stacked)
+        uniform = (*self.uniform, *(k for k in same if k >= self.n_outputs))
+        return VectorizeForward(pullback.forward, self.stacked, uniform, self, pullback)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError("vectorize: it was recorded without residuals.")
@@ -112,7 +137,7 @@ class Vectorize(Op):
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         with entered(ctx.level):
-            outputs = self._expanded([ctx.row(i) for i in range(len(xs))])
+            outputs = self._expanded(self.graph, [ctx.row(i) for i in range(len(xs))])
         return tuple([y.stacked if ctx.level.is_stacked(y) else ctx.unstacked(y) for y in outputs])
 
 
@@ -123,11 +148,12 @@ class VectorizeForward(Vectorize):
     name = "vectorize_forward"
     graph: Graph
     stacked: tuple[bool, ...]
+    uniform: tuple[int, ...] = ()
     base: Any = None
     pullback: Any = None
 
     def plain(self) -> Vectorize:
-        return Vectorize(self.graph, self.stacked)  # type: ignore[no-any-return]
+        return Vectorize(self.graph, self.stacked, self.uniform)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         below = self.base
@@ -154,12 +180,32 @@ class VectorizeForward(Vectorize):
             return [None] * len(ctx.inputs)
         operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
         operands += [bar for bar, has in zip(bars, given, strict=True) if has]
-        stacked = [self.stacked[i] for i in backward.inputs] + [True] * (len(operands) - len(backward.inputs))
+        stacked = [self.stacked[i] for i in backward.inputs]
+        stacked += [i not in self.uniform for i in backward.residuals]
+        stacked += [True] * (len(operands) - len(stacked))
         rows = bind(Vectorize(backward.graph, tuple(stacked)), *operands)
         x_bars: list[Any] = []
         for place, s in zip(backward.positions, self.stacked, strict=True):
             x_bars.append(None if place is None else rows[place] if s else reduce_sum(rows[place], axis=0))
         return x_bars
+
+
+def _is_sizes(spec: TensorSpec) -> bool:
+    return not spec.is_handle and spec.dtype.is_integer and spec.rank == 1
+
+
+_OF_SHAPE = frozenset({"shape", "size", "rank", "count_of", "sizes"})
+
+
+def _uniform_outputs(graph: Graph, stacked: Sequence[bool]) -> list[int]:
+    """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
+    differs = {i for i, s in enumerate(stacked) if s}
+    for node in graph.nodes:
+        if node.op.name not in _OF_SHAPE and (
+            node.op.per_row or node.op.effects or any(i in differs for i in node.inputs)
+        ):
+            differs.update(node.outputs)
+    return [k for k, value in enumerate(graph.outputs) if value not in differs]
 
 
 def vectorize(graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any]) -> Sequence[Any]:

@@ -259,16 +259,6 @@ def _check_vectorize(op: Any, inputs: Sequence[TensorSpec]) -> None:
     _takes(op, op.graph, rows, "the graph")
 
 
-def _check_jacobian_rows(op: Any, inputs: Sequence[TensorSpec]) -> None:
-    _require(len(inputs) == len(op.graph.inputs), op, f"the graph takes {len(op.graph.inputs)} operands")
-    for mine, theirs in zip(op.graph.inputs, inputs, strict=True):
-        _require(
-            mine.dtype is theirs.dtype and mine.is_handle == theirs.is_handle,
-            op,
-            f"it takes {mine}, not {theirs}",
-        )
-
-
 def _check_custom(op: ClosedCustom | UnsavedCustom, inputs: Sequence[TensorSpec]) -> None:
     first = op.n_inputs
     _require(
@@ -286,7 +276,6 @@ _CHECKS: dict[str, Callable[[Any, Sequence[TensorSpec]], None]] = {
     "cond": _check_cond,
     "loop": _check_loop,
     "vectorize": _check_vectorize,
-    "jacobian_rows": _check_jacobian_rows,
     "closed_custom": _check_custom,
     "unsaved_custom": _check_custom,
 }

@@ -57,7 +57,9 @@ def test_results_do_not_depend_on_the_chunk(monkeypatch, budget):
         tape.watch(x)
         y = net(x)
     np.testing.assert_array_equal(tape.jacobian(y, x), row_loop(net, X))
-    np.testing.assert_allclose(tape.batch_jacobian(y, x), np.einsum("bxby->bxy", row_loop(net, X)), atol=1e-12)
+    np.testing.assert_allclose(
+        tape.batch_jacobian(y, x), np.einsum("bxby->bxy", row_loop(net, X)), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("at_once", [2, 5, 100])
@@ -68,7 +70,9 @@ def test_parallel_iterations_never_change_values(at_once):
         y = net(x)
     np.testing.assert_array_equal(tape.jacobian(y, x, parallel_iterations=at_once), row_loop(net, X))
     np.testing.assert_allclose(
-        tape.batch_jacobian(y, x, parallel_iterations=at_once), np.einsum("bxby->bxy", row_loop(net, X)), atol=1e-12
+        tape.batch_jacobian(y, x, parallel_iterations=at_once),
+        np.einsum("bxby->bxy", row_loop(net, X)),
+        atol=1e-12,
     )
 
 
@@ -171,7 +175,9 @@ def test_shapes_that_do_not_fit_leave_the_tape_alone():
         y = tf.concat([x, x], 0)
         flat = tf.reduce_sum(x, 1)
         total = tf.reduce_sum(x)
-    with pytest.raises(ValueError, match=r"Need first dimension of target shape \(\(4, 3\)\) and source shape \(\(2, 3\)\)"):
+    with pytest.raises(
+        ValueError, match=r"Need first dimension of target shape \(\(4, 3\)\) and source shape \(\(2, 3\)\)"
+    ):
         tape.batch_jacobian(y, x)
     with pytest.raises(ValueError, match=r"Shape \(2,\) must have rank at least 2"):
         tape.batch_jacobian(flat, x)
@@ -234,7 +240,14 @@ def test_derivatives_of_jacobians():
     np.testing.assert_allclose(second, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("spec", [tf.TensorSpec([4, 3], tf.float64), tf.TensorSpec([None, 3], tf.float64), tf.TensorSpec(None, tf.float64)])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        tf.TensorSpec([4, 3], tf.float64),
+        tf.TensorSpec([None, 3], tf.float64),
+        tf.TensorSpec(None, tf.float64),
+    ],
+)
 def test_jacobians_inside_functions_at_every_degree_of_ignorance(spec):
     @tf.function(input_signature=[spec])
     def jacobian(x):
@@ -342,3 +355,28 @@ def test_through_functions_and_custom_gradients():
     expected = np.einsum("bi,ij->bij", s * X + np.log1p(np.exp(X)), np.eye(3))
     np.testing.assert_allclose(tape.batch_jacobian(y, x), expected, atol=1e-12)
     np.testing.assert_allclose(np.einsum("bxby->bxy", tape.jacobian(y, x).numpy()), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [None, 4])
+def test_jacobians_of_unknown_sizes_are_differentiable(batch):
+    @tf.function(input_signature=[tf.TensorSpec([batch, 3], tf.float64)])
+    def rows(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x**3
+        return tape.batch_jacobian(y, x)
+
+    @tf.function(input_signature=[tf.TensorSpec([batch, 3], tf.float64)])
+    def full(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x**3
+        return tape.jacobian(y, x)
+
+    x = tf.constant(X)
+    for jacobian in (rows, full):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(jacobian(x) ** 2)
+        np.testing.assert_allclose(total, np.sum((3 * X**2) ** 2), rtol=1e-12)
+        np.testing.assert_allclose(tape.gradient(total, x), 36 * X**3, rtol=1e-12)
