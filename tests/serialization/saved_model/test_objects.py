@@ -37,7 +37,7 @@ def test_save_returns_none(tmp_path):
     assert save(gd.Module(), tmp_path / "m") is None
 
 
-@pytest.mark.parametrize("x", [{"v": 1}, gd.Module, 3.0, [], object(), None], ids=repr)
+@pytest.mark.parametrize("x", [{"v": 1}, gd.Module, 3.0, [], object(), None], ids=lambda x: type(x).__name__)
 def test_only_trackables_can_be_saved(tmp_path, x):
     with pytest.raises(ValueError, match=r"Expected an object of type `Trackable`.*Got .* with type"):
         save(x, tmp_path / "m")
