@@ -39,6 +39,38 @@ class Lowered:
     build: Callable[..., Any]
 
 
+def as_intrinsic(
+    intrinsic: Any, kinds: dict[str, Any], result: str, args: tuple[str, ...], build: Callable[..., Any]
+) -> Any:
+    """An intrinsic of a backend whose arguments and result have fixed types; Numba casts literals to them.
+
+    Args:
+      intrinsic: The backend's decorator.
+      kinds: Its types by code.
+      result, args: Codes.
+      build: Called with the builder and the arguments; returns the result.
+    """
+    signature = kinds[result](*(kinds[code] for code in args))
+
+    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        made = build(builder, *values)
+        return context.get_dummy_value() if result == "" else made
+
+    def none(typingctx: Any) -> Any:
+        return signature, generate
+
+    def one(typingctx: Any, x: Any) -> Any:
+        return signature, generate
+
+    def two(typingctx: Any, x: Any, y: Any) -> Any:
+        return signature, generate
+
+    def three(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+        return signature, generate
+
+    return intrinsic((none, one, two, three)[len(args)])
+
+
 def llvm_type(code: str) -> ir.Type:
     """The type of a value inside a kernel."""
     if code in ("ptr", "index"):

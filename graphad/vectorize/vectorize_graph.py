@@ -21,7 +21,7 @@ from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
-from graphad.ops.control.layers import covers, pull_back_residuals
+from graphad.ops.control.layers import pulled_back
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import specialise
 from graphad.vectorize.batch import BatchLevel, batched, stack_rows
@@ -156,38 +156,19 @@ class VectorizeForward(Vectorize):
         return Vectorize(self.graph, self.stacked, self.uniform)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        below = self.base
-        n = below.n_outputs
-        unused = isinstance(below, VectorizeForward) and all(
-            bar is None for bar in y_bars[below.base.n_outputs :]
-        )
-        if unused and covers(below.pullback.needs, ctx, 0):
-            return below.vjp(ctx.first(n), *y_bars[:n])
-        if any(bar is not None for bar in y_bars[n:]):
-            return pull_back_residuals(self, ctx, y_bars)
-        bars = list(y_bars[:n])
-        differentiable = self.pullback.differentiable
-        given = [bar is not None and d for bar, d in zip(bars, differentiable, strict=True)]
-        backward = self.pullback.backward(given)
-        if backward is None:
-            given = list(differentiable)
-            backward = self.pullback.backward(given)
-            bars = [
-                ctx.zeros(k) if bar is None and d else bar
-                for k, (bar, d) in enumerate(zip(bars, given, strict=True))
-            ]
-        if not backward.graph.outputs:
-            return [None] * len(ctx.inputs)
-        operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
-        operands += [bar for bar, has in zip(bars, given, strict=True) if has]
-        stacked = [self.stacked[i] for i in backward.inputs]
-        stacked += [i not in self.uniform for i in backward.residuals]
-        stacked += [True] * (len(operands) - len(stacked))
-        rows = bind(Vectorize(backward.graph, tuple(stacked)), *operands)
-        x_bars: list[Any] = []
-        for place, s in zip(backward.positions, self.stacked, strict=True):
-            x_bars.append(None if place is None else rows[place] if s else reduce_sum(rows[place], axis=0))
-        return x_bars
+        def run_backward(backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
+            stacked = [self.stacked[i] for i in backward.inputs]
+            stacked += [i not in self.uniform for i in backward.residuals]
+            stacked += [True] * (len(operands) - len(stacked))
+            rows = bind(Vectorize(backward.graph, tuple(stacked)), *operands)
+            x_bars: list[Any] = []
+            for place, s in zip(backward.positions, self.stacked, strict=True):
+                x_bars.append(
+                    None if place is None else rows[place] if s else reduce_sum(rows[place], axis=0)
+                )
+            return x_bars
+
+        return pulled_back(self, ctx, y_bars, run_backward)
 
 
 def _is_sizes(spec: TensorSpec) -> bool:

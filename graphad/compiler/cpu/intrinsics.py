@@ -74,26 +74,7 @@ def _make(name: str, scopes: tuple[str, ...]) -> Any:
 
 
 def _define(result: str, args: tuple[str, ...], build: Callable[..., Any]) -> Any:
-    """An intrinsic whose arguments and result have fixed types; Numba casts literals to them."""
-    signature = KINDS[result](*(KINDS[code] for code in args))
-
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        made = build(builder, *values)
-        return context.get_dummy_value() if result == "" else made
-
-    def none(typingctx: Any) -> Any:
-        return signature, generate
-
-    def one(typingctx: Any, x: Any) -> Any:
-        return signature, generate
-
-    def two(typingctx: Any, x: Any, y: Any) -> Any:
-        return signature, generate
-
-    def three(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
-        return signature, generate
-
-    return intrinsic((none, one, two, three)[len(args)])
+    return lowering.as_intrinsic(intrinsic, KINDS, result, args, build)
 
 
 def _wide(builder: Any) -> None:

@@ -23,6 +23,8 @@ from graphad.core.dtypes import DType
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
 
 THREADS = 256
+# the names of the text that are Python's or numba-cuda's own
+BUILTIN = frozenset("range cuda grid gridsize blockIdx gridDim threadIdx x shared array syncthreads".split())
 CHUNK = 8192  # elements of a full reduction that make one partial result
 LIBRARY = frozenset(
     (

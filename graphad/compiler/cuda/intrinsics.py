@@ -17,23 +17,9 @@ from numba.cuda import libdevice, types
 from numba.cuda.extending import intrinsic
 
 from graphad.compiler import lowering
+from graphad.compiler.cuda.emit import BUILTIN
 from graphad.compiler.source import NAMES
 
-BUILTIN = frozenset(
-    (
-        "range",
-        "cuda",
-        "grid",
-        "gridsize",
-        "blockIdx",
-        "gridDim",
-        "threadIdx",
-        "x",
-        "shared",
-        "array",
-        "syncthreads",
-    )
-)
 KINDS = {
     "b1": types.boolean,
     "f16": types.float32,
@@ -84,25 +70,7 @@ def _make(name: str) -> Any:
 
 
 def _define(result: str, args: tuple[str, ...], build: Callable[..., Any]) -> Any:
-    signature = KINDS[result](*(KINDS[code] for code in args))
-
-    def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        made = build(builder, *values)
-        return context.get_dummy_value() if result == "" else made
-
-    def none(typingctx: Any) -> Any:
-        return signature, generate
-
-    def one(typingctx: Any, x: Any) -> Any:
-        return signature, generate
-
-    def two(typingctx: Any, x: Any, y: Any) -> Any:
-        return signature, generate
-
-    def three(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
-        return signature, generate
-
-    return intrinsic((none, one, two, three)[len(args)])
+    return lowering.as_intrinsic(intrinsic, KINDS, result, args, build)
 
 
 def _store(builder: Any, code: str, pointer: Any, index: Any, value: Any) -> None:

@@ -11,26 +11,10 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.cpu import oracle
-from graphad.compiler.cuda.emit import THREADS, emit
+from graphad.compiler.cuda.emit import BUILTIN, THREADS, emit
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.forms import Kernel
-
-_BUILTIN = frozenset(
-    (
-        "range",
-        "cuda",
-        "grid",
-        "gridsize",
-        "blockIdx",
-        "gridDim",
-        "threadIdx",
-        "x",
-        "shared",
-        "array",
-        "syncthreads",
-    )
-)
 
 
 def run(kernel: Kernel, words: Sequence[Any], grid: int, threads: int = THREADS) -> None:
@@ -42,7 +26,7 @@ def run(kernel: Kernel, words: Sequence[Any], grid: int, threads: int = THREADS)
     function = scope["kernel"]
     scope["cuda"] = cuda
     for name in function.__code__.co_names:
-        if name not in _BUILTIN:
+        if name not in BUILTIN:
             scope[name] = _meaning(name)
     cuda.jit(function)[grid, threads](*words)
 

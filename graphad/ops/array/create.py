@@ -26,7 +26,14 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
 from graphad.ops.array.shape import BroadcastTo, broadcast_to
 from graphad.ops.array.sizes import static_sizes
-from graphad.ops.array.support import known_scalar, require_index, require_scalar, shifted, static_int
+from graphad.ops.array.support import (
+    WithoutInputs,
+    known_scalar,
+    require_index,
+    require_scalar,
+    shifted,
+    static_int,
+)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
@@ -317,7 +324,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @define
-class EyeOf(Op):
+class EyeOf(WithoutInputs):
     """A matrix with ones on its diagonal."""
 
     name = "eye_of"
@@ -330,14 +337,6 @@ class EyeOf(Op):
 
     def eval(self) -> Any:
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
-
-    vjp = no_gradient("it has no inputs")
-
-    def batch(self, ctx: Any) -> Any:
-        return ctx.unstacked(bind(self))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None
 
 
 @define

@@ -20,11 +20,11 @@ from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import ExpandDims
-from graphad.ops.array.support import known_scalar, require_index, require_scalar, static_int
+from graphad.ops.array.support import WithoutInputs, known_scalar, require_index, require_scalar, static_int
 
 
 @define
-class Steps(Op):
+class Steps(WithoutInputs):
     """start, start + delta, ... with `size` members."""
 
     name = "steps"
@@ -38,14 +38,6 @@ class Steps(Op):
 
     def eval(self) -> Any:
         return _members(self.start, self.size, self.delta, self.dtype)
-
-    vjp = no_gradient("it has no inputs")
-
-    def batch(self, ctx: Any) -> Any:
-        return ctx.unstacked(bind(self))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None
 
 
 @define
@@ -182,7 +174,7 @@ class UnitSteps(Op):
 
 
 @define
-class UnitStepsOf(Op):
+class UnitStepsOf(WithoutInputs):
     """UnitSteps with the count as an attribute."""
 
     name = "unit_steps_of"
@@ -194,14 +186,6 @@ class UnitStepsOf(Op):
 
     def eval(self) -> Any:
         return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
-
-    vjp = no_gradient("it has no inputs")
-
-    def batch(self, ctx: Any) -> Any:
-        return ctx.unstacked(bind(self))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:

@@ -13,12 +13,24 @@ from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED
+from graphad.core.op import MIXED, Op, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.shape import BroadcastTo, SizeVector
 from graphad.ops.array.sizes import known_value
+
+
+class WithoutInputs(Op):
+    """Base class of ops that make a value from their attributes alone."""
+
+    vjp = no_gradient("it has no inputs")
+
+    def batch(self, ctx: Any) -> Any:
+        return ctx.unstacked(bind(self))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
 
 
 def as_stacked(ctx: Any, i: int, x: Any) -> Any:

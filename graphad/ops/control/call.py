@@ -16,7 +16,7 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.ops.control.duals import push_call
-from graphad.ops.control.layers import covers, pull_back_residuals
+from graphad.ops.control.layers import pulled_back
 from graphad.ops.control.rows import rows_of
 
 
@@ -90,26 +90,8 @@ class CallForward(GraphCall):
     eval = GraphCall.eval
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        below = self.base
-        unused = isinstance(below, CallForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
-        if unused and covers(below.pullback.needs, ctx, 0):
-            return below.vjp(ctx.first(below.n_outputs), *y_bars[: below.n_outputs])
-        if any(bar is not None for bar in y_bars[below.n_outputs :]):
-            return pull_back_residuals(self, ctx, y_bars)
-        shown = list(y_bars[: below.n_outputs])
-        differentiable = self.pullback.differentiable
-        given = [bar is not None and d for bar, d in zip(shown, differentiable, strict=True)]
-        backward = self.pullback.backward(given)
-        if backward is None:
-            given = list(differentiable)
-            backward = self.pullback.backward(given)
-            shown = [
-                ctx.zeros(k) if bar is None and d else bar
-                for k, (bar, d) in enumerate(zip(shown, given, strict=True))
-            ]
-        operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
-        operands += [bar for bar, has in zip(shown, given, strict=True) if has]
-        if not backward.graph.outputs:
-            return [None] * len(ctx.inputs)
-        x_bars = bind(Call(backward.graph), *operands)
-        return [None if position is None else x_bars[position] for position in backward.positions]
+        def run_backward(backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
+            x_bars = bind(Call(backward.graph), *operands)
+            return [None if position is None else x_bars[position] for position in backward.positions]
+
+        return pulled_back(self, ctx, y_bars, run_backward)

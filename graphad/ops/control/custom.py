@@ -69,15 +69,10 @@ class ClosedRule:
         return f"rule:{self.name}"
 
 
-@define
-class ClosedCustom(Op):
-    """(x..., y..., closed...) -> y, with the cotangents of x given by `rule`, a ClosedRule."""
+class _PassesOutputs(Op):
+    """The forward half of an op that was read from a file: its inputs are (x..., y..., closed...), its outputs y."""
 
-    name = "closed_custom"
     multiple = True
-    transient = True
-    keeps = (True, False)
-    rule: Any
     n_inputs: int
     n_outputs: int
 
@@ -86,6 +81,18 @@ class ClosedCustom(Op):
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return values[self.n_inputs : self.n_inputs + self.n_outputs]
+
+
+@define
+class ClosedCustom(_PassesOutputs):
+    """(x..., y..., closed...) -> y, with the cotangents of x given by `rule`, a ClosedRule."""
+
+    name = "closed_custom"
+    transient = True
+    keeps = (True, False)
+    rule: Any
+    n_inputs: int
+    n_outputs: int
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
@@ -108,22 +115,15 @@ class ClosedCustom(Op):
 
 
 @define
-class UnsavedCustom(Op):
+class UnsavedCustom(_PassesOutputs):
     """(x..., y..., closed...) -> y, from a file without its custom gradients; only the rule's name is known."""
 
     name = "unsaved_custom"
-    multiple = True
     structured = True
     keeps = (True, True)
     rule_name: str
     n_inputs: int
     n_outputs: int
-
-    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
-        return specs[self.n_inputs : self.n_inputs + self.n_outputs]
-
-    def eval(self, *values: Any) -> tuple[Any, ...]:
-        return values[self.n_inputs : self.n_inputs + self.n_outputs]
 
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
         raise missing_rule(self.rule_name)

@@ -6,7 +6,7 @@ no effect happens twice. A cotangent of a residual (a second derivative) is pull
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.bind import bind_all
@@ -66,6 +66,39 @@ def pull_back_residuals(op: Any, ctx: Any, y_bars: Sequence[Any]) -> Sequence[An
     extra = [None] * (forward.n_outputs - op.n_outputs)
     # An op bound with recorders listening may come back with the outputs of one layer less than it recorded.
     return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
+
+
+def pulled_back(
+    op: Any, ctx: Any, y_bars: Sequence[Any], run_backward: Callable[..., Sequence[Any]]
+) -> Sequence[Any]:
+    """The cotangents of the inputs of an op with a layer of residuals, by the graph that its pullback has for them.
+
+    Args:
+      op: The op, whose `base` is the op without this layer and whose `pullback` made the residuals.
+      run_backward: Called with the backward graph and its operands (op inputs, residuals, cotangents); returns what it
+        gives for each input of the op.
+    """
+    below = op.base
+    n = below.n_outputs
+    unused = isinstance(below, type(op)) and all(bar is None for bar in y_bars[below.base.n_outputs :])
+    if unused and covers(below.pullback.needs, ctx, 0):
+        return below.vjp(ctx.first(n), *y_bars[:n])  # type: ignore[no-any-return]
+    if any(bar is not None for bar in y_bars[n:]):
+        return pull_back_residuals(op, ctx, y_bars)
+    shown = list(y_bars[:n])
+    differentiable = op.pullback.differentiable
+    given = [bar is not None and d for bar, d in zip(shown, differentiable, strict=True)]
+    backward = op.pullback.backward(given)
+    if backward is None:
+        given = list(differentiable)
+        backward = op.pullback.backward(given)
+        pairs = enumerate(zip(shown, given, strict=True))
+        shown = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in pairs]
+    if not backward.graph.outputs:
+        return [None] * len(ctx.inputs)
+    operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
+    operands += [bar for bar, has in zip(shown, given, strict=True) if has]
+    return run_backward(backward, operands)
 
 
 def zeros_for(x: Any) -> Any:
