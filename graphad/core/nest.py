@@ -6,6 +6,7 @@ up, so that plain tensors and flat lists need no import.
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -25,10 +26,16 @@ def flatten(x: Any) -> tuple[list[Any], Rebuild]:
         return [x], _only
     if (kind is list or kind is tuple) and not any(isinstance(item, _CONTAINERS) for item in x):
         return list(x), kind
+    leaves, rebuild, _ = flatten_tree(x)
+    return leaves, rebuild
+
+
+def flatten_tree(x: Any) -> tuple[list[Any], Rebuild, Any]:
+    """As `flatten`, with the structure as a third result: hashable, equal for nests of the same form, has `paths()`."""
     import optree
 
     leaves, tree = optree.tree_flatten(_plain(x), none_is_leaf=True)
-    return leaves, lambda new: optree.tree_unflatten(tree, new)
+    return leaves, lambda new: optree.tree_unflatten(tree, new), tree
 
 
 def leaves_of(x: Any) -> list[Any]:
@@ -47,17 +54,22 @@ def _only(leaves: list[Any]) -> Any:
 
 
 def _plain(x: Any) -> Any:
-    """Subclasses of list and dict, such as tracking containers, as what they stand for."""
+    """Subclasses of list and dict that mean nothing of their own as what they stand for."""
+    kind = type(x)
+    if kind is list or kind is tuple:
+        return kind([_plain(item) for item in x]) if _has_nested(x) else x
+    if kind is dict:
+        return {key: _plain(item) for key, item in x.items()} if _has_nested(x.values()) else x
+    if isinstance(x, OrderedDict):
+        return OrderedDict((key, _plain(item)) for key, item in x.items())
+    if isinstance(x, defaultdict):
+        return defaultdict(x.default_factory, ((key, _plain(item)) for key, item in x.items()))
     if isinstance(x, list):
         return [_plain(item) for item in x]
     if isinstance(x, dict):
-        return (
-            {key: _plain(item) for key, item in x.items()}
-            if type(x) is not dict or _has_nested(x.values())
-            else x
-        )
-    if type(x) is tuple:
-        return tuple([_plain(item) for item in x])
+        return {key: _plain(item) for key, item in x.items()}
+    if isinstance(x, tuple) and hasattr(kind, "_make"):
+        return kind._make([_plain(item) for item in x])
     return x
 
 

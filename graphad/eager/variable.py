@@ -114,6 +114,10 @@ class Variable(Handle):
     def device(self) -> str:
         return "cpu:0"
 
+    def follow_by_default(self, trainable: bool) -> None:
+        """Make `trainable` true or false from now on: what freezing and thawing a layer does."""
+        self._trainable = trainable
+
     def get_shape(self) -> TensorShape:
         return self.shape
 

@@ -17,7 +17,7 @@ import numpy as np
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, GraphadError
-from graphad.core.nest import flatten
+from graphad.core.nest import flatten, flatten_tree
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 
@@ -334,10 +334,7 @@ def flatten_call(
     """The leaves of a call's arguments, how to put others in their places, and a comparable structure."""
     if not kwargs and not any(isinstance(arg, list | tuple | dict) for arg in args):
         return list(args), lambda new: (tuple(new), {}), len(args)
-    import optree
-
-    leaves, tree = optree.tree_flatten((args, kwargs), none_is_leaf=True)
-    return leaves, lambda new: optree.tree_unflatten(tree, new), tree
+    return flatten_tree((args, kwargs))
 
 
 def _fit(wanted: Any, given: Any) -> Any:

@@ -2,5 +2,6 @@
 
 from graphad import layers, losses, metrics, optimizers
 from graphad.keras import activations, initializers
+from graphad.layers import Sequential
 
-__all__ = ["activations", "initializers", "layers", "losses", "metrics", "optimizers"]
+__all__ = ["Sequential", "activations", "initializers", "layers", "losses", "metrics", "optimizers"]

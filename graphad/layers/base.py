@@ -38,10 +38,11 @@ class Layer(Module):
             _made[kind] += 1
             name = kind if not count else f"{kind}_{count}"
         super().__init__(name)
-        self.trainable = trainable
+        self._graphad_trainable = bool(trainable)
         self.built = False
         self._graphad_building = False
         self._graphad_dtype = as_dtype(dtype)
+        self._graphad_weights: list[Variable] = []  # those that are trained unless the layer is frozen
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -51,6 +52,18 @@ class Layer(Module):
     @property
     def dtype(self) -> str:
         return self._graphad_dtype.name
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes follow the weights by themselves; set it to freeze or thaw the layer and those inside it."""
+        return self._graphad_trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        for layer in (self, *[m for m in self.submodules if isinstance(m, Layer)]):
+            layer._graphad_trainable = bool(value)
+            for variable in layer._graphad_weights:
+                variable.follow_by_default(bool(value))
 
     def build(self, input_shape: TensorShape) -> None:
         """Make the weights for inputs of this shape. The first call does it; it may also be called before, with a tuple."""
@@ -87,12 +100,15 @@ class Layer(Module):
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
         make: Callable[..., Any] = initializers.get(initializer)
         sizes = list(TensorShape(shape))
-        return Variable(
+        made = Variable(
             lambda: make(sizes, wanted),
             trainable=trainable and self.trainable,
             name=name or "weight",
             dtype=wanted,
         )
+        if trainable:
+            self._graphad_weights.append(made)
+        return made
 
     @property
     def weights(self) -> list[Variable]:

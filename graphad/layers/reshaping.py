@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.layers.base import Layer
-from graphad.ops.array.shape import reshape
+from graphad.ops.array.join import stack
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.math import reduce_prod
 from graphad.ops.nn import dropout
 
 
@@ -14,13 +17,11 @@ class Flatten(Layer):
     """[batch, ...] to [batch, everything else]."""
 
     def call(self, inputs: Any) -> Any:
-        sizes = inputs.shape.as_list()[1:]
-        if None in sizes:
-            return reshape(inputs, [inputs.shape[0] if inputs.shape[0] is not None else -1, -1])
-        total = 1
-        for size in sizes:
-            total *= size
-        return reshape(inputs, [-1, total])
+        sizes = [None] if inputs.ndim is None else inputs.shape.as_list()[1:]
+        if None not in sizes and 0 not in sizes:
+            return reshape(inputs, [-1, math.prod(sizes)])
+        given = shape(inputs)  # not -1 for the rest: it has no meaning where another size is 0
+        return reshape(inputs, stack([given[0], reduce_prod(given[1:])]))
 
 
 class Dropout(Layer):

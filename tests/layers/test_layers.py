@@ -1,0 +1,390 @@
+"""Layers: building, checks, values, gradients; inside modules and inside traced functions."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from tests.support.both import in_both
+
+layers = tf.keras.layers
+
+
+def array(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+# -- Dense -----------------------------------------------------------------------------------------------------------------
+
+
+@in_both
+def test_dense_multiplies_and_adds(run):
+    dense = layers.Dense(3)
+    x = array(4, 2)
+    y = run(lambda t: dense(t), tf.constant(x))
+    kernel, bias = dense.get_weights()
+    assert kernel.shape == (2, 3)
+    assert bias.shape == (3,)
+    np.testing.assert_array_equal(bias, np.zeros(3))
+    np.testing.assert_allclose(y, x @ kernel + bias, rtol=1e-5)
+    assert [v.name.split("/")[-1] for v in dense.weights] == ["kernel:0", "bias:0"]
+    assert [v.ref() for v in dense.trainable_variables] == [dense.kernel.ref(), dense.bias.ref()]
+    assert dense.non_trainable_variables == []
+
+
+def test_dense_has_no_kernel_before_it_is_built():
+    dense = layers.Dense(3)
+    assert not dense.built
+    assert dense.weights == []
+    with pytest.raises(AttributeError):
+        dense.kernel
+    dense.build(tf.TensorShape([None, 4]))
+    assert dense.kernel.shape == (4, 3)
+
+
+@pytest.mark.parametrize("units", [0, -1, 2.5, "3", None])
+def test_units_must_be_positive(units):
+    with pytest.raises(ValueError, match=rf"`units`, expected a positive integer. Received: units={units}"):
+        layers.Dense(units)
+
+
+@in_both
+def test_inputs_that_do_not_fit_are_refused(run):
+    dense = layers.Dense(3)
+    with pytest.raises(ValueError, match=r"expected min_ndim=2, found ndim=1"):
+        run(lambda t: dense(t), tf.constant([1.0, 2.0]))
+    dense(tf.zeros([2, 4]))
+    text = re.escape("expected axis -1 of input shape to have value 4, but received input with shape (2, 5)")
+    with pytest.raises(ValueError, match=text):
+        run(lambda t: dense(t), tf.zeros([2, 5]))
+    with pytest.raises(ValueError, match=r"expected min_ndim=2, found ndim=1"):
+        run(lambda t: dense(t), tf.zeros([4]))
+
+
+def test_integers_lists_and_arrays_are_cast():
+    dense = layers.Dense(2, kernel_initializer="ones")
+    for x in (tf.constant([[1, 2]]), [[1, 2]], np.array([[1, 2]]), [[1.0, 2.0]], np.array([[1.0, 2.0]])):
+        y = dense(x)
+        assert y.dtype is tf.float32
+        np.testing.assert_array_equal(y, [[3.0, 3.0]])
+
+
+def test_dense_of_more_dimensions_and_of_float64():
+    dense = layers.Dense(3, dtype="float64", use_bias=False)
+    x = array(2, 5, 4).astype(np.float64)
+    y = dense(x)
+    assert y.dtype is tf.float64
+    np.testing.assert_allclose(y, x @ dense.kernel.numpy(), rtol=1e-12)
+    assert len(dense.weights) == 1
+
+
+@pytest.mark.parametrize(
+    ("activation", "formula"),
+    [
+        ("relu", lambda z: np.maximum(z, 0)),
+        ("tanh", np.tanh),
+        ("sigmoid", lambda z: 1 / (1 + np.exp(-z))),
+        ("linear", lambda z: z),
+        (None, lambda z: z),
+        (tf.nn.softplus, lambda z: np.log1p(np.exp(z))),
+        ("softmax", lambda z: np.exp(z) / np.exp(z).sum(-1, keepdims=True)),
+    ],
+)
+def test_activations(activation, formula):
+    dense = layers.Dense(3, activation=activation)
+    x = array(4, 2)
+    y = dense(x)
+    kernel, bias = dense.get_weights()
+    np.testing.assert_allclose(y, formula(x @ kernel + bias), rtol=1e-5, atol=1e-6)
+
+
+def test_unknown_names_are_refused_with_those_that_exist():
+    with pytest.raises(ValueError, match=r"there is none called 'reloo'; there are elu, .*relu"):
+        layers.Dense(3, activation="reloo")
+    with pytest.raises(ValueError, match=r"there is none called 'zeroes'; there are zeros, ones"):
+        layers.Dense(3, kernel_initializer="zeroes")(tf.zeros([1, 2]))
+
+
+def test_initializers():
+    def of(initializer, shape=(200, 100)):
+        return layers.Dense(shape[1], kernel_initializer=initializer), tf.zeros([1, shape[0]])
+
+    limits = {
+        "glorot_uniform": np.sqrt(6 / 300),
+        "he_uniform": np.sqrt(6 / 200),
+        "random_uniform": 0.05,
+    }
+    for name, limit in limits.items():
+        dense, x = of(name)
+        dense(x)
+        kernel = dense.kernel.numpy()
+        assert np.abs(kernel).max() <= limit
+        assert np.abs(kernel).max() > 0.98 * limit
+        assert abs(kernel.mean()) < 0.02 * limit
+    dense, x = of(lambda shape, dtype: tf.fill(shape, 7.0))
+    dense(x)
+    np.testing.assert_array_equal(dense.kernel, np.full((200, 100), 7.0))
+    tf.random.set_seed(1)
+    first, x = of("glorot_uniform")
+    first(x)
+    second, _ = of("glorot_uniform")
+    second(x)
+    tf.random.set_seed(1)
+    again, _ = of("glorot_uniform")
+    again(x)
+    np.testing.assert_array_equal(first.kernel, again.kernel)
+    assert not np.array_equal(first.kernel, second.kernel)
+
+
+@in_both
+def test_layers_built_inside_a_tape_have_gradients(run):
+    dense = layers.Dense(1, kernel_initializer="ones")
+
+    def body(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(dense(x) ** 2)
+        return tape.gradient(y, [x, *dense.trainable_variables])
+
+    x = array(3, 2)
+    of_x, of_kernel, of_bias = run(body, tf.constant(x))
+    y = x.sum(1, keepdims=True)
+    np.testing.assert_allclose(of_x, 2 * y @ np.ones((1, 2)), rtol=1e-5)
+    np.testing.assert_allclose(of_kernel, x.T @ (2 * y), rtol=1e-5)
+    np.testing.assert_allclose(of_bias, (2 * y).sum(0), rtol=1e-5)
+
+
+def test_a_layer_built_in_a_function_is_built_once():
+    dense = layers.Dense(2)
+    f = tf.function(lambda x: dense(x))
+    for n in (1, 2, 3):
+        f(tf.constant(array(n, 4)))
+    assert len(dense.weights) == 2
+    np.testing.assert_allclose(f(tf.constant(array(2, 4))), dense(array(2, 4)), rtol=1e-6)
+
+
+# -- BatchNormalization -------------------------------------------------------------------------------------------------------
+
+
+@in_both
+def test_batch_normalization_while_training(run):
+    layer = layers.BatchNormalization()
+    x = array(8, 3) * 2 + 1
+    y = run(lambda t: layer(t, training=True), tf.constant(x))
+    mean, variance = x.mean(0), x.var(0)
+    np.testing.assert_allclose(y, (x - mean) / np.sqrt(variance + 1e-3), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(layer.moving_mean, 0.01 * mean, rtol=1e-4)
+    np.testing.assert_allclose(layer.moving_variance, 0.99 + 0.01 * variance, rtol=1e-5)
+    run(lambda t: layer(t, training=True), tf.constant(x))
+    np.testing.assert_allclose(layer.moving_mean, (0.01 + 0.99 * 0.01) * mean, rtol=1e-4)
+
+
+@in_both
+def test_batch_normalization_otherwise_uses_moving_averages(run):
+    layer = layers.BatchNormalization()
+    x = array(8, 3)
+    np.testing.assert_allclose(run(lambda t: layer(t), tf.constant(x)), x / np.sqrt(1 + 1e-3), rtol=1e-5)
+    layer.moving_mean.assign([1.0, 2.0, 3.0])
+    layer.moving_variance.assign([4.0, 5.0, 6.0])
+    layer.gamma.assign([2.0, 3.0, 4.0])
+    layer.beta.assign([0.1, 0.2, 0.3])
+    expected = (x - [1, 2, 3]) / np.sqrt(np.array([4, 5, 6]) + 1e-3) * [2, 3, 4] + [0.1, 0.2, 0.3]
+    np.testing.assert_allclose(run(lambda t: layer(t, training=False), tf.constant(x)), expected, rtol=1e-4)
+    np.testing.assert_array_equal(layer.moving_mean, [1.0, 2.0, 3.0])
+
+
+def test_weights_of_batch_normalization():
+    layer = layers.BatchNormalization()
+    layer(array(2, 3))
+    assert [v.name.split("/")[-1] for v in layer.weights] == [
+        "gamma:0",
+        "beta:0",
+        "moving_mean:0",
+        "moving_variance:0",
+    ]
+    assert [v.name.split("/")[-1] for v in layer.trainable_variables] == ["gamma:0", "beta:0"]
+    assert [v.name.split("/")[-1] for v in layer.non_trainable_variables] == [
+        "moving_mean:0",
+        "moving_variance:0",
+    ]
+    plain = layers.BatchNormalization(center=False, scale=False)
+    plain(array(2, 3))
+    assert len(plain.weights) == 2
+    assert plain.trainable_variables == []
+
+
+@in_both
+def test_batch_normalization_gradients(run):
+    layer = layers.BatchNormalization()
+    x = array(6, 2)
+    layer.build(tf.TensorShape([None, 2]))
+
+    def body(t):
+        with tf.GradientTape() as tape:
+            tape.watch(t)
+            y = tf.reduce_sum(layer(t, training=True) ** 3)
+        return tape.gradient(y, [t, layer.gamma, layer.beta, layer.moving_mean])
+
+    of_x, of_gamma, of_beta, of_moving = run(body, tf.constant(x))
+    centred = x - x.mean(0)
+    s = np.sqrt(x.var(0) + 1e-3)
+    hat = centred / s
+    up = 3 * hat**2
+    expected = (up - up.mean(0) - hat * (up * hat).mean(0)) / s
+    np.testing.assert_allclose(of_x, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(of_gamma, (up * hat).sum(0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(of_beta, up.sum(0), rtol=1e-3, atol=1e-4)
+    assert of_moving is None
+
+
+def test_batch_normalization_over_another_axis():
+    layer = layers.BatchNormalization(axis=1)
+    x = array(4, 3, 5)
+    y = layer(x, training=True)
+    mean, variance = x.mean((0, 2), keepdims=True), x.var((0, 2), keepdims=True)
+    np.testing.assert_allclose(y, (x - mean) / np.sqrt(variance + 1e-3), rtol=1e-3, atol=1e-5)
+    with pytest.raises(ValueError, match=r"expected axis 1 of input shape to have value 3"):
+        layer(array(4, 2, 5))
+
+
+def test_batch_normalization_updates_happen_once_under_a_tape_around_a_function():
+    layer = layers.BatchNormalization(momentum=0.5)
+    f = tf.function(lambda t: tf.reduce_sum(layer(t, training=True) ** 2))
+    x = tf.constant(array(8, 3))
+    f(x)
+    layer.moving_mean.assign([0.0, 0.0, 0.0])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        g = tape.gradient(y, x)
+    outer.gradient(g, x)
+    np.testing.assert_allclose(layer.moving_mean, 0.5 * np.mean(x, 0), rtol=1e-4)
+
+
+# -- inside modules, Sequential, other layers ------------------------------------------------------------------------------------
+
+
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense = layers.Dense(4, activation="tanh")
+        self.norm = layers.BatchNormalization()
+        self.out = [layers.Dense(1)]
+
+    @tf.function
+    def __call__(self, x, training=False):
+        return self.out[0](self.norm(self.dense(x), training=training))
+
+
+def test_layers_in_a_module_are_found_saved_by_name_and_trained():
+    model = Model()
+    x = array(16, 2)
+    y = model(tf.constant(x))
+    assert y.shape == (16, 1)
+    assert len(model.trainable_variables) == 6
+    assert len(model.non_trainable_variables) == 2
+    assert {type(m).__name__ for m in model.submodules} == {"Dense", "BatchNormalization"}
+    target = tf.constant(x[:, :1] * x[:, 1:])
+    optimizer = tf.keras.optimizers.Adam(0.02)
+    losses = []
+    for _ in range(80):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(tf.constant(x), training=True) - target) ** 2)
+        losses.append(float(loss))
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+    assert losses[-1] < 0.1 * losses[0]
+
+
+def test_sequential_hands_training_on():
+    model = tf.keras.Sequential(
+        [layers.Flatten(), layers.Dense(8, "relu"), layers.Dropout(0.5), layers.BatchNormalization()]
+    )
+    x = array(4, 2, 3)
+    inference = model(x)
+    np.testing.assert_array_equal(inference, model(x))
+    trained = model(x, training=True)
+    assert not np.allclose(trained, inference)
+    assert len(model.weights) == 6
+    assert len(model.trainable_variables) == 4
+    assert not np.array_equal(model.layers[-1].moving_mean, np.zeros(8))
+
+
+def test_flatten():
+    assert layers.Flatten()(tf.zeros([2, 3, 4])).shape == (2, 12)
+    f = tf.function(lambda x: layers.Flatten()(x), input_signature=[tf.TensorSpec([None, 2, None])])
+    assert f(np.zeros((5, 2, 3), np.float32)).shape == (5, 6)
+    assert f(np.zeros((0, 2, 3), np.float32)).shape == (0, 6)
+    assert f(np.zeros((5, 2, 0), np.float32)).shape == (5, 0)
+    assert layers.Flatten()(tf.zeros([0, 3, 4])).shape == (0, 12)
+    assert layers.Flatten()(tf.zeros([2, 0])).shape == (2, 0)
+    assert layers.Flatten()(tf.zeros([3])).shape == (3, 1)
+    with pytest.raises(ValueError, match=r"rate 1.5 is out of range"):
+        layers.Dropout(1.5)
+
+
+def test_dropout_keeps_the_mean_and_differs_from_call_to_call():
+    layer = layers.Dropout(0.25)
+    x = tf.ones([200, 200])
+    y = layer(x, training=True).numpy()
+    assert set(np.unique(y)) == {np.float32(0.0), np.float32(1 / 0.75)}
+    assert abs(y.mean() - 1.0) < 0.02
+    assert not np.array_equal(y, layer(x, training=True))
+    np.testing.assert_array_equal(layer(x), x)
+    f = tf.function(lambda t: layer(t, training=True))
+    assert not np.array_equal(f(x), f(x))
+
+
+def test_a_frozen_layer_is_not_trained():
+    dense = layers.Dense(2)
+    dense(array(1, 3))
+    holder = tf.Module()
+    holder.layer = dense
+    assert len(holder.trainable_variables) == 2
+    dense.trainable = False
+    assert dense.trainable_variables == []
+    assert len(dense.non_trainable_variables) == 2
+    assert holder.trainable_variables == ()
+    with tf.GradientTape() as tape:
+        y = dense(array(1, 3))
+    assert tape.watched_variables() == ()
+    assert tape.gradient(y, dense.kernel) is None
+    dense.trainable = True
+    assert len(holder.trainable_variables) == 2
+
+
+def test_weights_can_be_read_and_set():
+    dense = layers.Dense(2)
+    dense(array(1, 3))
+    dense.set_weights([np.ones((3, 2), np.float32), np.full(2, 5.0, np.float32)])
+    np.testing.assert_array_equal(dense(np.ones((1, 3), np.float32)), [[8.0, 8.0]])
+    with pytest.raises(ValueError, match=r"set_weights got 1 arrays for 2 weights"):
+        dense.set_weights([np.ones((3, 2))])
+
+
+def test_a_layer_of_ones_own():
+    class Scale(layers.Layer):
+        def build(self, input_shape):
+            self.factor = self.add_weight(shape=(input_shape[-1],), initializer="ones", name="factor")
+
+        def call(self, inputs, twice=False):
+            return inputs * self.factor * (2.0 if twice else 1.0)
+
+    layer = Scale(name="mine")
+    np.testing.assert_array_equal(layer([[1.0, 2.0]], twice=True), [[2.0, 4.0]])
+    assert layer.factor.name == "mine/factor:0"
+    with pytest.raises(ValueError, match=r"a layer must define call"):
+        layers.Layer()(tf.zeros([1]))
+
+
+def test_layer_names_are_numbered_by_class():
+    class Numbered(layers.Layer):
+        def call(self, inputs):
+            return inputs
+
+    assert [Numbered().name for _ in range(3)] == ["numbered", "numbered_1", "numbered_2"]

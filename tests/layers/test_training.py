@@ -1,0 +1,240 @@
+"""Optimizers against closed forms, losses and metrics against NumPy, eager and inside traced functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from tests.support.both import in_both
+
+keras = tf.keras
+
+
+def steps(optimizer, gradients, start, traced):
+    """The variable after each step with the given gradients."""
+    v = tf.Variable(np.asarray(start, np.float64))
+
+    def step(g):
+        optimizer.apply_gradients([(g, v)])
+
+    run = tf.function(step) if traced else step
+    if traced:
+        optimizer.build([v])
+    out = []
+    for g in gradients:
+        run(tf.constant(np.asarray(g, np.float64)))
+        out.append(v.numpy())
+    return np.array(out)
+
+
+G = np.array([[1.0, -2.0], [0.5, 0.5], [-3.0, 1.0], [2.0, 2.0]])
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_sgd(traced):
+    got = steps(keras.optimizers.SGD(0.1), G, [1.0, 1.0], traced)
+    np.testing.assert_allclose(got, 1.0 - 0.1 * np.cumsum(G, 0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_momentum(traced, nesterov):
+    got = steps(keras.optimizers.SGD(0.1, momentum=0.9, nesterov=nesterov), G, [1.0, 1.0], traced)
+    w, velocity, wanted = np.ones(2), np.zeros(2), []
+    for g in G:
+        velocity = 0.9 * velocity - 0.1 * g
+        w = w + (0.9 * velocity - 0.1 * g if nesterov else velocity)
+        wanted.append(w)
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_adam(traced):
+    got = steps(keras.optimizers.Adam(0.1, beta_1=0.8, beta_2=0.9, epsilon=1e-7), G, [1.0, 1.0], traced)
+    w, m, v, wanted = np.ones(2), np.zeros(2), np.zeros(2), []
+    for t, g in enumerate(G, 1):
+        m = 0.8 * m + 0.2 * g
+        v = 0.9 * v + 0.1 * g * g
+        w = w - 0.1 * np.sqrt(1 - 0.9**t) / (1 - 0.8**t) * m / (np.sqrt(v) + 1e-7)
+        wanted.append(w)
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def test_the_first_step_of_adam_is_the_learning_rate():
+    v = tf.Variable([1.0, 1.0, 1.0])
+    keras.optimizers.Adam(0.01).apply_gradients([(tf.constant([1e-3, -5.0, 100.0]), v)])
+    np.testing.assert_allclose(v, [0.99, 1.01, 0.99], rtol=1e-4)
+
+
+def test_sgd_on_a_quadratic_follows_the_closed_form():
+    v = tf.Variable(1.0, dtype=tf.float64)
+    optimizer = keras.optimizers.SGD(0.1)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = 1.5 * v * v
+        optimizer.apply_gradients([(tape.gradient(loss, v), v)])
+
+    for _ in range(20):
+        step()
+    np.testing.assert_allclose(v, 0.7**20, rtol=1e-6)
+    assert optimizer.iterations.numpy() == 20
+
+
+@pytest.mark.parametrize(
+    "make", [keras.optimizers.Adam, lambda rate: keras.optimizers.SGD(rate, momentum=0.9)]
+)
+def test_slots_may_be_made_in_the_first_call_of_a_function(make):
+    v = tf.Variable([1.0, 2.0])
+    optimizer = make(0.1)
+
+    @tf.function
+    def step(g):
+        optimizer.apply_gradients([(g, v)])
+
+    eager_v, eager = tf.Variable([1.0, 2.0]), make(0.1)
+    for _ in range(3):
+        g = tf.constant([1.0, -1.0])
+        step(g)
+        eager.apply_gradients([(g, eager_v)])
+    np.testing.assert_allclose(v, eager_v, rtol=1e-6)
+    assert optimizer.iterations.numpy() == 3
+    assert step.experimental_get_tracing_count() == 2
+
+
+def test_the_learning_rate_can_be_changed_without_retracing_and_may_be_a_function():
+    v = tf.Variable(0.0)
+    optimizer = keras.optimizers.SGD(1.0)
+    step = tf.function(lambda g: optimizer.apply_gradients([(g, v)]))
+    step(tf.constant(1.0))
+    optimizer.learning_rate = 0.5
+    step(tf.constant(1.0))
+    assert v.numpy() == -1.5
+    assert step.experimental_get_tracing_count() == 1
+    rates = iter([1.0, 10.0])
+    scheduled = keras.optimizers.SGD(lambda: next(rates))
+    v.assign(0.0)
+    for _ in range(2):
+        scheduled.apply_gradients([(tf.constant(1.0), v)])
+    assert v.numpy() == -11.0
+
+
+def test_pairs_without_a_gradient_are_skipped():
+    v, w = tf.Variable(1.0), tf.Variable(1.0)
+    optimizer = keras.optimizers.SGD(0.5)
+    optimizer.apply_gradients([(None, v), (tf.constant(1.0), w)])
+    assert (v.numpy(), w.numpy()) == (1.0, 0.5)
+    with pytest.raises(ValueError, match=r"none of the 2 variables has a gradient"):
+        optimizer.apply_gradients([(None, v), (None, w)])
+    with pytest.raises(TypeError, match=r"is not a Variable"):
+        optimizer.apply_gradients([(v, tf.constant(1.0))])
+
+
+@in_both
+def test_sparse_gradients_are_applied(run):
+    table = tf.Variable([[1.0], [2.0], [3.0]])
+    optimizer = keras.optimizers.SGD(1.0)
+
+    def body():
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.gather(table, [0, 2, 0]))
+        optimizer.apply_gradients([(tape.gradient(y, table), table)])
+
+    run(body)
+    np.testing.assert_array_equal(table, [[-1.0], [2.0], [2.0]])
+
+
+def test_optimizers_keep_their_state_in_variables():
+    v = tf.Variable([1.0, 2.0], name="weight")
+    optimizer = keras.optimizers.Adam(0.1)
+    optimizer.build([v])
+    optimizer.build([v])
+    assert [w.name for w in optimizer.variables] == [
+        "iterations:0",
+        "learning_rate:0",
+        "weight/m:0",
+        "weight/v:0",
+    ]
+    assert not any(w.trainable for w in optimizer.variables)
+
+
+# -- losses ----------------------------------------------------------------------------------------------------------------
+
+
+def softmax(z):
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+LOGITS = np.array([[2.0, -1.0, 0.5], [0.1, 0.2, 3.0]], np.float32)
+LABELS = np.array([0, 1])
+HOT = np.eye(3, dtype=np.float32)[LABELS]
+
+
+@in_both
+def test_losses(run):
+    cross = -np.log(softmax(LOGITS)[np.arange(2), LABELS])
+    p = softmax(LOGITS)
+    a, b = LOGITS, HOT
+    losses = keras.losses
+    cases = [
+        (lambda z: losses.SparseCategoricalCrossentropy(from_logits=True)(LABELS, z), LOGITS, cross.mean()),
+        (lambda z: losses.SparseCategoricalCrossentropy()(LABELS, z), p, cross.mean()),
+        (lambda z: losses.CategoricalCrossentropy(from_logits=True)(HOT, z), LOGITS, cross.mean()),
+        (lambda z: losses.CategoricalCrossentropy()(HOT, z), p, cross.mean()),
+        (lambda z: losses.MeanSquaredError()(HOT, z), LOGITS, ((a - b) ** 2).mean()),
+        (lambda z: losses.MeanAbsoluteError()(HOT, z), LOGITS, np.abs(a - b).mean()),
+        (lambda z: losses.sparse_categorical_crossentropy(LABELS, z, from_logits=True), LOGITS, cross),
+        (lambda z: losses.mean_squared_error(HOT, z), LOGITS, ((a - b) ** 2).mean(-1)),
+    ]
+    for f, z, wanted in cases:
+        np.testing.assert_allclose(run(f, tf.constant(z)), wanted, rtol=1e-5)
+
+
+def test_the_gradient_of_a_cross_entropy_is_softmax_minus_label():
+    z = tf.constant(LOGITS)
+    with tf.GradientTape() as tape:
+        tape.watch(z)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)(LABELS, z)
+    np.testing.assert_allclose(tape.gradient(loss, z), (softmax(LOGITS) - HOT) / 2, rtol=1e-5)
+
+
+def test_losses_take_lists_and_arrays_as_predictions():
+    assert keras.losses.MeanSquaredError()([[1.0, 2.0]], [[0.0, 0.0]]).numpy() == 2.5
+    assert keras.losses.MeanAbsoluteError()(np.array([[1.0, 2.0]]), np.zeros((1, 2))).numpy() == 1.5
+    np.testing.assert_allclose(
+        keras.losses.SparseCategoricalCrossentropy()([0], [[0.5, 0.5]]), np.log(2), rtol=1e-6
+    )
+
+
+# -- metrics ---------------------------------------------------------------------------------------------------------------
+
+
+@in_both
+def test_running_means(run):
+    mean = keras.metrics.Mean()
+    assert mean.result().numpy() == 0.0
+
+    def body(x):
+        mean.update_state(x)
+
+    run(body, tf.constant([1.0, 2.0]))
+    run(body, tf.constant(6.0))
+    assert mean.result().numpy() == 3.0
+    assert mean([0.0]).numpy() == 2.25
+    mean.reset_state()
+    assert mean.result().numpy() == 0.0
+
+
+@in_both
+def test_accuracy(run):
+    accuracy = keras.metrics.SparseCategoricalAccuracy()
+
+    def body(labels, predictions):
+        accuracy.update_state(labels, predictions)
+
+    run(body, tf.constant([0, 2]), tf.constant(LOGITS))
+    run(body, tf.constant([1, 1]), tf.constant(LOGITS))
+    assert accuracy.result().numpy() == 0.5

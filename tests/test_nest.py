@@ -1,0 +1,62 @@
+"""Nests: leaves in a fixed order, and other leaves put back into the same structure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, namedtuple
+
+import pytest
+
+from graphad.core.nest import flatten, flatten_tree, map_leaves
+
+Pair = namedtuple("Pair", "left right")
+
+
+class Listed(list):
+    """A list with a name of its own."""
+
+
+@pytest.mark.parametrize(
+    ("nest", "leaves"),
+    [
+        (1, [1]),
+        (None, [None]),
+        ([], []),
+        ({}, []),
+        ([1, None], [1, None]),
+        ((1, [2, {"b": 4, "a": 3}]), [1, 2, 3, 4]),
+        (Pair([1], {"x": 2}), [1, 2]),
+        ([Pair(1, 2), Pair(3, (4,))], [1, 2, 3, 4]),
+        (OrderedDict([("b", 1), ("a", [2])]), [1, 2]),
+        (defaultdict(list, a=[1], b=2), [1, 2]),
+        ({2: "b", 1: "a"}, ["a", "b"]),
+        ("text", ["text"]),
+        ({1, 2}, [{1, 2}]),
+    ],
+)
+def test_leaves_come_in_order_and_go_back(nest, leaves):
+    found, rebuild = flatten(nest)
+    assert found == leaves
+    rebuilt = rebuild(found)
+    assert rebuilt == nest
+    assert type(rebuilt) is type(nest)
+    replaced = rebuild([(leaf, "new") for leaf in leaves])
+    assert type(replaced) is type(nest) or not isinstance(nest, list | tuple | dict)
+
+
+def test_subclasses_of_list_are_lists():
+    leaves, rebuild = flatten([Listed([1, Listed([2])]), 3])
+    assert leaves == [1, 2, 3]
+    assert rebuild([4, 5, 6]) == [[4, [5]], 6]
+
+
+def test_structures_compare_by_form():
+    first, second = flatten_tree(([1, 2], {"a": 3})), flatten_tree(([5, None], {"a": "x"}))
+    assert first[2] == second[2]
+    assert hash(first[2]) == hash(second[2])
+    assert first[2] != flatten_tree(((1, 2), {"a": 3}))[2]
+    assert first[2] != flatten_tree(([1, 2], {"b": 3}))[2]
+    assert first[2].paths() == [(0, 0), (0, 1), (1, "a")]
+
+
+def test_map_leaves():
+    assert map_leaves(lambda x: x + 1, {"a": [1, (2,)]}) == {"a": [2, (3,)]}
