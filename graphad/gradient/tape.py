@@ -205,9 +205,10 @@ class GradientTape(Recorder):
         else:
             backward(entries, bars, set(marks), TRANSFORMS, consume=entries)
             self._release()
-        return rebuild(
-            [_or_unconnected(bars.get(mark), x, mode) for mark, x in zip(marks, wanted, strict=True)]
-        )
+        results = [bars.get(mark) for mark in marks]
+        if mode is UnconnectedGradients.ZERO:
+            results = [zeros_like(x) if bar is None else bar for bar, x in zip(results, wanted, strict=True)]
+        return rebuild(results)
 
     def jacobian(
         self,
@@ -355,12 +356,6 @@ def _ones(y: Any) -> Any:
         data = y.data
         return EagerTensor(np.ones(data.shape, data.dtype) if data.shape else data.dtype.type(1))
     return ones_like(y)
-
-
-def _or_unconnected(bar: Any, x: Any, mode: UnconnectedGradients) -> Any:
-    if bar is None and mode is UnconnectedGradients.ZERO:
-        return zeros_like(x)
-    return bar
 
 
 def _warn_dtype(name: str) -> None:

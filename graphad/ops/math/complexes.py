@@ -13,7 +13,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.elementwise import elementwise
 from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import FLOATING, NUMERIC, scalar_like, unbroadcast
@@ -86,7 +86,8 @@ COMPLEX, REAL_PART, IMAG_PART, CONJ = Complex(), RealPart(), ImagPart(), Conj()
 
 def conjugate(x: Any) -> Any:
     """The conjugate inside rules: `x` itself unless its dtype is complex."""
-    return bind(CONJ, x) if x.dtype.is_complex else x
+    is_complex = x.data.dtype.kind == "c" if type(x) is EagerTensor else x.dtype.is_complex
+    return bind(CONJ, x) if is_complex else x
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
