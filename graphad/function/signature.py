@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,15 @@ class Literal:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and bool(self.value == other.value)
+        if not isinstance(other, Literal):
+            return False
+        mine, theirs = self.value, other.value
+        if isinstance(mine, float) and isinstance(theirs, float):
+            return mine.hex() == theirs.hex()  # nan is nan, 0.0 is not -0.0
+        return bool(mine == theirs)
 
     def __hash__(self) -> int:
-        return hash(self.value)
+        return 0 if self.value != self.value else hash(self.value)
 
     def __repr__(self) -> str:
         return f"Literal[{self.value!r}]"
@@ -325,6 +330,10 @@ def classify(leaf: Any) -> tuple[Any, Any]:
         return tensor.spec, tensor
     if isinstance(leaf, DType):
         return Literal(leaf), None
+    if getattr(type(leaf), "__weakrefoffset__", 0) == 0 and isinstance(leaf, Hashable):
+        return Literal(
+            leaf
+        ), None  # no reference could tell whether it is still the same one: range(3), Ellipsis
     return ObjectKey(leaf), None
 
 

@@ -44,6 +44,9 @@ SAME_KEY = {
     "dictionaries": [{"a": 1, "b": tf.constant(1.0)}, {"b": tf.constant(2.0), "a": 1}],
     "nests": [[tf.constant(1.0), (2, None)], [tf.constant(5.0), (2, None)]],
     "dtypes": [tf.float32, tf.float32],
+    "nan": [float("nan"), float("nan")],
+    "ranges": [range(3), range(3)],
+    "data_types_of_numpy": [np.float32, np.float32],
 }
 
 
@@ -64,6 +67,7 @@ OTHER_KEYS = {
     "shapes": [tf.constant([1.0]), tf.constant([1.0, 2.0]), tf.constant(1.0)],
     "dtypes": [tf.constant(1.0), tf.constant(1), tf.constant(1.0, tf.float64), tf.constant(True)],
     "numbers": [1, 2, 2.5],
+    "signs_of_zero": [0.0, -0.0],
     "strings": ["a", "b", ""],
     "none_and_others": [None, 0, ""],
     "objects": [Thing(), Thing()],

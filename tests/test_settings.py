@@ -1,0 +1,42 @@
+"""Settings of the process, and the device a block runs on."""
+
+from __future__ import annotations
+
+import pytest
+
+import graphad as tf
+
+
+def test_modes_of_compilation():
+    before = tf.config.jit()
+    try:
+        for mode in ("auto", "always", "never"):
+            tf.config.set_jit(mode)
+            assert tf.config.jit() == mode
+            assert tf.function(lambda x: x * 2.0)(tf.constant(3.0)).numpy() == 6.0
+        with pytest.raises(ValueError, match="'sometimes' is no mode; it is 'auto', 'always' or 'never'"):
+            tf.config.set_jit("sometimes")
+        assert tf.config.jit() == "never"
+    finally:
+        tf.config.set_jit(before)
+
+
+@pytest.mark.parametrize("name", ["cpu", "CPU", "/CPU:0", "/device:CPU:0", "cpu:0"])
+def test_the_cpu_is_always_there(name):
+    with tf.device(name) as device:
+        assert device == "cpu:0"
+        assert (tf.constant(1.0) + 1.0).device == "cpu:0"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("tpu", ValueError, "'tpu' names no device; use 'cpu' or 'cuda'"),
+        ("cpu:1", RuntimeError, "there is no 'cpu:1'"),
+        ("/GPU:0", RuntimeError, "'cuda:0' cannot run ops in this release"),
+        ("cuda:3", RuntimeError, "'cuda:3' cannot run ops in this release"),
+    ],
+)
+def test_other_devices_are_refused_with_a_reason(name, kind, text):
+    with pytest.raises(kind, match=text), tf.device(name):
+        pass
