@@ -378,7 +378,7 @@ class GraphReader:
             ) from cause
 
     def _attribute(self, record: Any) -> Any:
-        if isinstance(record, GraphValue):
+        if isinstance(record, GraphValue) and record.graph in self._graphs:
             return self._graphs[record.graph]
         raise CorruptModelError(f"a {type(record).__name__} cannot be an attribute of an op.")
 

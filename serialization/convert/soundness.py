@@ -5,10 +5,14 @@ An op's own `infer` says most of it. Here is what `infer` takes for granted, sin
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.core.dtypes import DType, bool_
+import numpy as np
+
+from graphad.core.dtypes import DType, bool_, int64
 from graphad.core.shapes import are_compatible
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
@@ -155,18 +159,55 @@ def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
     if check is not None:
         check(op, inputs)
         return
+    least, most = _arity(type(op))
+    if not least <= len(inputs) <= most:
+        raise CorruptModelError(f"op {shown(op.name)} takes {least} inputs, the file gives {len(inputs)}.")
     allowed = _HANDLES.get(op.name, ())
     for i, spec in enumerate(inputs):
         if spec.is_handle != (i in allowed):
             raise CorruptModelError(
                 f"op {shown(op.name)} takes a {'variable' if i in allowed else 'tensor'} as input {i}, the file says {spec}."
             )
-    if op.name in ("assign", "random_set_state") and not (len(inputs) == 2 and _assignable(*inputs)):
-        raise CorruptModelError(f"op {shown(op.name)} does not take {', '.join(map(str, inputs))}.")
+    if op.name in ("assign", "random_key", "random_set_state"):
+        of_generator = op.name == "assign" or (inputs[0].dtype is int64 and inputs[0].dims == (2,))
+        if not (of_generator and all(_assignable(inputs[0], value) for value in inputs[1:])):
+            raise CorruptModelError(f"op {shown(op.name)} does not take {', '.join(map(str, inputs))}.")
 
 
 def _assignable(handle: TensorSpec, value: TensorSpec) -> bool:
     return handle.dtype is value.dtype and are_compatible(handle.dims, value.dims)
+
+
+def _arity(kind: Any) -> tuple[int, float]:
+    """How many inputs an op takes: what its `infer`, its `eval` or its formula has parameters for.
+
+    A NumPy function would take one operand too many as the array to write its result into.
+    """
+    found = _arities.get(kind)
+    if found is None:
+        rules = [inspect.signature(rule).parameters.values() for rule in (kind.infer, kind.eval)]
+        found = _count([list(rule)[1:] for rule in rules])
+        formula = getattr(kind, "formula", None)
+        if found[1] == math.inf and formula is not None:
+            if isinstance(formula, np.ufunc):
+                found = formula.nin, formula.nin
+            else:
+                needed = _count([list(inspect.signature(formula).parameters.values())])[0]
+                found = needed, needed
+        _arities[kind] = found
+    return found
+
+
+def _count(rules: Sequence[Sequence[inspect.Parameter]]) -> tuple[int, float]:
+    counts = []
+    for parameters in rules:
+        plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        counts.append((sum(p.default is p.empty for p in plain), math.inf if open_ended else len(plain)))
+    return max(least for least, _ in counts), min(most for _, most in counts)
+
+
+_arities: dict[Any, tuple[int, float]] = {}
 
 
 def _require(holds: bool, op: Any, reason: str) -> None:

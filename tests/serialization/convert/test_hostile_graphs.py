@@ -1,0 +1,518 @@
+"""Graphs that no writer makes: each is refused by name, before anything runs or is allocated."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import graphad as gd
+from graphad.core.dtypes import float32
+from graphad.core.registry import all_ops
+from graphad.core.spec import TensorSpec
+from graphad.function.concrete import ConcreteFunction
+from graphad.graph.ir import Graph, Node
+from graphad.ops.control.call import Call
+from serialization.convert.objects import ObjectReader
+from serialization.errors import (
+    LimitExceededError,
+    LoadError,
+    SaveError,
+    UnsafeModelError,
+    UnsupportedModelError,
+)
+from serialization.saved_model import save
+from serialization.schema.graph import OpRecord, RuleRecord
+from serialization.schema.values import (
+    DictValue,
+    DTypeValue,
+    GraphValue,
+    InlineArray,
+    ListValue,
+    RuleValue,
+    SpecRecord,
+)
+from serialization.schema.versions import FORMAT_VERSION, model_from_body, model_to_body
+from serialization.wire.limits import Limits
+from tests.serialization.convert.hostile import (
+    ADD,
+    ARRAYS,
+    SIN,
+    SPECS,
+    Arrays,
+    graph,
+    loaded,
+    model,
+    node,
+    op,
+    refused,
+)
+from tests.serialization.convert.in_memory import records_of, through_bytes
+
+
+def test_the_helper_makes_good_models():
+    found = loaded(model([node(0, [0])]))
+    np.testing.assert_allclose(found.f(gd.ones([3]))[0], np.sin(np.ones(3)), rtol=1e-6)
+
+
+# G1: where inputs may come from
+
+
+@pytest.mark.parametrize("value", [1, 2, 2**30])
+def test_forward_references_are_refused(value):
+    error = refused(model([node(0, [value])]), text="not defined before the node")
+    assert error.field == "graphs[0].nodes[0]"
+
+
+def test_outputs_that_do_not_exist_are_refused():
+    refused(model([node(0, [0])], outputs=(2,)), text="output 2 is none of the 2 values")
+
+
+# G2: ops
+
+
+def test_unknown_ops_are_named():
+    error = refused(
+        model([node(0, [0])], [OpRecord("frobnicate", 3)]), UnsupportedModelError, "no op 'frobnicate'"
+    )
+    assert "ops[0]" in error.field
+
+
+def test_newer_versions_of_an_op_are_refused():
+    refused(
+        model([node(0, [0])], [OpRecord("sin", 2)]), UnsupportedModelError, "version 2, this release has 1"
+    )
+
+
+@pytest.mark.parametrize("version", [0, -1, 2**40])
+def test_odd_versions_of_an_op_are_refused(version):
+    with pytest.raises((LoadError, SaveError)):
+        loaded(model([node(0, [0])], [OpRecord("sin", version)]))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        op("reduce_sum"),
+        op("reduce_sum", axes=(0,)),
+        op("reduce_sum", axes=(0,), keepdims=False, more=1),
+        op("reduce_sum", axes=(0,), keep=False),
+        op("reduce_sum", axes=ListValue((0,)), keepdims=False),
+        op("reduce_sum", axes=0, keepdims=False),
+        op("reduce_sum", axes=(0.0,), keepdims=False),
+        op("reduce_sum", axes=(True,), keepdims=False),
+        op("reduce_sum", axes=("0",), keepdims=False),
+        op("reduce_sum", axes=(0,), keepdims=0),
+        op("reduce_sum", axes=(0,), keepdims=None),
+        op("reduce_sum", axes=(5,), keepdims=False),
+        op("reduce_sum", axes=(0, 0), keepdims=False),
+        op("reduce_sum", axes=(2**62,), keepdims=False),
+        op("cast", dtype="float32"),
+        op("cast", dtype=4),
+        op("cast", dtype=ListValue((DTypeValue("float32"),))),
+        op("sin", more=None),
+        op("reshape", shape=(4,)),
+        op("reshape", shape=(-1, -1)),
+        op("reshape", shape=(2**62, 2**62)),
+        op("reshape", shape="3"),
+        op("transpose", perm=(1,)),
+        op("broadcast_to", shape=(-5,)),
+        op("getitem", key=DictValue(())),
+        op("one_hot", depth=-1, axis=0),
+        op("polygamma", n=1.5),
+    ],
+    ids=lambda made: f"{made.name}{dict(made.attributes)}"[:60],
+)
+def test_attributes_that_do_not_fit_are_refused(made):
+    refused(model([node(0, [0], (1,))], [made]))
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"), [("sin", ()), ("sin", (0, 0)), ("add", (0,)), ("add", (0, 0, 0))]
+)
+def test_wrong_arity_is_refused(name, inputs):
+    refused(model([node(0, inputs)], [op(name)]), text="takes [12] inputs, the file gives")
+
+
+@pytest.mark.parametrize("specs", [(), (0, 0)])
+def test_wrong_counts_of_outputs_are_refused(specs):
+    refused(model([node(0, [0], specs)], outputs=(0,)), text="outputs")
+
+
+def test_no_op_has_an_attribute_of_an_unknown_kind():
+    known = {"int", "bool", "float", "str", "DType", "Graph", "Any", "None", "Key", "Pairs"}
+    for each in all_ops().values():
+        for field in each.attributes:
+            kind = str(each.declared[field])
+            for mark in "[],|.":
+                kind = kind.replace(mark, " ")
+            assert set(kind.split()) - {"tuple"} <= known, f"{each.name}.{field}: {each.declared[field]}"
+
+
+@pytest.mark.parametrize("name", sorted(all_ops()))
+def test_no_op_takes_odd_attributes_and_inputs(name):
+    """Each op with attributes of every wrong kind: a LoadError or a sound graph, never another error."""
+    kinds = [
+        0,
+        -1,
+        2**62,
+        True,
+        None,
+        "x",
+        1.5,
+        (),
+        (0,),
+        (-1, 2**62),
+        (None,),
+        ((0, 1),),
+        DTypeValue("bool"),
+        GraphValue(0),
+    ]
+    fields = all_ops()[name].attributes
+    callee = graph([])
+    for inputs in ((0,), (2, 0, 1), (3, 0, 0, 0)):
+        for shift in range(len(kinds)):
+            values = [kinds[(shift + 5 * k) % len(kinds)] for k in range(len(fields))]
+            made = OpRecord(name, all_ops()[name].version, tuple(zip(fields, values, strict=True)))
+            records = model([node(0, range(len(inputs)), (1,))], [made], [callee], inputs or (0,))
+            try:
+                loaded(records)
+            except LoadError as error:
+                assert str(error).isascii()
+
+
+# G3: what is claimed of values
+
+
+def test_claims_that_contradict_inference_are_refused():
+    for spec in (5, 7, 3, 4):
+        refused(model([node(0, [0], (spec,))]), text="the file says")
+
+
+def test_claims_that_go_beyond_inference_are_not_believed():
+    mask = InlineArray("bool", (3,), b"\1\0\1")
+    specs = (*SPECS, SpecRecord("bool", (3,)))
+    ops = [op("boolean_mask", axis=0), SIN]
+    records = model(
+        [node(0, [0, 1], (7,)), node(1, [2], (7,))], ops, inputs=(0, 8), specs=specs, captures=(mask,)
+    )
+    found = loaded(records).f
+    for made in found.concrete_functions[0].graph.nodes:
+        assert made.specs[0].dims == (None,)
+    np.testing.assert_allclose(found(gd.constant([1.0, 2.0, 3.0]))[0], np.sin([1.0, 3.0]), rtol=1e-6)
+
+
+def test_claims_that_say_less_are_kept():
+    found = loaded(model([node(0, [0], (6,))])).f
+    assert found.concrete_functions[0].graph.nodes[0].specs[0].dims == (None,)
+
+
+# G4: calls
+
+
+def test_calls_need_callees_that_stand_before_them():
+    call = op("call", graph=GraphValue(0))
+    refused(model([node(0, [0])], [call]), text="does not stand before")
+    refused(model([node(0, [0])], [op("call", graph=GraphValue(9))]), text="graph 9 is not in the table")
+    refused(
+        model(
+            [node(0, [0])],
+            [op("call", graph=GraphValue(1)), op("call", graph=GraphValue(0))],
+            [graph([node(0, [0])]), graph([node(1, [0])])],
+        ),
+        text="does not stand before",
+    )
+
+
+@pytest.mark.parametrize("inputs", [(), (0, 0), (1,), (2,)])
+def test_calls_need_the_operands_of_their_callees(inputs):
+    call, callee = op("call", graph=GraphValue(0)), graph([node(1, [0])])
+    records = model([node(0, inputs)], [call, SIN], [callee], (0, 5, 4), captures=())
+    if inputs == (1,) or inputs == (2,):
+        refused(records, text="takes TensorSpec.*as operand 0")
+    else:
+        refused(records, text="operands")
+
+
+def test_calls_a_hundred_deep_load_and_deeper_ones_are_refused():
+    def deep(n):
+        ops = [SIN, *[op("call", graph=GraphValue(k)) for k in range(n)]]
+        return model([node(n, [0])], ops, [graph([node(k, [0])]) for k in range(n)])
+
+    assert loaded(deep(99)).f is not None
+    refused(deep(100), LimitExceededError, "more than 100 deep")
+    refused(deep(1000), LimitExceededError, "more than 100 deep")
+
+
+def test_functions_too_deep_to_load_cannot_be_saved(tmp_path):
+    spec = TensorSpec.of((3,), float32)
+    inner = Graph([spec], [], [], [0])
+    for _ in range(3000):
+        inner = Graph([spec], [], [Node(Call(inner), (0,), 1, (spec,), None)], [1])
+    shallow = gd.function(lambda x: x).get_concrete_function(spec)
+    concrete = ConcreteFunction("deep", inner, [], shallow.arguments, shallow.results, shallow.signature)
+    with pytest.raises(SaveError, match="more than 100 deep"):
+        save(concrete, tmp_path / "m")
+
+
+# G5: custom gradients
+
+
+def custom(
+    rule, nodes=None, inputs=(0, 1), n_inputs=1, n_outputs=1, rules=(), graphs=(), more_ops=(), outputs=(0,)
+):
+    ops = [op("closed_custom", rule=RuleValue(rule), n_inputs=n_inputs, n_outputs=n_outputs), SIN, *more_ops]
+    return model([node(1, [0]), node(0, inputs, outputs)], ops, graphs, rules=rules)
+
+
+RULE = RuleRecord("r", 0, (("outputs", 1),), (True,), ())
+
+
+def test_custom_gradients_of_the_helper_work():
+    found = loaded(custom(0, rules=(RULE,), graphs=(graph([node(1, [0])]),))).f
+    x = gd.ones([3])
+    with gd.GradientTape() as tape:
+        tape.watch(x)
+        y = found(x)[0]
+    np.testing.assert_allclose(tape.gradient(y, x), np.sin(np.ones(3)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rule", "callee", "use"),
+    [
+        (RULE.replace(present=()), graph([node(1, [0])]), {}),
+        (RULE.replace(present=(True, True)), graph([node(1, [0])]), {}),
+        (RULE.replace(present=(False,)), graph([node(1, [0])]), {}),
+        (RULE, graph([node(1, [0])], inputs=(0, 0)), {}),
+        (RULE, graph([], inputs=(), outputs=()), {}),
+        (RULE, graph([node(1, [0], (5,))], inputs=(5,)), {}),
+        (RULE, graph([node(1, [0], (7,))], inputs=(7,)), {}),
+        (RULE, graph([], inputs=(4,), outputs=(0,)), {}),
+        (RULE, graph([node(1, [0])]), {"n_inputs": 2}),
+        (RULE, graph([node(1, [0])]), {"n_inputs": -1}),
+        (RULE, graph([node(1, [0])]), {"n_outputs": -1}),
+        (RULE, graph([node(1, [0])]), {"n_outputs": 2}),
+        (RULE, graph([node(1, [0])]), {"n_inputs": True}),
+        (RULE, graph([node(1, [0])]), {"inputs": (0,)}),
+        (RULE, graph([node(1, [0])]), {"inputs": (0, 1, 1)}),
+        (RULE, graph([node(1, [0])]), {"outputs": ()}),
+    ],
+)
+def test_rules_that_do_not_fit_their_use_are_refused(rule, callee, use):
+    if use.get("outputs") == ():
+        records = custom(0, rules=(rule,), graphs=(callee,), **use)
+        records = records.replace(graphs=(records.graphs[0], records.graphs[1].replace(outputs=(1,))))
+    else:
+        records = custom(0, rules=(rule,), graphs=(callee,), **use)
+    refused(records)
+
+
+def test_missing_rules_and_live_objects_are_refused():
+    refused(custom(3, rules=(RULE,), graphs=(graph([]),)), text="rule 3 is not in the table")
+    refused(custom(0, rules=(RULE.replace(graph=7),), graphs=(graph([]),)), text="graph 7")
+    for name in (
+        "custom_gradient",
+        "call_forward",
+        "cond_forward",
+        "loop_forward",
+        "vectorize_forward",
+        "unsaved_custom",
+    ):
+        fields = dict.fromkeys(all_ops()[name].attributes)
+        refused(model([node(0, [0])], [op(name, **fields)]), UnsafeModelError, "live objects")
+
+
+def test_rules_may_use_themselves_and_each_other():
+    ops = [op("closed_custom", rule=RuleValue(0), n_inputs=1, n_outputs=1), SIN]
+    own = graph([node(1, [0]), node(0, [0, 1])])
+    records = model([node(0, [0, 0])], ops, [own], rules=(RULE.replace(rules=(0,)),))
+    found = loaded(records).f
+    x = gd.ones([3])
+    with gd.GradientTape() as tape:
+        tape.watch(x)
+        y = found(x)[0]
+    assert tape.gradient(y, x) is not None
+    refused(model([node(0, [0, 0])], ops, [own], rules=(RULE,)), text="not listed")
+
+
+def test_an_unsaved_rule_is_a_warning_and_an_error_later():
+    reader = ObjectReader(
+        through_bytes(custom(0, rules=(RuleRecord("nobody.knows:this", None),))), Arrays(ARRAYS)
+    )
+    found = reader.root()
+    assert reader.graphs.unsaved == {"nobody.knows:this"}
+    np.testing.assert_allclose(found.f(gd.ones([3]))[0], np.sin(np.ones(3)), rtol=1e-6)
+
+
+def test_a_rule_of_this_process_is_taken_only_where_it_fits():
+    @gd.custom_gradient
+    def f(x, y):
+        return x * y, lambda dy: (dy, dy)
+
+    original = gd.Module()
+    original.f = gd.function(f, input_signature=[gd.TensorSpec([3])] * 2)
+    records, _ = records_of(original, options=gd.saved_model.SaveOptions(experimental_custom_gradients=False))
+    refused(custom(0, rules=(RuleRecord(records.rules[0].name, None),)), text="gradients for other inputs")
+
+
+# G6: branches and loops
+
+
+def cond(then_graph, else_graph, inputs=(1, 0), kinds=("both",), depth=0, full=(), outputs=(0,)):
+    made = op("cond", then_graph=GraphValue(0), else_graph=GraphValue(1), kinds=kinds, depth=depth, full=full)
+    return model([node(0, inputs, outputs)], [made, SIN], [then_graph, else_graph], (0, 2, 5, 4))
+
+
+SAME = graph([node(1, [0])])
+
+
+def test_branches_of_the_helper_work():
+    assert loaded(cond(SAME, SAME)).f is not None
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        cond(SAME, graph([node(1, [0], (5,))], inputs=(5,))),
+        cond(SAME, graph([], outputs=())),
+        cond(SAME, graph([], outputs=(0, 0))),
+        cond(SAME, graph([node(1, [0])], inputs=(0, 0))),
+        cond(SAME, SAME, inputs=(0, 0)),
+        cond(SAME, SAME, inputs=()),
+        cond(SAME, SAME, inputs=(1,)),
+        cond(SAME, SAME, inputs=(1, 2)),
+        cond(SAME, SAME, inputs=(1, 3)),
+        cond(SAME, SAME, inputs=(3, 0)),
+        cond(SAME, SAME, kinds=()),
+        cond(SAME, SAME, kinds=("both", "both")),
+        cond(SAME, SAME, kinds=("neither",)),
+        cond(SAME, SAME, kinds=("then",)),
+        cond(SAME, SAME, depth=-1),
+        cond(SAME, SAME, depth=1),
+        cond(SAME, SAME, full=(True,)),
+    ],
+)
+def test_branches_that_do_not_fit_are_refused(records):
+    refused(records)
+
+
+def loop(body, test=None, inputs=(1, 0), outputs=(0, 3), **changes):
+    fields = {
+        "test": None if test is None else GraphValue(1), "body": GraphValue(0), "n_carry": 1, "n_invariant": 0, "n_xs": 0,
+        "reverse": False, "steps": None, "uniform": -1,
+    } | changes  # fmt: skip
+    graphs = [body] if test is None else [body, test]
+    return model(
+        [node(0, inputs, outputs)], [op("loop", **fields), SIN, ADD], graphs, (0, 3, 5, 4), outputs=(4,)
+    )
+
+
+def test_loops_of_the_helper_work():
+    assert loaded(loop(SAME)).f is not None
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        loop(graph([], inputs=(0, 5), outputs=(1,)), n_carry=1, n_invariant=1, inputs=(1, 0, 2)),
+        loop(graph([], outputs=())),
+        loop(SAME, inputs=(0, 0)),
+        loop(SAME, inputs=(1,)),
+        loop(SAME, inputs=(1, 2)),
+        loop(SAME, inputs=(1, 3)),
+        loop(SAME, inputs=(1, 0, 0)),
+        loop(SAME, n_carry=0),
+        loop(SAME, n_carry=2),
+        loop(SAME, n_carry=-1, n_xs=2),
+        loop(SAME, n_invariant=2**40),
+        loop(SAME, n_carry=0, n_invariant=1, uniform=2),
+        loop(SAME, uniform=-2),
+        loop(SAME, steps=-1),
+        loop(SAME, steps="3"),
+        loop(SAME, steps=(1,)),
+        loop(SAME, test=SAME),
+        loop(SAME, test=graph([], inputs=(0, 2), outputs=(1,))),
+        loop(SAME, test=graph([], inputs=(2,), outputs=(0,))),
+    ],
+)
+def test_loops_that_do_not_fit_are_refused(records):
+    refused(records)
+
+
+# G10: what ops may ask for
+
+
+@pytest.mark.parametrize(
+    ("made", "inputs"),
+    [
+        (op("eye_of", rows_=2**60, columns=2**60, dtype=DTypeValue("float32")), ()),
+        (op("eye_of", rows_=2**30, columns=2**30, dtype=DTypeValue("float32")), ()),
+        (op("broadcast_to", shape=(2**45, 3)), (0,)),
+        (op("one_hot", depth=2**45, axis=-1), (3,)),
+        (op("tile", multiples=(2**50,)), (0,)),
+        (op("draw", kind="uniform", shape=(2**50,), dtype=DTypeValue("float32")), ()),
+        (op("reshape", shape=(2**45,)), (1,)),
+    ],
+    ids=lambda x: x.name if isinstance(x, OpRecord) else "",
+)
+def test_huge_sizes_are_refused_before_anything_is_made(made, inputs):
+    keys = InlineArray("int64", (2,), bytes(16))
+    specs = (*SPECS, SpecRecord("int64", (2,)))
+    if made.name == "draw":
+        refused(model([node(0, [1], (1,))], [made], inputs=(0, 8), captures=(keys,), specs=specs), LoadError)
+    else:
+        refused(model([node(0, range(len(inputs)), (1,))], [made], inputs=inputs or (0,)), LoadError)
+
+
+def test_specs_of_too_many_elements_are_refused():
+    specs = (*SPECS, SpecRecord("float32", (2**21, 2**21)))
+    refused(model([node(0, [0])], inputs=(8,), specs=specs), LimitExceededError, "elements")
+
+
+@pytest.mark.parametrize("count", [2**40, 10**9, -1, 0])
+def test_counts_of_outputs_make_no_specs_before_they_are_compared(count):
+    refused(model([node(0, [0], (1,))], [op("unstack", num=count, axis=0)], inputs=(1,)))
+    refused(model([node(0, [0], (1,))], [op("split_at", n=count, axis=0)], inputs=(1,)))
+
+
+@pytest.mark.parametrize("stream", ["file:///tmp/owned", "file://x", "socket", ""])
+def test_printing_into_files_is_refused(tmp_path, stream):
+    made = op("print", pieces=("x", "y"), summarize=3, stream=stream)
+    refused(model([node(0, [0], ())], [made], outputs=(0,)), UnsafeModelError, "print op writes to")
+
+
+def test_printing_into_files_cannot_be_saved(tmp_path):
+    @gd.function(input_signature=[gd.TensorSpec([])])
+    def f(x):
+        gd.print(x, output_stream=f"file://{tmp_path}/out")
+        return x
+
+    root = gd.Module()
+    root.f = f
+    with pytest.raises(SaveError, match="print op writes to"):
+        save(root, tmp_path / "m")
+
+
+# G11: limits
+
+
+def test_limits_are_named():
+    body = model_to_body(model([node(0, [0]), node(0, [1])]))
+    for name, allowed in (
+        ("nodes_per_graph", 1),
+        ("nodes", 1),
+        ("graphs", 0),
+        ("functions", 0),
+        ("objects", 1),
+        ("tensors", 0),
+    ):
+        with pytest.raises(LimitExceededError, match=name):
+            model_from_body(FORMAT_VERSION, body, Limits(**{name: allowed}))
+
+
+def test_one_node_with_very_many_inputs_is_read_quickly():
+    records = model([node(0, [0] * 300_000, (1,))], [op("concat", axis=0)])
+    start = time.process_time()
+    assert loaded(records).f is not None
+    assert time.process_time() - start < 2

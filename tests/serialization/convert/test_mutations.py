@@ -1,0 +1,91 @@
+"""Whatever is changed in a model, loading it ends with the model or with a LoadError: soon, and without much memory."""
+
+from __future__ import annotations
+
+import random
+import time
+import tracemalloc
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from serialization.convert.objects import ObjectReader
+from serialization.errors import LoadError
+from tests.serialization.convert.in_memory import records_of
+from tests.serialization.convert.mutations import model_of, mutated, paths, tree_of
+from tests.serialization.rich import Rich, signatures
+
+QUIETLY = settings(
+    max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+)
+
+
+@pytest.fixture(scope="module")
+def rich():
+    original = Rich()
+    model, arrays = records_of(original, signatures(original))
+    tree = tree_of(model)
+    return tree, paths(tree), arrays
+
+
+def attempt(tree, arrays):
+    """Load a changed tree: True if it is still a model."""
+    try:
+        model = model_of(tree)
+    except OverflowError:
+        return False  # msgpack itself has no such integer
+    except LoadError as error:
+        assert str(error).isascii() and len(str(error)) < 2000
+        return False
+    try:
+        ObjectReader(model, arrays).root()
+    except LoadError as error:
+        assert str(error).isascii() and len(str(error)) < 4000
+        return False
+    return True
+
+
+def test_the_unchanged_model_loads(rich):
+    tree, _, arrays = rich
+    assert attempt(tree, arrays)
+
+
+@QUIETLY
+@given(data=st.data())
+def test_one_to_three_changes_by_hypothesis(rich, data):
+    tree, every, arrays = rich
+    for _ in range(data.draw(st.integers(1, 3))):
+        tree = mutated(tree, every, lambda n: data.draw(st.integers(0, n - 1)))
+    attempt(tree, arrays)
+
+
+def test_thousands_of_changes_by_chance(rich):
+    tree, every, arrays = rich
+    rng = random.Random(20260101)
+    loaded, slowest = 0, 0.0
+    for _ in range(1000):
+        changed = tree
+        for _ in range(rng.randint(1, 3)):
+            changed = mutated(changed, every, rng.randrange)
+        start = time.process_time()
+        loaded += attempt(changed, arrays)
+        slowest = max(slowest, time.process_time() - start)
+    assert 5 < loaded < 500  # the changes reach the inner checks, and the checks see most of them
+    assert slowest < 0.5
+
+
+def test_no_change_takes_much_memory(rich):
+    tree, every, arrays = rich
+    rng = random.Random(3)
+    changes = [mutated(tree, every, rng.randrange) for _ in range(150)]
+    attempt(tree, arrays)
+    tracemalloc.start()
+    try:
+        for changed in changes:
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            attempt(changed, arrays)
+            assert tracemalloc.get_traced_memory()[1] - before < 8 << 20
+    finally:
+        tracemalloc.stop()
