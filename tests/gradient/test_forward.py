@@ -92,7 +92,7 @@ def test_nonlinear_custom_gradients_are_refused_by_name():
     def clipped_identity(x):
         return x, lambda up: tf.clip_by_norm(up, 0.5)
 
-    with pytest.raises(tf.errors.NonlinearGradientError, match="clipped_identity.*not linear"):
+    with pytest.raises(tf.errors.NonlinearGradientError, match=r"clipped_identity.*not linear"):
         forward(lambda x: tf.reduce_sum(clipped_identity(x)), X, V)
 
 
