@@ -11,6 +11,7 @@ _OWN = tuple(
     for name in ("graphad", "serialization")
 )
 _OWN_FILES: dict[str, bool] = {}
+_NOTES = 5
 
 
 def is_own(filename: str) -> bool:
@@ -30,3 +31,25 @@ def user_line() -> str | None:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None
+
+
+def note_user_line(error: Exception, name: str, otherwise: str = "an unknown place") -> None:
+    """Note on an error where in a traced function it came up; each function around it adds where it was called.
+
+    Args:
+      error: The error, while it is handled.
+      name: What was being traced.
+      otherwise: Said where no line of the user's is on the way.
+    """
+    notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
+    if len(notes) >= _NOTES:
+        return
+    lines = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not is_own(code.co_filename):
+            lines.append(f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}")
+        trace = trace.tb_next
+    where = (lines[0] if notes else lines[-1]) if lines else otherwise
+    error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")

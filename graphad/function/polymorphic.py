@@ -17,7 +17,7 @@ from typing import Any
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, GraphadError, InvalidArgumentError
 from graphad.core.flags import flags
-from graphad.core.frames import is_own, user_line
+from graphad.core.frames import note_user_line, user_line
 from graphad.core.levels import busy, current, entered
 from graphad.core.nest import flatten
 from graphad.core.spec import TensorSpec
@@ -28,7 +28,6 @@ from graphad.graph.evaluate import evaluate
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 _WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
-_NOTES = 5
 # One lock for all functions: two that call each other cannot wait for one another.
 _tracing = threading.RLock()
 
@@ -341,7 +340,7 @@ class Function:
             try:
                 value = self.python_function(*self._with_self(tuple(args)), **kwargs)
             except Exception as error:
-                _add_user_line(error, self._name, self.python_function)
+                note_user_line(error, self._name, _where(self.python_function))
                 raise
             self._check_unmodified(before, args, kwargs)
             flat, rebuild = flatten(value)
@@ -499,22 +498,6 @@ def _is_same(old: Any, new: Any) -> bool:
     if isinstance(old, list):
         return len(old) == len(new) and all(map(_is_same, old, new))
     return old is new or (isinstance(old, int | float | str | bool) and bool(old == new))
-
-
-def _add_user_line(error: Exception, name: str, function: Any) -> None:
-    """Note where in the traced function an error came up; each function around it adds where it was called."""
-    notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
-    if len(notes) >= _NOTES:
-        return
-    lines = []
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if not is_own(code.co_filename):
-            lines.append(f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}")
-        trace = trace.tb_next
-    where = (lines[0] if notes else lines[-1]) if lines else _where(function)
-    error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")
 
 
 def _reference(x: Any, callback: Any = None) -> Any:

@@ -289,6 +289,24 @@ def test_nested_functions_each_add_their_line():
     assert "while tracing outer" in text
 
 
+def test_an_error_in_a_gradient_function_names_its_line():
+    def backward(upstream):
+        return tf.constant(upstream.numpy() * 2.0)
+
+    f = tf.function(tf.custom_gradient(lambda x: (x * 1.0, backward)))
+    x = tf.constant(2.0)
+    assert f(x).numpy() == 2.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(AttributeError, match=r"no attribute 'numpy'") as caught:
+            f(x)
+    text = all_text(caught.value)
+    assert (
+        f"{__file__}:{backward.__code__.co_firstlineno + 1} in backward, while tracing the gradient function of"
+        in text
+    )
+
+
 def test_a_failed_trace_leaves_nothing_behind():
     fail = [True]
     v = tf.Variable(1.0)
