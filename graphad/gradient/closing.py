@@ -11,6 +11,7 @@ import weakref
 from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InternalError
+from graphad.core.frames import note_user_line
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.digest import digest
@@ -68,7 +69,11 @@ def _closed_node(
         positions.extend(-1 if bar is None else next(places) for bar in x_bars)
         return kept
 
-    traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
+    try:
+        traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
+    except Exception as error:
+        note_user_line(error, f"the gradient function of {rule.name}")
+        raise
     operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
     # One function may be closed in several ways, by dtype or by what it captures; the digest tells them apart.
     marks = "".join("-" if position < 0 else "+" for position in positions) if -1 in positions else ""
