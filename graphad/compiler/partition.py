@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.compiler.cpu.functions import has_function
+from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
 from graphad.compiler.source import code_of
 from graphad.compiler.units import (
@@ -42,7 +43,6 @@ from graphad.kernels.collapse import Operand, collapse, row_strides, same_size
 from graphad.kernels.fuse import Composer
 from graphad.ops.elementwise import Elementwise
 
-STATEMENT_LIMIT = 60
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
 GEMM_DTYPES = ("float32", "float64")
 _UNKNOWN = -1  # a handle that a host step may have given another array
@@ -68,6 +68,8 @@ class _Partitioner:
         self.given: dict[int, Node] = {}
         self.assigned: dict[int, int] = {}  # handle input -> value it was last given
         self.lowered: dict[Any, Any] = {}
+        self.cuts = Cuts(graph)
+        self.kernels: dict[forms.Kernel, forms.Kernel] = {}
         self.simple_handles = not any(node.op.structured and node.op.effects for node in graph.nodes)
 
     def run(self) -> Partition:
@@ -360,13 +362,14 @@ class _Partitioner:
                 is_reduce, reduced = False, None  # type: ignore[assignment]
         else:
             shape, reduced = node.specs[0].dims, None  # type: ignore[assignment]
-        unit = self._target(node, shape, reduced, len(body.body))
+        weight = self.cuts.weight(body)
+        unit = self._target(node, shape, reduced, weight)
         if unit is None:
             unit = self._unit(LOOP, ())
             unit.shape = shape
         self._depend(unit, [value for value in node.inputs if self._number(value) is None])
         unit.nodes.append(node)
-        unit.statements += len(body.body)
+        unit.weight += weight
         if reduced is not None:
             unit.reduced = reduced
         value = node.start
@@ -379,9 +382,7 @@ class _Partitioner:
             self.inside[value] = unit.index
         return True
 
-    def _target(
-        self, node: Node, shape: Any, reduced: tuple[int, ...] | None, statements: int
-    ) -> Unit | None:
+    def _target(self, node: Node, shape: Any, reduced: tuple[int, ...] | None, weight: int) -> Unit | None:
         """The loop that a node may join, with all others that it can be merged with."""
         direct: dict[int, None] = {}
         blocked: set[int] = set()
@@ -407,21 +408,28 @@ class _Partitioner:
         chosen: Unit | None = None
         for index in sorted(direct, reverse=True):
             unit = self.units[index]
-            if index in blocked or not self._fits(unit, reduced, statements):
+            if index in blocked or not self._fits(unit, reduced):
+                continue
+            if self.cuts.ends(node.start, unit.weight, weight):
+                # What comes later must not fill it up in another way each time.
+                unit.is_full = self.cuts.is_long
                 continue
             if chosen is None:
                 if self._may_depend(unit, [*others, *[i for i in direct if i != index]]):
                     chosen = unit
-            elif self._mergeable(chosen, unit, statements):
-                chosen = self._merge(chosen, unit)
+            elif self._mergeable(chosen, unit):
+                if self.cuts.ends(node.start, unit.weight, chosen.weight + weight):
+                    unit.is_full = self.cuts.is_long
+                else:
+                    chosen = self._merge(chosen, unit)
         if chosen is None:
             return None
         # Merging may have brought in what a further input must not depend on.
         rest = [i for i in (*others, *direct) if self._find(i) != chosen.index]
         return chosen if self._may_depend(chosen, rest) else None
 
-    def _fits(self, unit: Unit, reduced: tuple[int, ...] | None, statements: int) -> bool:
-        if unit.statements + statements > STATEMENT_LIMIT:
+    def _fits(self, unit: Unit, reduced: tuple[int, ...] | None, weight: int = 0) -> bool:
+        if unit.is_full or unit.weight + weight > WEIGHT_LIMIT:
             return False
         return reduced is None or unit.reduced is None or unit.reduced == reduced
 
@@ -437,8 +445,8 @@ class _Partitioner:
                 return False
         return True
 
-    def _mergeable(self, a: Unit, b: Unit, statements: int) -> bool:
-        if a.above & b.bits or b.above & a.bits or not self._fits(a, b.reduced, b.statements + statements):
+    def _mergeable(self, a: Unit, b: Unit) -> bool:
+        if a.above & b.bits or b.above & a.bits or not self._fits(a, b.reduced):
             return False
         return not ((a.is_read and b.above & ~a.above) or (b.is_read and a.above & ~b.above))
 
@@ -449,7 +457,7 @@ class _Partitioner:
         keep.above |= gone.above
         keep.bits |= gone.bits
         keep.is_read |= gone.is_read
-        keep.statements += gone.statements
+        keep.weight += gone.weight
         keep.reduced = keep.reduced or gone.reduced
         keep.results |= gone.results
         return keep
@@ -471,7 +479,7 @@ class _Partitioner:
             for earlier in reversed(row[-SIBLINGS:]):
                 if unit.above & earlier.bits or earlier.above & unit.bits or not reads & self._reads(earlier):
                     continue
-                if not self._fits(earlier, unit.reduced, unit.statements):
+                if not self._fits(earlier, unit.reduced, unit.weight):
                     continue
                 merged = self._merge(earlier, unit)
                 row[row.index(earlier)] = merged
@@ -548,7 +556,10 @@ class _Partitioner:
         unit.scalars = [scalars[value] for value in composed.scalars]  # type: ignore[index]
         operands = [Operand(site.shape, site.strides) for site in unit.reads]
         combines = [unit.results.get(value) for value in unit.writes]
-        unit.loop = collapse(composed.map, unit.shape, operands, unit.reduced or (), combines)
+        loop = collapse(composed.map, unit.shape, operands, unit.reduced or (), combines)
+        # One object for equal kernels, so that finding it again is quick.
+        kernel = self.kernels.setdefault(loop.kernel, loop.kernel)
+        unit.loop = loop if kernel is loop.kernel else loop.replaced(kernel=kernel)
 
     # the order of the units
 

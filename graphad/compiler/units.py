@@ -70,7 +70,8 @@ class Unit:
     # while loops are collected
     shape: Any = None
     reduced: tuple[int, ...] | None = None
-    statements: int = 0
+    weight: int = 0
+    is_full: bool = False
     bits: int = 0
     above: int = 0
     is_read: bool = False

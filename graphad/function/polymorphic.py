@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from graphad.core.collector import held
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, GraphadError, InvalidArgumentError
 from graphad.core.flags import flags
@@ -313,7 +314,7 @@ class Function:
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}
-        with entered(trace):
+        with entered(trace), held:
             inputs: list[Any] = []
             numbers: dict[int, Any] = {}
             names = self.signature.slot_names(arguments)

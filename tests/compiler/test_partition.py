@@ -84,15 +84,32 @@ def test_arrays_are_put_together_and_taken_apart_without_the_host() -> None:
     assert "host" not in kinds(units_of(function, [4, 5], [4, 5]))
 
 
-def test_a_region_is_cut_at_sixty_statements() -> None:
+def test_a_region_is_cut_where_it_weighs_too_much() -> None:
     def function(x: Any, y: Any) -> list[Any]:
         for _ in range(70):
             x = m.add(m.multiply(x, y), y)
         return [x]
 
     found = units_of(function, [4], [4])
-    assert kinds(found) == ["loop"] * 3
+    assert kinds(found) == ["loop"] * 2
     assert "loop over (4,)" in describe(found)
+
+
+def test_a_long_chain_needs_only_a_handful_of_kernels() -> None:
+    def chain(length: int) -> Any:
+        def function(x: Any, y: Any) -> list[Any]:
+            z = x
+            for k in range(length):
+                z = m.tanh(m.add(m.multiply(z, float(k % 5)), y)) if k % 3 else m.sin(z)
+            return [z]
+
+        return function
+
+    for length in (200, 1000):
+        loops = units_of(chain(length), [4], [4]).loops
+        assert len(loops) > length / 10
+        assert len({loop.kernel for loop in loops}) <= 10
+        assert all(len(loop.kernel.body) <= 100 for loop in loops)
 
 
 def test_constants_become_words_of_the_block() -> None:

@@ -90,7 +90,7 @@ def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None]
     if address is not None:
         callback(address, None)
         return True
-    from graphad.compiler.cpu.service import default_service
+    from graphad.compiler.cpu import service
 
     def receive(key: str, data: bytes | None, error: str | None) -> None:
         if data is None:
@@ -101,7 +101,7 @@ def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None]
         except CompileError as failure:
             callback(None, str(failure))
 
-    return default_service().request(key_of(kernel), _text(kernel), receive)
+    return service.request(key_of(kernel), _text(kernel), receive)
 
 
 def _text(kernel: Kernel | Source) -> str:

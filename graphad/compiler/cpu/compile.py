@@ -86,6 +86,8 @@ def _printed(text: str, function: str) -> str:
     flags.error_model = "numpy"
     flags.fastmath = {"contract"}
     with global_compiler_lock:
+        library = cpu_target.target_context.codegen().create_library(function)
+        library._optimize_functions = lambda module: None  # all of that comes after linking
         made = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,
@@ -94,6 +96,7 @@ def _printed(text: str, function: str) -> str:
             types.void,
             flags,
             {},
+            library=library,
             pipeline_class=pipeline.Pipeline,
         )
         return str(made.library._final_module).replace(made.fndesc.mangled_name, SYMBOL)

@@ -6,16 +6,36 @@ This module imports Numba; it is imported where something is compiled.
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba.core import typed_passes, untyped_passes
 from numba.core.compiler import CompilerBase
-from numba.core.compiler_machinery import PassManager
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.registry import cpu_target
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Types(typed_passes.NopythonTypeInference):  # type: ignore[misc]
+    """Type inference that looks through the registries of functions once, not again for each call in the kernel."""
+
+    _name = "graphad_types"
+
+    def run_pass(self, state: Any) -> bool:
+        context = cpu_target.target_context
+        context.refresh()
+        context.refresh = lambda: None
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            del context.refresh
+
 
 PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
     untyped_passes.IRProcessing,
     untyped_passes.ReconstructSSA,
-    typed_passes.NopythonTypeInference,
+    Types,
     typed_passes.PreLowerStripPhis,
     typed_passes.IRLegalization,
     typed_passes.NativeLowering,

@@ -2,7 +2,7 @@
 
 `CompileService.request` returns at once and calls back from a reader thread; `compile_now` waits. The worker
 starts with the first request, is replaced after 500 kernels (Numba never frees what it compiled) and given up,
-with one line in the log, after three deaths.
+with one line in the log, after three deaths. Where many requests wait, a second worker takes its share and then leaves.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ Callback = Callable[[str, bytes | None, str | None], None]  # key, object code o
 LIFETIME = 500  # kernels that one worker compiles
 HANDSHAKE = 20.0  # seconds until a worker must have said hello, or there is none
 DEATHS = 3
+QUEUE = 3  # requests that wait for the first worker before there is a second one
+IDLE = 10.0  # seconds without work after which the second one ends
 PACKAGE = Path(__file__).resolve().parents[2]
 # the worker needs a few modules of the package, not its public names, whose import would cost it a tenth of a second
 START = """
@@ -45,7 +47,9 @@ class CompileService:
     """Compiles source text in a worker process. One per process is enough; all methods may be called from any
     thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle: float = 0.0) -> None:
+        """Args: idle: Seconds without work after which the worker ends until the next request; 0 keeps it."""
+        self._idle = idle
         self._reset()
         _services.add(self)
 
@@ -71,6 +75,10 @@ class CompileService:
     def pending(self) -> int:
         """Requests that have no answer yet."""
         return len(self._waiting)
+
+    def waits_for(self, key: str) -> bool:
+        """Whether the answer to a request is under way."""
+        return key in self._waiting
 
     def request(self, key: str, source: str, callback: Callback, function: str = "kernel") -> bool:
         """Have `source` compiled; `callback(key, object or None, error or None)` runs in another thread.
@@ -133,7 +141,7 @@ class CompileService:
     def _start(self) -> bool:
         # the parent-death signal means the thread that starts the worker: of use only if that lives as long as the process
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
-        command = [sys.executable, "-c", START.format(package=str(PACKAGE)), str(parent)]
+        command = [sys.executable, "-c", START.format(package=str(PACKAGE)), str(parent), str(self._idle)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
         try:  # unbuffered: a fork must find no lock held and no half message
             process = subprocess.Popen(
@@ -206,8 +214,11 @@ class CompileService:
                 elif answer["hello"] == HELLO:
                     timer.cancel()
         timer.cancel()
+        is_over = False
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            is_over = self._idle > 0 and process.wait(1.0) == 0
         _end(process)
-        self._ended(process, is_late.is_set())
+        self._ended(process, is_late.is_set(), is_over)
 
     def _receive(self, process: subprocess.Popen[bytes], answer: dict[str, str]) -> None:
         with self._lock:
@@ -222,12 +233,14 @@ class CompileService:
         for callback in callbacks:
             callback(answer["key"], data, answer.get("error"))
 
-    def _ended(self, process: subprocess.Popen[bytes], is_mute: bool) -> None:
+    def _ended(self, process: subprocess.Popen[bytes], is_mute: bool, is_over: bool) -> None:
         with self._lock:
             if self._process is not process:  # closed, or replaced on purpose
                 return
             self._process = None
-            self._deaths += 1
+            self._deaths += not is_over
+            if is_over and not self._waiting:
+                return
             if is_mute:
                 self._give_up(f"did not answer within {HANDSHAKE:.0f} s")
             elif self._deaths >= DEATHS:
@@ -289,6 +302,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 _default: CompileService | None = None
+_second: CompileService | None = None
 
 
 def default_service() -> CompileService:
@@ -297,3 +311,22 @@ def default_service() -> CompileService:
     if _default is None:
         _default = CompileService()
     return _default
+
+
+def request(key: str, source: str, callback: Callback) -> bool:
+    """`CompileService.request` of the service that has least to do."""
+    first = default_service()
+    return _least_busy(first, key).request(key, source, callback) or first.request(key, source, callback)
+
+
+def _least_busy(first: CompileService, key: str) -> CompileService:
+    global _second
+    if first.pending < QUEUE or first.waits_for(key) or (os.cpu_count() or 1) < 2:
+        return first
+    if _second is None:
+        _second = CompileService(IDLE)
+    second = _second
+    if second.waits_for(key):
+        return second
+    head_start = QUEUE if second.pid is None else 0  # what the first compiles while the second comes up
+    return second if second.pending + head_start < first.pending else first

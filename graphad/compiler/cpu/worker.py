@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import json
 import os
 import queue
@@ -34,11 +35,16 @@ def main() -> None:
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     from graphad.compiler.cpu import compile as compiler
 
+    gc.set_threshold(100_000, 20, 20)  # nearly all that compiling makes is gone without the collector
     compiler.prepare()
     if requests.empty():
         compiler.warm_up()
+    idle = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
     while True:
-        request = requests.get()
+        try:
+            request = requests.get(timeout=idle or None)
+        except queue.Empty:
+            os._exit(0)
         answer: dict[str, Any] = {"key": request["key"]}
         try:
             made = compiler.compile_source(request["source"], request.get("function", "kernel"))

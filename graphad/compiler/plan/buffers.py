@@ -6,6 +6,7 @@ same bytes unless its kernel was made for that.
 
 from __future__ import annotations
 
+import heapq
 import sys
 import threading
 from collections.abc import Sequence
@@ -32,14 +33,15 @@ def place(lives: Sequence[Life]) -> tuple[list[int], int]:
     order = sorted(range(len(lives)), key=lambda k: (lives[k].first, -lives[k].size))
     offsets = [0] * len(lives)
     free: list[tuple[int, int]] = []  # (offset, size), by offset
-    busy: list[tuple[int, int, int]] = []  # (last, offset, size)
+    busy: list[tuple[int, int, int]] = []  # a heap of (last, offset, size)
     total = 0
     for k in order:
         life = lives[k]
-        ended = [entry for entry in busy if entry[0] < life.first]
+        ended = []
+        while busy and busy[0][0] < life.first:
+            ended.append(heapq.heappop(busy)[1:])
         if ended:
-            busy = [entry for entry in busy if entry[0] >= life.first]
-            free = _joined([*free, *[(offset, size) for _, offset, size in ended]])
+            free = _joined([*free, *ended])
         size = max(-(-life.size // ALIGNMENT), 1) * ALIGNMENT
         fits = [hole for hole in free if hole[1] >= size]
         if fits:
@@ -54,7 +56,7 @@ def place(lives: Sequence[Life]) -> tuple[list[int], int]:
         else:
             offset, total = total, total + size
         offsets[k] = offset
-        busy.append((life.last, offset, size))
+        heapq.heappush(busy, (life.last, offset, size))
     return offsets, total
 
 

@@ -26,6 +26,7 @@ from graphad.compiler.plan.tiers import (
     HostPlan,
     policy,
 )
+from graphad.core.collector import held
 from graphad.core.dims import evaluate
 from graphad.core.tensor import Handle
 from graphad.graph.evaluate import set_runner
@@ -143,7 +144,7 @@ class Executable:
         return found if found is not None else self._bind(shapes)
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Sizes:
-        with self._lock:
+        with self._lock, held:
             found = self._sizes.get(shapes)
             if found is not None:
                 return found

@@ -19,6 +19,7 @@ import numpy as np
 
 from graphad.compiler.plan.buffers import own
 from graphad.core import bind as door
+from graphad.core.collector import held
 from graphad.core.errors import GraphadError
 from graphad.core.op import evaluated
 from graphad.graph.ir import Graph, Node
@@ -210,7 +211,7 @@ class Compilation:
         from graphad.core.dims import apart_from
 
         if self.schedule is None:
-            with apart_from(self.literals):
+            with apart_from(self.literals), held:
                 made = schedule(partition(self.graph))
             if not made.native_units:
                 raise GraphadError("none of its nodes has a kernel")
@@ -302,7 +303,8 @@ class Compilation:
 
         assert self.schedule is not None
         try:
-            return bind(self.schedule, numbers, self.address)
+            with held:
+                return bind(self.schedule, numbers, self.address)
         except GraphadError as error:
             self.fail(f"{type(error).__name__}: {error}")
             return None

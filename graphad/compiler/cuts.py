@@ -1,0 +1,72 @@
+"""Where a loop that grows too large is cut: where earlier ones were, so that equal parts of a long graph give equal kernels.
+
+Compiling a kernel costs about as much as its statements weigh, and a long chain is cut into hundreds of loops. Were each as
+full as it can be, the cuts would wander over the chain's pattern and hardly two loops be alike. So a loop that is half full
+also ends where the ops around are those around an earlier cut; after a few loops the cuts keep step with the pattern.
+"""
+
+from __future__ import annotations
+
+from graphad.compiler.plain import has_plain
+from graphad.compiler.source import code_of
+from graphad.graph.ir import Graph
+from graphad.kernels.forms import Map
+
+WEIGHT_LIMIT = 100  # of the statements of one loop
+FUNCTION_WEIGHT = 7  # of a statement that is no plain instruction: its code is a polynomial and more
+LONG = 4 * WEIGHT_LIMIT  # weight of graphs that are cut where they were cut before
+
+
+class Cuts:
+    """The cuts of one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._weights: dict[Map, int] = {}
+        self._seen: set[int] = set()
+        self._around = _surroundings(graph) if len(graph.nodes) * FUNCTION_WEIGHT > LONG else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether loops end before they are full."""
+        return self._around is not None
+
+    def weight(self, body: Map) -> int:
+        """What a node's body adds to the loop that it joins."""
+        found = self._weights.get(body)
+        if found is None:
+            found = 0
+            for statement in body.body:
+                operand = body.dtype_of(statement.args[1 if statement.fn == "select" else 0])
+                found += 1 if has_plain(statement.fn, code_of(operand)) else FUNCTION_WEIGHT
+            self._weights[body] = found
+        return found
+
+    def ends(self, value: int, weight: int, more: int) -> bool:
+        """Whether a loop of this weight ends before the node that makes `value` and brings `more`."""
+        around = self._around
+        if weight + more > WEIGHT_LIMIT:
+            if around is not None and value < len(around):
+                self._seen.add(around[value])
+            return True
+        return (
+            around is not None
+            and 2 * weight >= WEIGHT_LIMIT
+            and value < len(around)
+            and around[value] in self._seen
+        )
+
+
+def _surroundings(graph: Graph) -> list[int]:
+    """For each value the ops that it comes from, three steps back, as a number."""
+    near = [0] * graph.first_node_value
+    far, farther = [*near], [*near]
+    for node in graph.nodes:
+        op, inputs = node.op, node.inputs
+        here = hash(op)
+        wide = hash((here, *[near[i] for i in inputs]))
+        wider = hash((here, *[far[i] for i in inputs]))
+        count = len(node.specs)
+        near += [here] * count
+        far += [wide] * count
+        farther += [wider] * count
+    return farther
