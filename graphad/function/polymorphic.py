@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import threading
 import weakref
 from collections import deque
@@ -24,32 +23,13 @@ from graphad.core.nest import flatten
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction, Results
-from graphad.function.signature import Arguments, Literal, ObjectKey, Signature
+from graphad.function.retracing import History, difference, history_of, made_anew
+from graphad.function.signature import Arguments, ObjectKey, Signature
 from graphad.graph.evaluate import evaluate
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
-_WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
 # One lock for all functions: two that call each other cannot wait for one another.
 _tracing = threading.RLock()
-
-
-class History:
-    """Which of the latest calls had to trace, and how often that was complained about."""
-
-    __slots__ = ("recent", "warned")
-
-    def __init__(self) -> None:
-        self.recent: deque[bool] = deque(maxlen=_WINDOW)
-        self.warned = 0
-
-
-_histories: weakref.WeakKeyDictionary[Any, History] = weakref.WeakKeyDictionary()
-
-
-def history_of(function: Any) -> History:
-    """One history for all functions with the same code, so that a function made anew for each call is noticed."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return History() if code is None else _histories.setdefault(code, History())
 
 
 class Creation:
@@ -249,7 +229,7 @@ class Function:
         """Why the latest trace could not be avoided: the argument, its old and new value, and the cure."""
         if len(self._latest) < 2:
             return f"{self._name}: traced {len(self._latest)} time(s); nothing was retraced."
-        return f"{self._name}: {self._difference(*self._latest)}"
+        return f"{self._name}: {difference(self.signature, *self._latest)}"
 
     # -- tracing -----------------------------------------------------------------------------------------------------
 
@@ -392,54 +372,20 @@ class Function:
             f"The following parameter(s) were modified: {', '.join(changed)}"
         )
 
-    # -- reports -----------------------------------------------------------------------------------------------------
-
     def _report(self) -> None:
-        history = self._history
-        history.recent.extend([False] * min(self._quick_calls, _WINDOW))
-        history.recent.append(True)
+        traces = self._history.traced(self._quick_calls)
         self._quick_calls = 0
-        traces = sum(history.recent)
-        if traces < _TOO_MANY or history.warned >= _WARNINGS:
-            return
-        history.warned += 1
-        import logging  # which is slow to import, and this is rare
+        if traces:
+            cure = self.explain_retrace() if len(self._latest) > 1 else made_anew(self._name)
+            import logging  # which is slow to import, and this is rare
 
-        logging.getLogger("graphad").warning(
-            "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive. %s",
-            traces,
-            len(history.recent),
-            self.python_function,
-            self.explain_retrace()
-            if len(self._latest) > 1
-            else f"{self._name}: it was wrapped anew before each call; make the function once, outside of the loop.",
-        )
-
-    def _difference(self, old: Any, new: Any) -> str:
-        old_structure, old_leaves, _ = old
-        new_structure, new_leaves, _ = new
-        if old_structure != new_structure or len(old_leaves) != len(new_leaves):
-            return "the structure of the arguments changed; pass the same containers every time."
-        labels = self.signature.leaf_names(new_structure)
-        for a, b, name in zip(old_leaves, new_leaves, labels, strict=True):
-            if a == b:
-                continue
-            label = f"argument '{name}'"
-            if isinstance(a, Literal) and not isinstance(b, ObjectKey):
-                return (
-                    f"{label} was {a!r}, is now {b!r}; pass a tensor if its value changes from call to call."
-                )
-            if isinstance(a, TensorSpec) and isinstance(b, TensorSpec):
-                if a.dtype is not b.dtype:
-                    return (
-                        f"{label} had dtype {a.dtype.name}, has now {b.dtype.name}; cast it before the call."
-                    )
-                return (
-                    f"{label} had shape {a.shape}, has now {b.shape}; give an input_signature with None for the "
-                    "sizes that change, or set reduce_retracing=True."
-                )
-            return f"{label} is another object ({a!r}, {b!r}); make it once and pass the same one."
-        return "the same variable is passed in other places than before."
+            logging.getLogger("graphad").warning(
+                "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is expensive. %s",
+                traces,
+                len(self._history.recent),
+                self.python_function,
+                cure,
+            )
 
     def __repr__(self) -> str:
         return f"<graphad function {self._name} with {len(self._traces)} traces>"

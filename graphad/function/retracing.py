@@ -1,0 +1,70 @@
+"""Reports about retracing: how often, which argument made a new trace necessary, and what to do about it."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections import deque
+from typing import Any
+
+from graphad.core.spec import TensorSpec
+from graphad.function.signature import Literal, ObjectKey, Signature
+
+_WINDOW, _TOO_MANY, _WARNINGS = 10, 5, 2
+
+
+class History:
+    """Which of the latest calls had to trace, and how often that was complained about."""
+
+    __slots__ = ("recent", "warned")
+
+    def __init__(self) -> None:
+        self.recent: deque[bool] = deque(maxlen=_WINDOW)
+        self.warned = 0
+
+    def traced(self, quick_calls: int) -> int:
+        """Note a call that traced, after so many that did not; the number of recent traces if it is time to complain, else 0."""
+        self.recent.extend([False] * min(quick_calls, _WINDOW))
+        self.recent.append(True)
+        traces = sum(self.recent)
+        if traces < _TOO_MANY or self.warned >= _WARNINGS:
+            return 0
+        self.warned += 1
+        return traces
+
+
+_histories: weakref.WeakKeyDictionary[Any, History] = weakref.WeakKeyDictionary()
+
+
+def history_of(function: Any) -> History:
+    """One history for all functions with the same code, so that a function made anew for each call is noticed."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return History() if code is None else _histories.setdefault(code, History())
+
+
+def made_anew(name: str) -> str:
+    """The cure where each call went to another function."""
+    return f"{name}: it was wrapped anew before each call; make the function once, outside of the loop."
+
+
+def difference(signature: Signature, old: Any, new: Any) -> str:
+    """What distinguishes two trace keys, and the cure."""
+    old_structure, old_leaves, _ = old
+    new_structure, new_leaves, _ = new
+    if old_structure != new_structure or len(old_leaves) != len(new_leaves):
+        return "the structure of the arguments changed; pass the same containers every time."
+    for a, b, name in zip(old_leaves, new_leaves, signature.leaf_names(new_structure), strict=True):
+        if a == b:
+            continue
+        label = f"argument '{name}'"
+        if isinstance(a, Literal) and not isinstance(b, ObjectKey):
+            return f"{label} was {a!r}, is now {b!r}; pass a tensor if its value changes from call to call."
+        if isinstance(a, TensorSpec) and isinstance(b, TensorSpec):
+            if a.dtype is not b.dtype:
+                return f"{label} had dtype {a.dtype.name}, has now {b.dtype.name}; cast it before the call."
+            return (
+                f"{label} had shape {a.shape}, has now {b.shape}; give an input_signature with None for the sizes that "
+                "change, or set reduce_retracing=True."
+            )
+        return f"{label} is another object ({a!r}, {b!r}); make it once and pass the same one."
+    return "the same variable is passed in other places than before."
