@@ -120,6 +120,8 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
     kind = type(x)
     if kind is float or kind is int or kind is bool or kind is complex:
         return _number(x, dtype)
+    if dtype is None and isinstance(x, np.generic) and dtypes.is_known(x.dtype):
+        return x  # immutable already
     if isinstance(x, TensorShape):
         x = x.as_list()
     if isinstance(x, np.ndarray | np.generic):

@@ -143,6 +143,11 @@ _BY_NAME |= {"half": float16, "float": float32, "double": float64}
 _BY_TYPE |= {float: float32, int: int32, bool: bool_, complex: complex128}
 
 
+def is_known(dtype: np.dtype[Any]) -> bool:
+    """Whether elements of a NumPy dtype are elements of one of graphad's, as they are."""
+    return dtype in _BY_NUMPY
+
+
 def from_numpy(dtype: np.dtype[Any]) -> DType:
     """The DType of NumPy elements; the quick way for arrays that graphad itself made."""
     found = _BY_NUMPY.get(dtype)

@@ -17,7 +17,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicValueError
-from graphad.core.levels import busy
+from graphad.core.levels import busy, current
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import normalize_axes, reduced_dims
 from graphad.core.spec import TensorSpec
@@ -146,7 +146,9 @@ def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Any:
     if dims is not None:
         sizes = dims if axes is None else [dims[axis] for axis in axes]
         if all(type(size) is int for size in sizes):
-            return lift(dtype.numpy.type(product(sizes)))
+            count = dtype.numpy.type(product(sizes))
+            level = None if busy() is None else current()
+            return EagerTensor(count) if level is None else level.constant(count)
     return bind(CountOf(axes, dtype), x)
 
 
