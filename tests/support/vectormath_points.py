@@ -118,7 +118,7 @@ def points(name: str, dtype: str, count: int, seed: int = 0) -> tuple[np.ndarray
             for i, values in enumerate(spread)
         )
     low, high = INTERVAL.get(name, ((-10.0, 10.0), (-10.0, 10.0)))[dtype == "float64"]
-    top = {"sin": 46, "cos": 46, "tan": 46, "asin": 0, "acos": 0, "atanh": 0}.get(name)
+    top = {"asin": 0, "acos": 0, "atanh": 0}.get(name)
     bottom = 0 if name == "acosh" else None
     binades = every_binade(dtype, part, seed, bottom, top)
     if low >= 0:

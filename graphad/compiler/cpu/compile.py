@@ -108,7 +108,8 @@ def _optimised(text: str) -> Any:
 
     module = llvm.parse_assembly(text)
     for thing in (*module.functions, *module.global_variables):
-        if not thing.is_declaration and thing.name != SYMBOL:
+        # LLVM's own lists keep what only the loop vectoriser will call
+        if not thing.is_declaration and thing.name != SYMBOL and not thing.name.startswith("llvm."):
             thing.linkage = "internal"
     machine = _machine()
     module.triple = machine.triple

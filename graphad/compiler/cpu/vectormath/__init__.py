@@ -1,8 +1,8 @@
 """Vector functions as text: branch-free scalar LLVM IR that the loop vectoriser turns into packed instructions.
 
 `function_ir` prints a module with one function, inlined wherever it is called; no call to a mathematical library
-remains after code generation.  Errors are stated in docs/accuracy.md.  This package only writes text: it needs neither
-Numba nor llvmlite.
+remains after code generation.  sin, cos and tan bring a second one for large angles, which is not inlined.
+Errors are stated in docs/accuracy.md.  This package only writes text: it needs neither Numba nor llvmlite.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from graphad.compiler.cpu.vectormath import error_function, exponential, logarithm, power, trigonometric
 from graphad.compiler.cpu.vectormath.text import FORMATS, Block, Format, Value, module_text
 
-__all__ = ["ARITY", "SUPPORTED", "function_ir", "symbol", "valid_range"]
+__all__ = ["ARITY", "SUPPORTED", "function_ir", "symbol"]
 
 _RECIPES: dict[str, tuple[int, Callable[..., Value]]] = {
     "exp": (1, exponential.exp),
@@ -54,14 +54,9 @@ def symbol(name: str, dtype_name: str) -> str:
     return f"graphad_{name}_{FORMATS[dtype_name].key}"
 
 
-def valid_range(name: str, dtype_name: str) -> float | None:
-    """The largest |x| with an answer; beyond it the function returns NaN.  None: every float has an answer."""
-    return trigonometric.REACH if name in ("sin", "cos", "tan") and dtype_name in SUPPORTED[name] else None
-
-
 @cache
 def function_ir(name: str, dtype_name: str) -> str:
-    """An LLVM IR module with one `weak_odr alwaysinline` function.
+    """An LLVM IR module with one `weak_odr alwaysinline` function, and what it calls itself.
 
     Args:
       name: A key of `SUPPORTED`; atan2 and pow take two operands, the others one.

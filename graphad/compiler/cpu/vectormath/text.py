@@ -59,6 +59,7 @@ class Block:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
+        self.definitions: list[str] = []  # other functions and tables of the module
 
     def emit(self, instruction: str, kind: str) -> Value:
         name = f"%v{len(self.lines)}"
@@ -73,7 +74,7 @@ class Block:
 
     def constant(self, value: Number, kind: str) -> Value:
         """A literal; floats print as the bits of a double, which is how IR spells both formats."""
-        if kind in ("i32", "i64"):
+        if kind in ("i32", "i64", "i128"):
             return Value(self, str(int(value)), kind)
         number = to_single(value) if kind == "float" else float(value)
         (bits,) = struct.unpack("<Q", struct.pack("<d", number))
@@ -251,7 +252,7 @@ def at_least(x: Value, limit: Number) -> Value:
 
 
 def module_text(symbol: str, form: Format, block: Block, parameters: Sequence[Value], result: Value) -> str:
-    """The module that defines `symbol` and nothing else."""
+    """The module that defines `symbol` and the functions that it calls."""
     arguments = ", ".join(f"{form.real} {p.name}" for p in parameters)
     return "\n".join(
         [
@@ -259,6 +260,7 @@ def module_text(symbol: str, form: Format, block: Block, parameters: Sequence[Va
             *block.lines,
             f"  ret {form.real} {result.name}",
             "}",
+            *block.definitions,
             *sorted(block.declared.values()),
             "",
         ]

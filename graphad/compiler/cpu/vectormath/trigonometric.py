@@ -3,13 +3,12 @@
 Reduction: r = x - k pi/2 with pi/2 in three parts and fused steps.  x and k times the first part are multiples of one
 common unit, so the first difference is exact for every |x| up to 2**47; the second product is split into value and
 error, which leaves r as a sum of two floats, good to far below one unit even where x is nearly a multiple of pi/2.
-float32 arguments are reduced in float64.
-Beyond `REACH` the answer is NaN, never a wrong number; infinities give NaN as everywhere.
+float32 arguments are reduced in float64.  Larger arguments go to `large_angles`; infinities give NaN as everywhere.
 """
 
 from __future__ import annotations
 
-from graphad.compiler.cpu.vectormath import polynomials
+from graphad.compiler.cpu.vectormath import large_angles, polynomials
 from graphad.compiler.cpu.vectormath.text import (
     F64,
     Format,
@@ -23,7 +22,6 @@ from graphad.compiler.cpu.vectormath.text import (
     sqrt,
 )
 
-REACH = 2.0**47
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI_PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
 HALF_PI = {
@@ -40,7 +38,6 @@ def _reduce(form: Format, x: Value) -> tuple[Value, Value, Value]:
     k = shifted - F64.rounder
     first, second, third = HALF_PI_PARTS
     exact = fma(k, -first, wide)
-    exact = select(abs(wide) <= REACH, exact, float("nan"))
     if form.key == "f32":
         r = fma(k, -second, exact)
         return r.narrow(), (r - r.narrow().widen()).narrow(), shifted.bits().shorten()
@@ -76,20 +73,29 @@ def _either(odd: Value, yes: tuple[Value, Value], no: tuple[Value, Value]) -> tu
 
 
 def sin(form: Format, x: Value) -> Value:
-    r, rest, quadrant = _reduce(form, x)
+    return large_angles.everywhere("sin", form, x, _reduce, _finish_sin)
+
+
+def cos(form: Format, x: Value) -> Value:
+    return large_angles.everywhere("cos", form, x, _reduce, _finish_cos)
+
+
+def tan(form: Format, x: Value) -> Value:
+    return large_angles.everywhere("tan", form, x, _reduce, _finish_tan)
+
+
+def _finish_sin(form: Format, x: Value, r: Value, rest: Value, quadrant: Value) -> Value:
     large, small = _either((quadrant & 1).differs(0), _cosine(form, r, rest), _sine(form, r, rest))
     return select(x.equals(0.0), x, _turn(form, large + small, quadrant))
 
 
-def cos(form: Format, x: Value) -> Value:
-    r, rest, quadrant = _reduce(form, x)
+def _finish_cos(form: Format, x: Value, r: Value, rest: Value, quadrant: Value) -> Value:
     large, small = _either((quadrant & 1).differs(0), _sine(form, r, rest), _cosine(form, r, rest))
     return _turn(form, large + small, quadrant + (quadrant & 1))
 
 
-def tan(form: Format, x: Value) -> Value:
+def _finish_tan(form: Format, x: Value, r: Value, rest: Value, quadrant: Value) -> Value:
     """sin / cos, or -cos / sin in odd quadrants, with both kept as sums of two floats."""
-    r, rest, quadrant = _reduce(form, x)
     sine, cosine = _sine(form, r, rest), _cosine(form, r, rest)
     odd = (quadrant & 1).differs(0)
     top, top_rest = _renormalise(*_either(odd, cosine, sine))
