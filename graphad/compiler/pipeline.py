@@ -10,7 +10,6 @@ dead      last: the sweeps leave behind what they replaced, and traced gradients
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from graphad.compiler.passes import algebra, canonical, dead, fold
@@ -18,11 +17,10 @@ from graphad.compiler.passes.rewrite import combined, sweep
 from graphad.core import bind as door
 from graphad.core.dims import apart_from
 from graphad.graph.ir import Graph
-from graphad.graph.verify import verify
+from graphad.kernels.record import Record
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Record):
     """What passes may do. `relaxed`: rewrites that may change the last bits of a result."""
 
     relaxed: bool = False
@@ -66,6 +64,8 @@ def optimise(
         for name, apply in PASSES:
             after = apply(graph, options)
             if door.VERIFY and after is not graph:
+                from graphad.graph.verify import verify
+
                 verify(after, f"pass {name}")
             if seen is not None:
                 seen(name, after)

@@ -9,17 +9,16 @@ The storage of the new array is site 0 of the parts' targets: C order in the sha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphad.compiler.units import Site
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Node
 from graphad.kernels.collapse import row_strides, same_size
+from graphad.kernels.record import Record
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Record):
     """`source` (a site, or a number for every element) goes where `target` says."""
 
     source: Any

@@ -8,7 +8,6 @@ round. Slices of xs and ys are moving pointers into the stacks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from graphad.compiler.partition import partition
@@ -16,12 +15,12 @@ from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
 from graphad.core.shapes import is_definite
 from graphad.kernels.collapse import same_size
 from graphad.kernels.forms import Kernel
+from graphad.kernels.record import Struct
 
 DIRECT, COPIED, SAME = "direct", "copied", "same"
 
 
-@dataclass
-class Repeat:
+class Repeat(Struct):
     """The native form of one loop op, without numbers.
 
     Attributes:
@@ -37,9 +36,9 @@ class Repeat:
     body: Partition
     test: Partition | None
     ways: list[str]
-    stacked: dict[int, int] = field(default_factory=dict)
-    early: dict[int, int] = field(default_factory=dict)
-    late: dict[int, int] = field(default_factory=dict)
+    stacked: dict[int, int] = {}
+    early: dict[int, int] = {}
+    late: dict[int, int] = {}
 
     @property
     def partitions(self) -> list[Partition]:

@@ -6,7 +6,6 @@ storage, where strides can say it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from graphad.core.dims import Dim
@@ -15,13 +14,13 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
 from graphad.kernels.collapse import Loop, row_strides, same_size
+from graphad.kernels.record import Record, Struct
 
 LOOP, GEMM, COPY, PARTS, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "parts", "repeat", "host", "assign"
 NATIVE = (LOOP, GEMM, COPY, PARTS, REPEAT)
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Record):
     """Where a value lives: the storage of value `root`, walked from `offset` with `strides`, all in elements."""
 
     root: int
@@ -42,8 +41,7 @@ def same_walk(size: Any, a: Any, b: Any) -> bool:
     return same_size(size, 1) or same_size(a, b)
 
 
-@dataclass(slots=True)
-class Unit:
+class Unit(Struct):
     """What runs as one step.
 
     Attributes:
@@ -60,11 +58,11 @@ class Unit:
 
     kind: str
     index: int
-    nodes: list[Node] = field(default_factory=list)
-    reads: list[Site] = field(default_factory=list)
-    writes: list[int] = field(default_factory=list)
+    nodes: list[Node] = []
+    reads: list[Site] = []
+    writes: list[int] = []
     loop: Loop | None = None
-    scalars: list[Any] = field(default_factory=list)
+    scalars: list[Any] = []
     repeat: Any = None
     parts: Any = ()
     # while loops are collected
@@ -75,12 +73,11 @@ class Unit:
     bits: int = 0
     above: int = 0
     is_read: bool = False
-    results: dict[int, str] = field(default_factory=dict)
-    after: list[int] = field(default_factory=list)
+    results: dict[int, str] = {}
+    after: list[int] = []
 
 
-@dataclass
-class Partition:
+class Partition(Struct):
     """The units of a graph in the order in which they run, and where every value lives."""
 
     graph: Graph

@@ -70,3 +70,26 @@ class Record:
     def __repr__(self) -> str:
         named = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True))
         return f"{type(self).__name__}({named})"
+
+
+@dataclass_transform()
+class Struct:
+    """Named fields that may change; equal to itself alone. A list or dict given as default is a fresh one for each."""
+
+    fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = tuple(cls.__annotations__)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        state, kind = self.__dict__, type(self)
+        state.update(zip(self.fields, values, strict=False))
+        state.update(named)
+        for name in self.fields[len(values) :]:
+            if name not in named:
+                value = getattr(kind, name)
+                state[name] = value.copy() if isinstance(value, list | dict) else value
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self.fields)
+        return f"{type(self).__name__}({named})"

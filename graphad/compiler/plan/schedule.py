@@ -7,7 +7,6 @@ Python is a fresh array; a result of shape () stays in the arena and is read out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,21 @@ import numpy as np
 from graphad.compiler.units import NATIVE, Partition, Unit
 from graphad.core.dims import product
 from graphad.kernels.collapse import same_size
+from graphad.kernels.record import Struct
 
 INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR = "input", "constant", "python", "fresh", "arena", "scalar"
 
 
-@dataclass
-class Segment:
+class Segment(Struct):
     """Units that run in one native call, or one unit that runs in Python."""
 
     is_native: bool
     units: list[Unit]
     first: int
-    reads: list[int] = field(default_factory=list)  # roots outside the arena that it reads, then writes
+    reads: list[int] = []  # roots outside the arena that it reads, then writes
 
 
-@dataclass
-class Schedule:
+class Schedule(Struct):
     """A partition ready to be given numbers.
 
     Attributes:

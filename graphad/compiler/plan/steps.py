@@ -7,7 +7,6 @@ from round to round of a loop. The same code serves a plan's own units and those
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from graphad.core.errors import InternalError, UnavailableError
 from graphad.graph.ir import Node
 from graphad.kernels.collapse import same_size
 from graphad.kernels.forms import Kernel, block_layout, scalar_word
+from graphad.kernels.record import Record, Struct
 from graphad.trace.specialise import with_sizes
 
 Address = Callable[[Kernel], int]
@@ -31,8 +31,7 @@ ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
 ROUNDS = 64.0  # how often a loop is taken to run where that is not known, for estimates of time
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """Where storage begins: byte `offset` of argument `number` or of the arena, or address `number`.
 
     Each round of a loop in `strides` (pairs of a loop and bytes, the innermost loop first) moves it on.
@@ -50,13 +49,12 @@ class Place:
         return Place(self.kind, self.number, self.offset, ((loop, stride), *self.strides))
 
 
-@dataclass
-class Made:
+class Made(Struct):
     """A row, the words of it that move with the loop around it, and an estimate of its nanoseconds."""
 
     row: Row
     work: float
-    moves: list[tuple[int, Place]] = field(default_factory=list)
+    moves: list[tuple[int, Place]] = []
 
 
 class Scope:

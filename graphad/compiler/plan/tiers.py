@@ -7,9 +7,7 @@ when all have addresses the plan switches. Whatever goes wrong on that way leave
 
 from __future__ import annotations
 
-import logging
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +25,8 @@ from graphad.ops.elementwise import Elementwise
 from graphad.trace.specialise import with_sizes
 
 if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
+    import queue
+
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
     from graphad.kernels.forms import Kernel
@@ -35,7 +35,6 @@ HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
 GIVEN_LIMIT = 65_536  # elements of a value that depends on sizes alone and is kept
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
-_log = logging.getLogger("graphad")
 
 
 def policy() -> str:
@@ -202,16 +201,22 @@ class Compilation:
         """Stay at tier 0."""
         if self.state != FAILED:
             self.state, self.reason = FAILED, reason
-            _log.info("graphad: %s runs on NumPy: %s", self.graph.name, reason)
+            import logging  # slow to import, and hardly ever needed
+
+            logging.getLogger("graphad").info("graphad: %s runs on NumPy: %s", self.graph.name, reason)
 
     def _plan(self) -> list[Kernel]:
+        with held:  # the imports as well
+            return self._planned()
+
+    def _planned(self) -> list[Kernel]:
         from graphad.compiler.cpu import build
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
         from graphad.core.dims import apart_from
 
         if self.schedule is None:
-            with apart_from(self.literals), held:
+            with apart_from(self.literals):
                 made = schedule(partition(self.graph))
             if not made.native_units:
                 raise GraphadError("none of its nodes has a kernel")
@@ -227,7 +232,8 @@ class Compilation:
         from graphad.compiler.cpu import build
 
         kernels = self._plan()
-        missing = [kernel for kernel in kernels if not self._found(kernel)]
+        with held:
+            missing = [kernel for kernel in kernels if not self._found(kernel)]
         self.compiled = max(self.compiled, len(missing))
         events = []
         for kernel in missing:  # all at once, so that the worker never idles
@@ -299,40 +305,46 @@ class Compilation:
 
     def bind(self, numbers: Mapping[str, int]) -> Bound | None:
         """The plan with numbers, None where that cannot be."""
-        from graphad.compiler.plan.native import bind
-
         assert self.schedule is not None
         try:
             with held:
+                from graphad.compiler.plan.native import bind
+
                 return bind(self.schedule, numbers, self.address)
         except GraphadError as error:
             self.fail(f"{type(error).__name__}: {error}")
             return None
 
 
-_tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+_tasks: queue.SimpleQueue[Callable[[], None]] | None = None
 _thread: threading.Thread | None = None
 _thread_lock = threading.Lock()
 
 
 def _background(task: Callable[[], None]) -> None:
     """Run a task in the one preparing thread, which ends when it has had nothing to do for a while."""
-    global _thread
+    global _thread, _tasks
     with _thread_lock:
+        if _tasks is None:
+            import queue
+
+            _tasks = queue.SimpleQueue()
         _tasks.put(task)
         if _thread is None or not _thread.is_alive():
-            _thread = threading.Thread(target=_serve, name="graphad-prepare", daemon=True)
+            _thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
             _thread.start()
 
 
-def _serve() -> None:
+def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
+    from queue import Empty
+
     global _thread
     while True:
         try:
-            task = _tasks.get(timeout=5.0)
-        except queue.Empty:
+            task = tasks.get(timeout=5.0)
+        except Empty:
             with _thread_lock:
-                if _tasks.empty():
+                if tasks.empty():
                     _thread = None
                     return
             continue

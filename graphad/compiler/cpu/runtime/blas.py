@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import glob
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,12 +53,12 @@ from graphad.compiler.cpu.runtime.blas_text import (
     N,
 )
 from graphad.core.errors import InvalidArgumentError
+from graphad.kernels.record import Record
 
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
-@dataclass(frozen=True)
-class Blas:
+class Blas(Record):
     """Addresses of gemm and gemv by dtype name, and of the thread count's accessors (0 where there are none)."""
 
     source: str
@@ -115,6 +113,8 @@ def _libraries() -> Iterator[ctypes.CDLL]:
     names = [core.__file__]
     if sys.platform == "win32":  # a symbol's search does not follow dependencies there
         folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
+        import glob
+
         names += sorted(glob.glob(os.path.join(folder, "*openblas*.dll")))
     for name in names:
         with contextlib.suppress(OSError):

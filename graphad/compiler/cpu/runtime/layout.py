@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
-from dataclasses import dataclass
 
 import numpy as np
 
+from graphad.kernels.record import Record
 
-@dataclass(frozen=True)
-class Layout:
+
+class Layout(Record):
     """Byte offsets inside CPython and NumPy objects."""
 
     kind: int  # an object's type
@@ -55,7 +54,7 @@ def unsupported() -> str | None:
     """Why objects of this interpreter cannot be read directly; None when they can."""
     if sys.implementation.name != "cpython":
         return f"{sys.implementation.name} keeps objects elsewhere"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "free-threading" in sys.version:
         return "the free-threaded build has no lock that keeps an argument's memory in place"
     if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return "only little-endian 64-bit platforms are served"

@@ -8,6 +8,7 @@ address of it at any time.
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import itertools
 import os
@@ -75,6 +76,7 @@ def target() -> tuple[Any, Any]:
         return _machine
 
 
+@functools.lru_cache(maxsize=1)
 def fingerprint() -> str:
     """What object code depends on besides its source: compiler version, platform, processor and its features."""
     llvm, machine = target()
