@@ -42,6 +42,7 @@ SERIALIZATION_FLOORS = (
     ("convert",),
     ("saved_model", "checkpoint"),
     ("inspect",),
+    ("__main__",),
 )
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
 ROOF = ("keras", "train")

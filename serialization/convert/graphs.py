@@ -6,6 +6,7 @@ from a file is as sound as one that was traced; no op is evaluated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,6 +55,9 @@ from serialization.wire.codec import TEXT
 LIVE = frozenset(
     {"call_forward", "cond_forward", "loop_forward", "vectorize_forward", "custom_gradient", "unsaved_custom"}
 )
+
+
+_DIRECTORIES = re.compile(r"^.*[\\/](?=[^\\/]*:\d+ in )")
 
 
 class GraphWriter:
@@ -151,7 +155,8 @@ class GraphWriter:
         return found
 
     def _node(self, node: Node, graph: Graph) -> NodeRecord:
-        line = None if node.line is None else self._lines.number(node.line)
+        # without directories: where somebody keeps their code is nobody's business, and no part of the model
+        line = None if node.line is None else self._lines.number(_DIRECTORIES.sub("", node.line))
         return NodeRecord(
             self._op(node.op, graph), node.inputs, tuple([self.add_spec(spec) for spec in node.specs]), line
         )

@@ -120,11 +120,13 @@ class ObjectWriter:
 
     def add_functions(self) -> None:
         """Fill the table of functions; those that draw from the process's generators put them at the end of the objects."""
-        for x in self._objects[:]:
-            if isinstance(x, ConcreteFunction):
-                self.functions.place_of(x)
-            elif isinstance(x, FUNCTIONS):
+        found = [x for x in self._objects if isinstance(x, FUNCTIONS)]
+        for x in found:
+            if not isinstance(x, ConcreteFunction):
                 self.functions.add(x)
+        for x in found:
+            if isinstance(x, ConcreteFunction):
+                self.functions.place_of(x)  # most belong to a function that is there by now
 
     def records(self) -> tuple[ObjectRecord, ...]:
         """The table of objects, when all functions are written."""

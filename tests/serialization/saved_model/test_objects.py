@@ -526,6 +526,13 @@ def test_a_concrete_function_as_attribute():
     assert [spec.dtype for spec in loaded.c.inputs] == [F32, F32]
 
 
+def test_no_directory_of_the_authors_is_in_the_file(tmp_path):
+    save(module(f=gd.function(double, input_signature=[gd.TensorSpec([])])), tmp_path / "m")
+    manifest = (tmp_path / "m" / "saved_model.msgpack").read_bytes()
+    assert b"test_objects.py:" in manifest
+    assert os.fsencode(pathlib.Path(__file__).parent) not in manifest and b"/test_objects.py" not in manifest
+
+
 def test_functions_called_deep_in_functions():
     f = gd.function(lambda x: x + 1.0)
     for _ in range(30):

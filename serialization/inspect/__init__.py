@@ -1,0 +1,1 @@
+"""Looking into saved models: what is in a file, whether it is sound, what it computes."""

@@ -1,0 +1,139 @@
+"""The commands `python -m serialization show|verify|run PATH`. Nothing that is typed or read is ever evaluated as Python."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from serialization.errors import LoadError, shown
+
+
+class _UsageError(Exception):
+    """What was typed makes no sense; the message says why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0, or 1 with a message on stderr (2 for a wrong command line)."""
+    parsed = _parser().parse_args(arguments)
+    command: Callable[[Any], int] = parsed.command
+    try:
+        return command(parsed)
+    except BrokenPipeError:  # somebody has seen enough
+        sys.stderr.close()
+        return 0
+    except (LoadError, _UsageError, OSError, ValueError, TypeError, LookupError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m serialization", description="Look into saved models. Loading executes nothing."
+    )
+    commands = parser.add_subparsers(required=True)
+    show = commands.add_parser(
+        "show", help="objects, variables, functions, signatures, custom gradients, sizes and digests"
+    )
+    show.add_argument("path")
+    show.add_argument("--graphs", action="store_true", help="also every node of every graph")
+    show.add_argument("--json", action="store_true", help="as JSON")
+    show.set_defaults(command=_show)
+    verify = commands.add_parser(
+        "verify", help="check every byte, record and graph; exit status 1 if anything is wrong"
+    )
+    verify.add_argument("path")
+    verify.set_defaults(command=_verify)
+    run = commands.add_parser("run", help="call a signature and print its outputs as JSON")
+    run.add_argument("path")
+    run.add_argument("--signature", default="serving_default", metavar="KEY")
+    run.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="VALUE: a .npy file, a .json file, or JSON itself",
+    )
+    run.add_argument("--output", metavar="FILE.npz", help="write the outputs there instead of printing them")
+    run.set_defaults(command=_run)
+    return parser
+
+
+def _show(parsed: argparse.Namespace) -> int:
+    from serialization.inspect.describe import describe
+    from serialization.inspect.text import lines_of
+
+    found = describe(parsed.path, parsed.graphs)
+    if parsed.json:
+        print(json.dumps(found, indent=2, ensure_ascii=True))
+    else:
+        for line in lines_of(found):
+            print(line)
+    return 0
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    from serialization.convert.objects import ObjectReader
+    from serialization.storage import read_model
+
+    model, arrays = read_model(parsed.path, verify=True)
+    arrays.verify()
+    reader = ObjectReader(model, arrays)
+    reader.root()
+    for number in range(len(model.graphs)):
+        reader.graphs.graph(number)
+    tensors = sum(len(payload.tensors) for payload in model.payloads)
+    nodes = sum(len(graph.nodes) for graph in model.graphs)
+    print(
+        f"ok: {len(model.objects)} objects, {tensors} tensors, {len(model.graphs)} graphs of {nodes} nodes, "
+        f"{len(model.assets)} assets"
+    )
+    if reader.graphs.unsaved:
+        print(
+            f"note: custom gradients that were not saved: {', '.join(map(shown, sorted(reader.graphs.unsaved)))}"
+        )
+    return 0
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    from serialization.saved_model import load
+
+    signatures = getattr(load(parsed.path), "signatures", {})
+    if parsed.signature not in signatures:
+        known = ", ".join(map(shown, signatures)) or "none"
+        raise _UsageError(f"run: there is no signature {parsed.signature!r}; the model has {known}.")
+    given = {}
+    for item in parsed.input:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise _UsageError(f"run: --input {item!r} is not of the form NAME=VALUE.")
+        given[name] = _array(value)
+    outputs = {name: np.asarray(y) for name, y in signatures[parsed.signature](**given).items()}
+    if parsed.output:
+        np.savez(parsed.output, **outputs)
+    else:
+        print(json.dumps({name: _listed(y) for name, y in outputs.items()}))
+    return 0
+
+
+def _array(text: str) -> Any:
+    """An array from a file, or nested lists from JSON, which take the dtype that the signature wants."""
+    if text.endswith(".npy"):
+        return np.load(text, allow_pickle=False)
+    if text.endswith(".json"):
+        with open(text, encoding="utf-8") as file:
+            return json.load(file)
+    try:
+        return json.loads(text)
+    except ValueError as cause:
+        raise _UsageError(f"run: {text!r} is no JSON and no .npy or .json file.") from cause
+
+
+def _listed(array: np.ndarray[Any, Any]) -> Any:
+    if array.dtype.kind == "c":
+        return [array.real.tolist(), array.imag.tolist()]
+    return array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist()
