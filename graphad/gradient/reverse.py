@@ -164,10 +164,14 @@ class Pullback:
         builder = self._trace.builder
         _, read = self._needed(x_bars, (self._n_forward, len(builder.nodes)))
         again = self._from_fixed()
-        kept = {i for i in read if i not in self._input_serials and i not in builder.values and i not in again}
+        kept = {
+            i for i in read if i not in self._input_serials and i not in builder.values and i not in again
+        }
         # The shape of a value that is there anyway is asked for again: as data it could not be folded away later.
         for node in builder.nodes[: self._n_forward]:
-            if isinstance(node.op, Shape) and (node.inputs[0] in self._input_serials or node.inputs[0] in kept):
+            if isinstance(node.op, Shape) and (
+                node.inputs[0] in self._input_serials or node.inputs[0] in kept
+            ):
                 kept.discard(node.start)
         self._residual_serials = sorted(kept)
 
