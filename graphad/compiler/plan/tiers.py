@@ -8,6 +8,7 @@ when all have addresses the plan switches. Whatever goes wrong on that way leave
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # what only compiling needs is imported when something is com
 HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
 GIVEN_LIMIT = 65_536  # elements of a value that depends on sizes alone and is kept
+SWITCH = 0.0005  # seconds after which a busy caller lets the preparing thread go on; it gives way at every call into LLVM
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 
 
@@ -166,7 +168,7 @@ class Compilation:
         self.seconds = 0.0
         self.compiled = 0
         self._lock = threading.Lock()
-        self._missing: set[Kernel] = set()
+        self._missing: set[Kernel | None] = set()
         self._started = 0.0
 
     def ask(self, numbers: Mapping[str, int]) -> None:
@@ -269,33 +271,36 @@ class Compilation:
         from graphad.compiler.plan.native import bind
 
         kernels = self._plan()
-        # Everything that the first native call will need is loaded here, so that the caller's thread does not stall for it.
-        assert self.schedule is not None
-        bind(self.schedule, numbers, lambda kernel: 0).rehearse()
-        missing = [kernel for kernel in kernels if not self._found(kernel)]
+        with held:
+            missing = [kernel for kernel in kernels if not self._found(kernel)]
         self.compiled = len(missing)
-        if not missing:
-            self._ready()
-            return
-        self._missing = set(missing)
+        self._missing = {None, *missing}  # None: the rehearsal
         for kernel in missing:
             if not build.request(kernel, self._receiver(kernel)):
                 self.fail("there is no compile worker")
                 return
+        # While the worker compiles, everything that the first native call will need is loaded here, so that the caller's
+        # thread does not stall for it.
+        assert self.schedule is not None
+        bind(self.schedule, numbers, lambda kernel: 0).rehearse()
+        self._arrived(None)
 
     def _receiver(self, kernel: Kernel) -> Callable[[int | None, str | None], None]:
         def receive(address: int | None, reason: str | None) -> None:
             if address is None:
                 self.fail(reason or "the compile worker died")
                 return
-            with self._lock:
-                self.addresses[kernel] = address
-                self._missing.discard(kernel)
-                done = not self._missing
-            if done:
-                self._ready()
+            self.addresses[kernel] = address
+            self._arrived(kernel)
 
         return receive
+
+    def _arrived(self, kernel: Kernel | None) -> None:
+        with self._lock:
+            self._missing.discard(kernel)
+            done = not self._missing
+        if done:
+            self._ready()
 
     def _ready(self) -> None:
         with self._lock:
@@ -348,7 +353,12 @@ def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
                     _thread = None
                     return
             continue
-        task()
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(interval, SWITCH))
+        try:
+            task()
+        finally:
+            sys.setswitchinterval(interval)
 
 
 def _after_fork() -> None:
