@@ -77,6 +77,7 @@ class GraphWriter:
         self._ops: Table[OpRecord] = Table(OP)
         self._specs: Table[Any] = Table(SPEC)
         self._lines: Table[str] = Table(TEXT)
+        self._line_numbers: dict[str, int] = {}
         self._graph_numbers: dict[int, int] = {}
         self._depths: dict[int, int] = {}
         self._op_numbers: dict[Any, int] = {}
@@ -156,7 +157,9 @@ class GraphWriter:
 
     def _node(self, node: Node, graph: Graph) -> NodeRecord:
         # without directories: where somebody keeps their code is nobody's business, and no part of the model
-        line = None if node.line is None else self._lines.number(_DIRECTORIES.sub("", node.line))
+        line = None if node.line is None else self._line_numbers.get(node.line)
+        if line is None and node.line is not None:
+            line = self._line_numbers[node.line] = self._lines.number(_DIRECTORIES.sub("", node.line))
         return NodeRecord(
             self._op(node.op, graph), node.inputs, tuple([self.add_spec(spec) for spec in node.specs]), line
         )

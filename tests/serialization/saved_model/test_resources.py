@@ -1,0 +1,126 @@
+"""Loading and forgetting models again and again keeps neither memory nor open files; mapped values cost nothing until they are read."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import graphad as gd
+from serialization.saved_model import load, save
+from tests.serialization.rich import Rich, signatures
+from tests.serialization.saved_model.generations import assert_same
+
+
+def test_a_hundred_models_leave_nothing_behind(tmp_path):
+    rich = Rich()
+    save(rich, tmp_path / "m", signatures(rich))
+
+    def once():
+        return load(tmp_path / "m").signatures["loop"]
+
+    once()(x=[1.0, 2.0])
+    once()
+    gc.collect()
+    files = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            once()
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(80):
+            once()
+        gc.collect()
+        growth = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert growth < 80 * 1000
+    if files:
+        assert len(os.listdir("/proc/self/fd")) <= files + 2
+
+
+def test_loading_large_values_reads_and_copies_nothing(tmp_path):
+    root = gd.Module()
+    root.v = gd.Variable(np.ones(8 << 20, np.float32))
+    save(root, tmp_path / "m")
+    tracemalloc.start()
+    try:
+        start = time.process_time()
+        loaded = load(tmp_path / "m")
+        assert time.process_time() - start < 0.05
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert float(gd.reduce_sum(loaded.v[:10])) == 10.0
+
+
+def test_ten_thousand_ops_load_in_half_a_second(tmp_path):
+    def chain(x):
+        for _ in range(5000):
+            x = gd.sin(x) * 1.01
+        return x
+
+    root = gd.Module()
+    root.f = gd.function(chain, input_signature=[gd.TensorSpec([3])])
+    save(root, tmp_path / "m")
+    load(tmp_path / "m")
+    start = time.process_time()
+    loaded = load(tmp_path / "m")
+    assert time.process_time() - start < 0.5
+    assert len(loaded.f.concrete_functions[0].graph.nodes) >= 10_000
+
+
+def test_threads_load_and_call_the_same_model(tmp_path):
+    rich = Rich()
+    save(rich, tmp_path / "m", signatures(rich))
+    x = np.ones((2, 3), np.float32)
+    want, failures = np.asarray(rich(x)), []
+
+    def work():
+        try:
+            for _ in range(10):
+                assert_same(load(tmp_path / "m")(x), want)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_model_is_loaded_in_one_process_while_another_replaces_it(tmp_path):
+    def model(number):
+        root = gd.Module()
+        root.a = gd.Variable(np.full(20_000, number, np.float32))
+        root.b = gd.Variable(np.full(20_000, -number, np.float32))
+        return root
+
+    save(model(0.0), tmp_path / "m")
+    stop = threading.Event()
+
+    def replace():
+        number = 0.0
+        while not stop.is_set():
+            number += 1.0
+            save(model(number), tmp_path / "m")
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        for _ in range(60):
+            loaded = load(tmp_path / "m")
+            a, b = np.asarray(loaded.a), np.asarray(loaded.b)
+            assert np.all(a == a[0]) and np.all(b == -a[0])
+    finally:
+        stop.set()
+        writer.join()
