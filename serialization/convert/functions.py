@@ -72,7 +72,7 @@ class FunctionWriter:
             concretes, signature, name = function.concrete_functions, function.signature, function.name
         number = self._numbers[id(function)] = len(self.records)
         self.records.append(None)  # type: ignore[arg-type]
-        records = []
+        records: list[ConcreteRecord] = []
         for concrete in concretes:
             record = self._concrete(concrete, signature, name)
             if record is not None:
@@ -106,7 +106,7 @@ class FunctionWriter:
             self.skipped.append(f"{name}: a trace in which one variable is passed twice")
             return None
         defaults = {id(p.default) for p in signature.signature.parameters.values() if p.default is not _EMPTY}
-        leaves = []
+        leaves: list[Any] = []
         for leaf in arguments.leaves:
             if isinstance(leaf, ObjectKey):
                 if leaf.value is None or id(leaf.value) not in defaults:

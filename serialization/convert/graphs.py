@@ -350,7 +350,7 @@ class GraphReader:
             try:
                 op = self._ops[number] = self._make_op(self._model.ops[number])
                 if isinstance(op, ClosedCustom):
-                    self._op_rules[number] = dict(self._model.ops[number].attributes)["rule"].rule  # type: ignore[union-attr]
+                    self._op_rules[number] = dict(self._model.ops[number].attributes)["rule"].rule
             except LoadError as error:
                 error.within(number)
                 error.within("ops")

@@ -130,7 +130,7 @@ class ObjectWriter:
 
     def records(self) -> tuple[ObjectRecord, ...]:
         """The table of objects, when all functions are written."""
-        nodes = []
+        nodes: list[Any] = []
         while len(nodes) < len(self._objects):
             nodes.append(self._node(self._objects[len(nodes)], self._paths[len(nodes)]))
         return tuple(

@@ -112,7 +112,7 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
         return tuple([value_record(item, leaf) for item in x])
     if isinstance(x, tuple):
         items = tuple([value_record(item, leaf) for item in x])
-        return StructValue(NAMED_TUPLE, kind.__name__, tuple(x._fields), items)
+        return StructValue(NAMED_TUPLE, kind.__name__, tuple(kind._fields), items)
     if isinstance(x, dict):
         return DictValue(tuple([(_key(key), value_record(item, leaf)) for key, item in x.items()]))
     if isinstance(x, list):

@@ -114,7 +114,7 @@ def _run(parsed: argparse.Namespace) -> int:
         given[name] = _array(value)
     outputs = {name: np.asarray(y) for name, y in signatures[parsed.signature](**given).items()}
     if parsed.output:
-        np.savez(parsed.output, **outputs)
+        np.savez(parsed.output, **outputs)  # type: ignore[arg-type]
     else:
         print(json.dumps({name: _listed(y) for name, y in outputs.items()}))
     return 0

@@ -1,4 +1,4 @@
-"""Loading and forgetting models again and again keeps neither memory nor open files; mapped values cost nothing until they are read."""
+"""Loading and forgetting models keeps neither memory nor open files; mapped values cost nothing until they are read."""
 
 from __future__ import annotations
 
