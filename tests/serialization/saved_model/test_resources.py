@@ -12,6 +12,11 @@ import numpy as np
 import pytest
 
 import graphad as gd
+from graphad.eager.variable import Variable
+from graphad.function.concrete import ConcreteFunction
+from graphad.graph.ir import Graph
+from graphad.ops.control.custom import ClosedRule
+from serialization.convert.restored import Restored, RestoredFunction
 from serialization.saved_model import load, save
 from tests.serialization.rich import Rich, signatures
 from tests.serialization.saved_model.generations import assert_same
@@ -25,24 +30,23 @@ def test_a_hundred_models_leave_nothing_behind(tmp_path):
         return load(tmp_path / "m").signatures["loop"]
 
     once()(x=[1.0, 2.0])
-    once()
-    gc.collect()
-    files = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    tracemalloc.start()
-    try:
-        for _ in range(20):
-            once()
+
+    def alive():
         gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(80):
-            once()
-        gc.collect()
-        growth = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert growth < 80 * 1000
-    if files:
-        assert len(os.listdir("/proc/self/fd")) <= files + 2
+        kinds = (Graph, ConcreteFunction, RestoredFunction, Restored, Variable, ClosedRule, np.ndarray)
+        return sum(isinstance(x, kinds) for x in gc.get_objects())
+
+    for _ in range(3):
+        once()
+    before, files = alive(), _open_files()
+    for _ in range(100):
+        once()
+    assert alive() <= before + 20
+    assert _open_files() <= files + 2
+
+
+def _open_files():
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
 def test_loading_large_values_reads_and_copies_nothing(tmp_path):
