@@ -1,7 +1,7 @@
 """graphad: automatic differentiation of numerical Python, eager, compiled and saved.
 
 Names and behaviour are TensorFlow's where a name is TensorFlow's: `import graphad as tf`. The public names are those of
-`__all__`; `explain`, `keras` and `saved_model` are imported when they are first used.
+`__all__`; those that `_LAZY` lists are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib
 import warnings
 from typing import Any
 
-from graphad import autodiff, config, debugging, errors, math
+from graphad import config, errors, math
 from graphad.core.dtypes import (
     DType,
     as_dtype,
@@ -45,7 +45,8 @@ from graphad.gradient.recompute import grad_pass_through, recompute_grad
 from graphad.gradient.registry import RegisterGradient, new_op, no_gradient
 from graphad.gradient.tape import GradientTape, UnconnectedGradients
 from graphad.module import Module
-from graphad.ops import linalg, nn, random
+from graphad.core.registry import register_later
+from graphad.ops import linalg
 from graphad.ops.array import (
     boolean_mask,
     broadcast_to,
@@ -160,7 +161,6 @@ from graphad.ops.math import (
 )
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.state.effects import Assert, print
-from graphad.vectorize.vectorized_map import vectorized_map
 
 __version__ = "0.1.0"
 
@@ -168,10 +168,18 @@ bool = bool_
 newaxis = None
 
 _LAZY = {
+    "autodiff": "graphad.autodiff",
+    "debugging": "graphad.debugging",
     "explain": "graphad.tools.explain",
     "keras": "graphad.keras",
+    "nn": "graphad.ops.nn",
+    "random": "graphad.ops.random",
     "saved_model": "graphad.saved_model",
+    "vectorized_map": "graphad.vectorize.vectorized_map",
 }
+register_later(
+    "graphad.ops.nn", "graphad.ops.random", "graphad.ops.state.checks", "graphad.vectorize.vectorize_graph"
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -5,12 +5,14 @@ Both tables are process-wide: a model loaded later finds what was registered ear
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 from graphad.core.errors import ArgumentTypeError, InternalError, MissingRuleError
 
 _OPS: dict[str, Any] = {}
+_late: tuple[str, ...] = ()
 _PLAIN_NAMES: dict[str, str] = {}
 _GRADIENTS: dict[str, tuple[Callable[..., Any] | None, str]] = {}
 
@@ -37,9 +39,23 @@ def register(op_class: Any) -> None:
     _PLAIN_NAMES[_plain(name)] = name
 
 
+def register_later(*modules: str) -> None:
+    """Name modules with further ops, which are imported when a name is not found without them."""
+    global _late
+    _late += modules
+
+
+def _load_late() -> None:
+    global _late
+    late = _late
+    for module in late:
+        importlib.import_module(module)
+    _late = tuple(module for module in _late if module not in late)
+
+
 def lookup(name: str) -> Any:
     """The op class called `name`. Raises: MissingRuleError: there is none."""
-    found = _OPS.get(name)
+    found = find(name)
     if found is None:
         raise MissingRuleError(f"registry: there is no op called {name!r}.")
     return found
@@ -47,11 +63,16 @@ def lookup(name: str) -> Any:
 
 def find(name: str) -> Any | None:
     """The op class called `name`, or None."""
-    return _OPS.get(name)
+    found = _OPS.get(name)
+    if found is None and _late:
+        _load_late()
+        found = _OPS.get(name)
+    return found
 
 
 def all_ops() -> dict[str, Any]:
     """Every op class by name."""
+    _load_late()
     return dict(_OPS)
 
 
@@ -64,6 +85,7 @@ def register_gradient(name: Any, rule: Callable[..., Any] | None, where: str, ha
     """
     if not isinstance(name, str):
         raise ArgumentTypeError("op_type must be a string")
+    _load_late()
     before = _GRADIENTS.get(name)
     built_in = _PLAIN_NAMES.get(_plain(name))
     if before is None and built_in is not None and not getattr(_OPS[built_in], "extension", False):

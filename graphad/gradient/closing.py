@@ -18,7 +18,7 @@ from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient
 from graphad.trace.tracer import SymbolicTensor, trace_flat
-from graphad.vectorize.batch import set_closing
+from graphad.vectorize.closing import set_closing
 
 _lock = threading.RLock()
 _cache: weakref.WeakKeyDictionary[Graph, Graph] = weakref.WeakKeyDictionary()

@@ -23,7 +23,6 @@ from graphad.core.nest import flatten
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import VALUES, EagerTensor, Handle
-from graphad.gradient import jacobian as jacobians
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.explain_none import why_none
 from graphad.gradient.recorder import Recorder, mark_of
@@ -230,6 +229,10 @@ class GradientTape(Recorder):
         """
         self._check_unused("gradients (or jacobians)")
         mode = _checked_mode("jacobian", unconnected_gradients)
+        from graphad.gradient import (
+            jacobian as jacobians,
+        )  # brings the batch level, which most programs do not need
+
         return jacobians.jacobian(self, target, sources, mode, parallel_iterations, experimental_use_pfor)
 
     def batch_jacobian(
@@ -253,6 +256,8 @@ class GradientTape(Recorder):
         """
         self._check_unused("gradients (or jacobians)")
         mode = unconnected_mode(unconnected_gradients)
+        from graphad.gradient import jacobian as jacobians
+
         return jacobians.batch_jacobian(
             self, target, source, mode, parallel_iterations, experimental_use_pfor
         )

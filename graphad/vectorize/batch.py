@@ -28,6 +28,7 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import KNOWN_LIMIT, KnownSlices, specialise
 from graphad.trace.tracer import Trace, Traced, trace_flat
+from graphad.vectorize.closing import closed
 
 
 class BatchedTensor(Tensor):
@@ -119,7 +120,7 @@ class BatchContext:
         """
         if operands is None and stacked is None:
             operands = [self.operand(i) for i in range(len(self._inputs))]
-        graph = _close(graph)
+        graph = closed(graph)
         if operands is not None and any(not spec.is_definite for spec in graph.specs):
             graph = _definite(graph, operands, self.level.below)
         return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
@@ -233,19 +234,6 @@ def _key_of(known: Any) -> Any:
 def _small_integers(x: Any) -> Any:
     data = x.data if type(x) is EagerTensor else None
     return data if data is not None and data.dtype.kind in "iu" and data.size <= KNOWN_LIMIT else None
-
-
-def _as_it_is(graph: Graph) -> Graph:
-    return graph
-
-
-_close: Any = _as_it_is
-
-
-def set_closing(closed: Any) -> None:
-    """Tell how the Python rules of a graph become graphs, which only the floor above knows."""
-    global _close
-    _close = closed
 
 
 def repeated(x: Any, size: Any) -> Any:
