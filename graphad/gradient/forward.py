@@ -134,9 +134,11 @@ def _derive_new(
         serials = [trace.serial(y, RETURN) for y in kept]
         order = [x.index for x in (*operands, *(d for d in dummies if d is not None))]
         graph, _ = trace.builder.finish(serials, trace.name, [*order, *trace.capture_serials])
-    used = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
     first = len(operands)
     n_dummies = sum(dummy is not None for dummy in dummies)
+    like = [len(xs) + k for k, dummy in enumerate(dummies) if dummy is not None]
+    graph = _shapes_from(graph, dict(zip(range(first, first + n_dummies), like, strict=True)))
+    used = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
     if any(i in used for i in range(first, first + n_dummies)):
         name = getattr(getattr(op, "rule", None), "name", getattr(op, "rule_name", op.name))
         raise NonlinearGradientError(
@@ -146,6 +148,22 @@ def _derive_new(
     graph = _without_inputs(graph, first, n_dummies)
     places = iter(range(len(kept)))
     return Derived(graph, [None if dot is None else next(places) for dot in y_dots], list(trace.captures))
+
+
+def _shapes_from(graph: Graph, like: dict[int, int]) -> Graph:
+    """The graph where inputs in `like` that are needed for sizes alone give way to the value of equal shape named there.
+
+    Sizes that are unknown are read from the upstream gradient; that does not make a rule nonlinear in it.
+    """
+    valued = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        if node.op.name != "shape" and not valued.isdisjoint(range(node.start, node.start + len(node.specs))):
+            valued.update(node.inputs)
+    like = {i: j for i, j in like.items() if i not in valued}
+    nodes = [
+        Node(n.op, tuple([like.get(i, i) for i in n.inputs]), n.start, n.specs, n.line) for n in graph.nodes
+    ]
+    return Graph(graph.inputs, graph.constants, nodes, list(graph.outputs), graph.name)
 
 
 def _without_inputs(graph: Graph, first: int, count: int) -> Graph:

@@ -67,6 +67,20 @@ def test_forward_over_reverse_gives_hessian_vector_products():
     np.testing.assert_allclose(accumulator.jvp(g), outer.gradient(slope, x), rtol=1e-10)
 
 
+def test_unknown_sizes_that_the_gradient_sums_over():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float64)])
+    def f(x):
+        return tf.sin(x) * tf.reduce_sum(x, 1, keepdims=True)
+
+    x = np.linspace(0.1, 0.9, 6).reshape(2, 3)
+    v = np.linspace(-1.0, 1.0, 6).reshape(2, 3)
+    primal = tf.constant(x)
+    with tf.autodiff.ForwardAccumulator(primal, tf.constant(v)) as acc:
+        y = f(primal)
+    total, total_dot = x.sum(1, keepdims=True), v.sum(1, keepdims=True)
+    np.testing.assert_allclose(acc.jvp(y).numpy(), np.cos(x) * v * total + np.sin(x) * total_dot, rtol=1e-14)
+
+
 def test_variables_and_unconnected_values():
     v = tf.Variable(X)
     with tf.autodiff.ForwardAccumulator(v, tf.constant(V)) as accumulator:
