@@ -1,14 +1,12 @@
 """graphad: automatic differentiation of numerical Python, eager, compiled and saved.
 
 Names and behaviour are TensorFlow's where a name is TensorFlow's: `import graphad as tf`. The public names are those of
-`__all__`; those that `_LAZY` lists are imported when they are first used.
+`__all__`; those of `_LATE` are imported when they are first used.
 """
 
 from __future__ import annotations
 
-import importlib
 import warnings
-from typing import Any
 
 from graphad import config, errors, math
 from graphad.core.dtypes import (
@@ -33,6 +31,7 @@ from graphad.core.dtypes import (
     uint64,
 )
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.late import late_names
 from graphad.core.names import name_scope
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec
@@ -90,7 +89,6 @@ from graphad.ops.array import (
     zeros_like,
 )
 from graphad.ops.array.sort import argsort
-from graphad.ops.control import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from graphad.ops.linalg import (
     clip_by_global_norm,
     clip_by_norm,
@@ -167,32 +165,38 @@ __version__ = "0.1.0"
 bool = bool_
 newaxis = None
 
-_LAZY = {
+_BRANCH, _SCAN = "graphad.ops.control.branch", "graphad.ops.control.scan"
+_LATE = {
     "autodiff": "graphad.autodiff",
+    "case": _BRANCH,
+    "cond": _BRANCH,
     "debugging": "graphad.debugging",
     "explain": "graphad.tools.explain",
+    "foldl": _SCAN,
+    "foldr": _SCAN,
     "keras": "graphad.keras",
+    "map_fn": _SCAN,
     "nn": "graphad.ops.nn",
     "random": "graphad.ops.random",
     "saved_model": "graphad.saved_model",
+    "scan": _SCAN,
+    "switch_case": _BRANCH,
     "vectorized_map": "graphad.vectorize.vectorized_map",
+    "while_loop": "graphad.ops.control.while_loop",
 }
+__getattr__ = late_names(__name__, _LATE)
 register_later(
-    "graphad.ops.nn", "graphad.ops.random", "graphad.ops.state.checks", "graphad.vectorize.vectorize_graph"
+    "graphad.ops.nn",
+    "graphad.ops.random",
+    "graphad.ops.control.cond",
+    "graphad.ops.control.loop",
+    "graphad.ops.state.checks",
+    "graphad.vectorize.vectorize_graph",
 )
 
 
-def __getattr__(name: str) -> Any:
-    target = _LAZY.get(name)
-    if target is None:
-        raise AttributeError(f"module 'graphad' has no attribute {name!r}")
-    module = importlib.import_module(target)
-    globals()[name] = found = getattr(module, name, module)
-    return found
-
-
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LATE})
 
 
 # NumPy warns where IEEE arithmetic gives infinities or NaN (1/0, log(0)); graphad computes many of those on purpose in

@@ -12,7 +12,7 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import evaluate
 from graphad.ops import math as m
 from graphad.ops.array.shape import shape
-from graphad.ops.control import while_loop
+from graphad.ops.control.while_loop import while_loop
 from graphad.trace.specialise import specialise_call
 from graphad.trace.tracer import trace_flat
 

@@ -16,8 +16,8 @@ from graphad.graph.evaluate import evaluate
 from graphad.graph.ir import Graph
 from graphad.ops import math as m
 from graphad.ops.array import transpose
-from graphad.ops.control import while_loop
 from graphad.ops.control.loop import Loop
+from graphad.ops.control.while_loop import while_loop
 from graphad.ops.linalg import matmul
 from graphad.trace.tracer import trace_flat
 
