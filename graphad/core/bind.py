@@ -47,9 +47,18 @@ def bind(op: Op, *inputs: Any) -> Any:
     """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
     level = busy()
     if level is None:
-        outputs = evaluate(op, inputs)
+        quick = op.quick
+        if quick is not None and not VERIFY:
+            y = quick(*inputs)
+            if y is not None:
+                return EagerTensor(y)
+        outputs = checked(op, inputs)
     elif type(level) is EagerLevel and not op.structured and current() is level:
-        outputs = evaluate(op, inputs)
+        quick = op.quick
+        if quick is not None and not VERIFY and (y := quick(*inputs)) is not None:
+            outputs = (EagerTensor(y),)
+        else:
+            outputs = checked(op, inputs)
         if op.gradless is None:
             for recorder in level.recorders:
                 recorder.record(op, inputs, outputs)
@@ -100,12 +109,17 @@ def _prepared(op: Op, inputs: Sequence[Any], recorders: Sequence[Any]) -> tuple[
 
 
 def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Run an op on eager tensors and handles, after checking what `infer` says of their shapes and dtypes."""
+    """Run an op on eager tensors and handles."""
     quick = op.quick
     if quick is not None and not VERIFY:
         y = quick(*inputs)
         if y is not None:
             return (EagerTensor(y),)
+    return checked(op, inputs)
+
+
+def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Run an op after checking what `infer` says of the shapes and dtypes of its inputs."""
     values = []
     key: list[Any] = [op]
     for x in inputs:

@@ -24,7 +24,7 @@ def flatten(x: Any) -> tuple[list[Any], Rebuild]:
     kind = type(x)
     if not isinstance(x, _CONTAINERS):
         return [x], _only
-    if (kind is list or kind is tuple) and not any(isinstance(item, _CONTAINERS) for item in x):
+    if (kind is list or kind is tuple) and not _has_nested(x):
         return list(x), kind
     leaves, rebuild, _ = flatten_tree(x)
     return leaves, rebuild
@@ -74,4 +74,7 @@ def _plain(x: Any) -> Any:
 
 
 def _has_nested(items: Any) -> bool:
-    return any(isinstance(item, _CONTAINERS) for item in items)
+    for item in items:  # noqa: SIM110 -- a generator would cost more than the rest of a small `flatten`
+        if isinstance(item, _CONTAINERS):
+            return True
+    return False

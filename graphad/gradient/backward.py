@@ -6,7 +6,7 @@ entries on a path from a source to a target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from graphad.core.bind import bind, busy
@@ -105,11 +105,12 @@ def dense(bar: Any) -> Any:
 
 
 def backward(
-    entries: Sequence[Entry],
+    entries: list[Entry],
     bars: dict[Any, Any],
     wanted: set[Any],
     transforms: Any,
-    consume: list[Entry] | None = None,
+    leaves: Set[Any] | None = None,
+    consume: bool = False,
 ) -> dict[Any, Any]:
     """Pull cotangents back over entries.
 
@@ -118,33 +119,28 @@ def backward(
       bars: Cotangents of the targets by mark; changed in place.
       wanted: Marks of the sources, whose cotangents are kept.
       transforms: Passed to rules that hold sub-graphs.
-      consume: The list to shrink while walking, so that memory is freed as soon as it is used.
+      leaves: The followed marks that no entry made, where they are known.
+      consume: Shrink the list while walking, so that memory is freed as soon as it is used.
     Returns: `bars`, with the cotangents of the sources.
     """
-    on_path = set(wanted)
-    detours = False  # whether some followed value does not depend on a source
-    for entry in entries:
-        depends = False
-        for mark in entry[3]:
-            if mark is not None:
-                if mark in on_path:
-                    depends = True
-                else:
-                    detours = True
-        if depends:
-            on_path.update(entry[4])
+    # Where every leaf is a source, every entry is on a path and nothing has to be looked up.
+    all_on_path = leaves is not None and leaves <= wanted
+    on_path = wanted if all_on_path else _dependents(entries, wanted)
+    context = Context(None, (), (), (), transforms)  # one for all entries: no rule keeps it
     for position in range(len(entries) - 1, -1, -1):
-        op, inputs, outputs, marks, out_marks = entries[position] if consume is None else consume.pop()
+        op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
         if len(out_marks) == 1:
             mark = out_marks[0]
-            bar = bars.get(mark)
-            if bar is None or mark not in on_path:
+            bar = bars.pop(mark, None)
+            if bar is None:
                 continue
-            if mark not in wanted:
-                del bars[mark]
+            if mark in wanted:
+                bars[mark] = bar
+            elif not (all_on_path or mark in on_path):
+                continue
             y_bars: tuple[Any, ...] = (bar if type(bar) is EagerTensor else dense(bar),)
         else:
-            if not any(mark is not None and mark in on_path for mark in out_marks):
+            if not (all_on_path or any(mark is not None and mark in on_path for mark in out_marks)):
                 continue
             y_bars = tuple(
                 [
@@ -154,10 +150,23 @@ def backward(
             )
             if all(bar is None for bar in y_bars):
                 continue
-        needed = [mark if mark in on_path else None for mark in marks] if detours else marks
-        x_bars = op.vjp(Context(op, inputs, outputs, needed, transforms), *y_bars)
-        for mark, bar in zip(needed, x_bars, strict=True):
+        if not all_on_path:
+            marks = [mark if mark in on_path else None for mark in marks]
+        context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
+        x_bars = op.vjp(context, *y_bars)
+        for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)
                 bars[mark] = bar if before is None else add_bars(before, bar)
     return bars
+
+
+def _dependents(entries: Sequence[Entry], wanted: set[Any]) -> set[Any]:
+    """The sources and all marks that depend on them."""
+    on_path = set(wanted)
+    for entry in entries:
+        for mark in entry[3]:
+            if mark is not None and mark in on_path:
+                on_path.update(entry[4])
+                break
+    return on_path

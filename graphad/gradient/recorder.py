@@ -13,7 +13,6 @@ from typing import Any
 from graphad.core.op import READS, Op
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.gradient.backward import Dropped
-from graphad.ops.state.variables import READ
 
 _DROP_BYTES = 2048  # below this, keeping a value is cheaper than describing it
 _FIRST_SWEEP = 4096
@@ -45,9 +44,12 @@ class Recorder:
         self.transforms = transforms
         self._automatic = automatic
         self._tracked: set[Any] = set()
+        self._leaves: set[Any] = set()  # of the tracked marks those that no entry has made
         self._entries: list[Any] = []
         self._sweep_at = _FIRST_SWEEP
-        self.poison = False  # tests: drop even small values, to catch rules that read undeclared ones
+        self.drop_above = (
+            _DROP_BYTES  # tests drop even small values, to catch rules that read undeclared ones
+        )
 
     @property
     def entries(self) -> list[Any]:
@@ -59,13 +61,16 @@ class Recorder:
 
     def follow(self, x: Any) -> Any:
         """Follow a tensor or handle from now on; returns its mark."""
-        mark = mark_of(x)
+        mark = x.mark
+        if mark is None:
+            mark = x.mark = Mark()
         self._tracked.add(mark)
+        self._leaves.add(mark)
         return mark
 
     def clear(self) -> None:
         """Forget everything."""
-        self._tracked, self._entries, self._sweep_at = set(), [], _FIRST_SWEEP
+        self._tracked, self._leaves, self._entries, self._sweep_at = set(), set(), [], _FIRST_SWEEP
 
     def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
         marks = self._marks(op, inputs)
@@ -80,43 +85,45 @@ class Recorder:
         marks = []
         for x in inputs:
             mark = x.mark
-            if mark is not None and mark in tracked:
+            if mark in tracked:  # None never is
                 followed = True
-            else:
+            elif type(x) is EagerTensor:
                 mark = None
-                if type(x) is not EagerTensor:
-                    mark = self._automatic_mark(op, x)
-                    followed = followed or mark is not None
+            else:
+                mark = self._automatic_mark(op, x)
+                followed = followed or mark is not None
             marks.append(mark)
         if not followed:
             return
-        out_marks = []
-        for y in outputs:
-            if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
-                mark = y.mark
-                if mark is None:
-                    mark = y.mark = Mark()
-                tracked.add(mark)
-                out_marks.append(mark)
-            else:
-                out_marks.append(None)
-        if not any(out_marks):
-            self.note_break(op, inputs)
-            return
+        y = outputs[0] if len(outputs) == 1 else None
+        if type(y) is EagerTensor and y.mark is None and y.data.dtype.kind in "fcV":
+            mark = y.mark = Mark()
+            tracked.add(mark)
+            out_marks: Sequence[Any] = (mark,)
+        else:
+            out_marks = [self._out_mark(y) for y in outputs]
+            if not any(out_marks):
+                self.note_break(op, inputs)
+                return
         kept_inputs, kept_outputs = op.keeps
         if kept_inputs is not True:
-            inputs = [x if _is_kept(k, kept_inputs) else self._dropped(x) for k, x in enumerate(inputs)]
+            inputs = self._kept(inputs, kept_inputs)
         if kept_outputs is not True:
-            if kept_outputs is False and not op.multiple:
-                outputs = ()
-            else:
-                outputs = [
-                    y if _is_kept(k, kept_outputs) else self._dropped(y) for k, y in enumerate(outputs)
-                ]
+            outputs = () if kept_outputs is False and not op.multiple else self._kept(outputs, kept_outputs)
         entries = self._entries
         entries.append((op, inputs, outputs, marks, out_marks))
         if len(entries) > self._sweep_at:
             self._sweep()
+
+    def _out_mark(self, y: Any) -> Any:
+        """The mark of a result, which is followed from now on; None if it is no number that has a gradient."""
+        if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
+            mark = y.mark
+            if mark is None:
+                mark = y.mark = Mark()
+            self._tracked.add(mark)
+            return mark
+        return None
 
     def _watch_variable(self, handle: Handle) -> Any:
         return self.follow(handle)
@@ -124,29 +131,36 @@ class Recorder:
     def read(self, handle: Handle, value: EagerTensor) -> None:
         """See a variable read by an op that was given the variable: the value stands for the variable itself."""
         mark = handle.mark
-        if mark is None or mark not in self._tracked:
-            mark = self._automatic_mark(READ, handle)
-        if mark is not None:
-            value.mark = mark
+        if mark not in self._tracked:
+            if not (self._automatic and handle.trainable and handle.spec.dtype.is_differentiable):
+                return
+            mark = self._watch_variable(handle)
+        value.mark = mark
 
     def _automatic_mark(self, op: Op, x: Any) -> Any:
         """The mark of a variable that is followed because this op reads it, else None."""
-        if not (self._automatic and isinstance(x, Handle) and x.trainable and op.effects & READS):
-            return None
-        return self._watch_variable(x) if x.spec.dtype.is_differentiable else None
+        if self._automatic and isinstance(x, Handle) and x.trainable and op.effects & READS:
+            return self._watch_variable(x) if x.spec.dtype.is_differentiable else None
+        return None
 
     def _marks(self, op: Op, inputs: Sequence[Any]) -> list[Any] | None:
         """The marks of the inputs that are followed, None for others; None altogether if none is."""
-        marks = [
-            x.mark if x.mark is not None and x.mark in self._tracked else self._automatic_mark(op, x)
-            for x in inputs
-        ]
+        marks = [x.mark if x.mark in self._tracked else self._automatic_mark(op, x) for x in inputs]
         return marks if any(mark is not None for mark in marks) else None
 
-    def _dropped(self, x: Any) -> Any:
-        if type(x) is EagerTensor and (x.data.nbytes > _DROP_BYTES or self.poison):
-            return Dropped(x.data.shape, x.dtype)
-        return x
+    def _kept(self, values: Sequence[Any], kept: Any) -> Sequence[Any]:
+        """The values that an entry holds; a big one that no rule will read is replaced, so that it can be freed."""
+        held: Any = values
+        for k, x in enumerate(values):
+            if (
+                type(x) is EagerTensor
+                and x.data.nbytes > self.drop_above
+                and (kept is False or k not in kept)
+            ):
+                if held is values:
+                    held = list(values)
+                held[k] = Dropped(x.data.shape, x.dtype)
+        return held  # type: ignore[no-any-return]
 
     def _sweep(self) -> None:
         """Drop entries whose outputs nobody can reach.
@@ -168,10 +182,6 @@ class Recorder:
         self._entries = entries
         entries.extend(kept)
         self._sweep_at = max(_FIRST_SWEEP, 2 * len(kept))
-
-
-def _is_kept(k: int, kept: Any) -> bool:
-    return kept is not False and k in kept
 
 
 def _is_unreachable(outputs: Sequence[Any], marks: Sequence[Any], k: int) -> bool:

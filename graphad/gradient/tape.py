@@ -43,6 +43,8 @@ class UnconnectedGradients(Enum):
 
 def unconnected_mode(value: Any) -> UnconnectedGradients:
     """The enum that `value` names. Raises: InvalidArgumentError."""
+    if type(value) is UnconnectedGradients:
+        return value
     try:
         return UnconnectedGradients(value)
     except ValueError:
@@ -137,7 +139,7 @@ class GradientTape(Recorder):
             if isinstance(x, Handle):
                 self._watch_variable(x)
             else:
-                self._tracked.add(mark_of(x))
+                self.follow(x)
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables this tape follows, in the order in which they were constructed."""
@@ -145,13 +147,13 @@ class GradientTape(Recorder):
 
     def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
         if len(self._breaks) < _BREAK_LIMIT:
-            marks = [x.mark for x in inputs if x.mark is not None and x.mark in self._tracked]
+            marks = [x.mark for x in inputs if x.mark in self._tracked]
             if marks:
                 self._breaks.append((op, marks, user_line()))
 
     def _watch_variable(self, handle: Handle) -> Any:
         self._variables.setdefault(id(handle), handle)
-        return super()._watch_variable(handle)
+        return self.follow(handle)
 
     # -- derivatives ---------------------------------------------------------------------------------------------
 
@@ -200,9 +202,9 @@ class GradientTape(Recorder):
         entries = self._entries
         if self._persistent:
             entries = entries[:]
-            backward(entries, bars, set(marks), TRANSFORMS)
+            backward(entries, bars, set(marks), TRANSFORMS, self._leaves)
         else:
-            backward(entries, bars, set(marks), TRANSFORMS, consume=entries)
+            backward(entries, bars, set(marks), TRANSFORMS, self._leaves, consume=True)
             self._release()
         results = [bars.get(mark) for mark in marks]
         if mode is UnconnectedGradients.ZERO:

@@ -66,20 +66,18 @@ class Elementwise(Op):
     def eval(self, *xs: Any) -> Any:
         return type(self).formula(*xs)
 
-    def quick(self, x: Any, *rest: Any) -> Any:  # type: ignore[override]
-        if type(x) is not EagerTensor:
-            return None
-        a = x.data
-        dtype = a.dtype
-        if dtype.kind not in self.letters:
-            return None
-        try:
-            if not rest:
-                return self.formula(a)
-            if len(rest) == 1 and type(rest[0]) is EagerTensor and rest[0].data.dtype is dtype:
-                return self.formula(a, rest[0].data)
-        except ValueError:
-            pass  # the shapes do not broadcast: the usual way says so in its own words
+    def quick(self, x: Any, y: Any = None, *more: Any) -> Any:  # type: ignore[override]
+        if type(x) is EagerTensor:
+            a = x.data
+            dtype = a.dtype
+            if dtype.kind in self.letters:
+                if y is None:
+                    return self.formula(a)
+                if type(y) is EagerTensor and y.data.dtype is dtype and not more:
+                    try:
+                        return self.formula(a, y.data)
+                    except ValueError:
+                        pass  # the shapes do not broadcast: the usual way says so in its own words
         return None
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
@@ -199,7 +197,9 @@ def unary_function(op_class: Any, doc: str, public_name: str | None = None) -> C
     quick = quick_dtypes(op_class.kinds)
 
     def function(x: Any, name: str | None = None) -> Tensor:
-        if type(x) is EagerTensor and busy() is None:
+        if type(x) is EagerTensor:
+            if busy() is not None:
+                return bind(op, x)  # type: ignore[no-any-return]
             data = x.data
             if data.dtype in quick:
                 return EagerTensor(formula(data))

@@ -84,6 +84,8 @@ def _hot(
                     return EagerTensor(symbol(a, other))
                 except OverflowError:  # a number that the dtype does not hold: the long way says so
                     pass
+        elif isinstance(other, Handle) and type(self) is EagerTensor:
+            return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
         return _long(op, reflected_name, self, other)
 
     def reflected(self: Any, other: Any) -> Any:

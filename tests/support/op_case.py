@@ -160,7 +160,8 @@ class OpCase:
     def gradients(self, tensors: Sequence[Any], bars: Sequence[Any], poison: bool = False) -> list[Any]:
         """The cotangents of the source tensors, at the current level."""
         with GradientTape() as tape:
-            tape.poison = poison
+            if poison:
+                tape.drop_above = -1
             sources = [tensors[i] for i in self.sources]
             tape.watch(sources)
             outputs = self.call(*tensors)

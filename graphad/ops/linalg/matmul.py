@@ -1,4 +1,7 @@
-"""Matrix products. The gradient is two more products, with transpose flags in place of transposed copies."""
+"""Matrix products. The gradient is two more products, with transpose flags in place of transposed copies.
+
+Two plain matrices are multiplied by `a.dot(b)`: the bits of `a @ b` in half the time where they are small.
+"""
 
 from __future__ import annotations
 
@@ -61,24 +64,28 @@ class MatMul(Op):
             return None
         a, b = x.data, y.data
         dtype = a.dtype
-        if dtype is not b.dtype or dtype not in _PLAIN or a.ndim != 2 or b.ndim != 2:
+        if dtype is not b.dtype or dtype.char not in "fd" or a.ndim != 2 or b.ndim != 2:
             return None
         try:
-            return np.matmul(a.T if self.transpose_a else a, b.T if self.transpose_b else b)
+            return (a.T if self.transpose_a else a).dot(b.T if self.transpose_b else b)
         except ValueError:
             return None  # the inner sizes differ: infer says it in its own words
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         a, b = ctx.inputs
         ta, tb = self.transpose_a, self.transpose_b
-        if (
-            type(g) is EagerTensor and g.data.ndim == 2 and g.data.dtype.kind == "f"
-        ):  # the plain case without detours
+        if type(g) is EagerTensor and g.data.ndim == 2 and g.data.dtype.kind == "f":
+            # The plain case without detours.
+            if not (ta or tb) and busy() is None and g.data.dtype.char in "fd":
+                return (
+                    EagerTensor(g.data.dot(b.data.T)) if ctx.needs(0) else None,
+                    EagerTensor(a.data.T.dot(g.data)) if ctx.needs(1) else None,
+                )
             return (
-                (bind(MatMul(tb, True), b, g) if ta else bind(MatMul(False, not tb), g, b))
+                (bind(_OF[tb, True], b, g) if ta else bind(_OF[False, not tb], g, b))
                 if ctx.needs(0)
                 else None,
-                (bind(MatMul(True, ta), g, a) if tb else bind(MatMul(not ta, False), a, g))
+                (bind(_OF[True, ta], g, a) if tb else bind(_OF[not ta, False], a, g))
                 if ctx.needs(1)
                 else None,
             )
@@ -127,7 +134,7 @@ class MatMul(Op):
 
 
 MATMUL = MatMul()
-_PLAIN = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+_OF = {(a, b): MatMul(a, b) for a in (False, True) for b in (False, True)}
 
 
 def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
@@ -217,7 +224,7 @@ def matmul(
         x, y = a.data, b.data
         if x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0] and x.dtype.char in "fd":
             if not (transpose_a or transpose_b or adjoint_a or adjoint_b):
-                return EagerTensor(x @ y)
+                return EagerTensor(x.dot(y))
     return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
 
 
@@ -228,6 +235,8 @@ def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
             f"matmul: Only one of `transpose_{word}` and `adjoint_{word}` can be True; an adjoint is transposed already."
         )
     a, b = lift_pair("matmul", a, b)
+    if not (ta or tb or aa or ab):
+        return bind(MATMUL, a, b)  # type: ignore[no-any-return]
     if aa and a.dtype.is_complex:
         a = bind(CONJ, a)
     if ab and b.dtype.is_complex:

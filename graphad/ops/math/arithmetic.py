@@ -6,6 +6,7 @@ around a division would still multiply 0 by its infinite derivative.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,13 +97,13 @@ def _mod_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-Neg = elementwise("neg", lambda x: -x, vjp=_neg_vjp, scalar="neg", keeps=(False, False), doc="-x.")
-Add = elementwise("add", lambda x, y: x + y, vjp=_add_vjp, scalar="add", keeps=(False, False), doc="x + y.")
-Sub = elementwise("sub", lambda x, y: x - y, vjp=_sub_vjp, scalar="sub", keeps=(False, False), doc="x - y.")
-Mul = elementwise("mul", lambda x, y: x * y, vjp=_mul_vjp, scalar="mul", doc="x * y.")
+Neg = elementwise("neg", operator.neg, vjp=_neg_vjp, scalar="neg", keeps=(False, False), doc="-x.")
+Add = elementwise("add", operator.add, vjp=_add_vjp, scalar="add", keeps=(False, False), doc="x + y.")
+Sub = elementwise("sub", operator.sub, vjp=_sub_vjp, scalar="sub", keeps=(False, False), doc="x - y.")
+Mul = elementwise("mul", operator.mul, vjp=_mul_vjp, scalar="mul", doc="x * y.")
 Div = elementwise(
     "div",
-    lambda x, y: x / y,
+    operator.truediv,
     vjp=_div_vjp,
     scalar="div",
     kinds=INEXACT,
@@ -124,7 +125,7 @@ NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floo
 
 def _square_vjp(ctx: Any, g: Any) -> Any:
     x = ctx.inputs[0]
-    return (bind(MUL, g, conjugate(bind(MUL, scalar_like(2, x), x))),)
+    return (bind(MUL, g, conjugate(bind(ADD, x, x))),)
 
 
 def _squared_difference_vjp(ctx: Any, g: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.elementwise import elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import DIV, MUL, MUL_ZERO, MULTIPLY_NO_NAN, SQUARE, SUB, multiply, square
 from graphad.ops.math.compare import GREATER, NOT_EQUAL
@@ -135,6 +135,8 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     Returns: Tensor of the broadcast shape. The gradient in `y` is 0 where x is not positive.
     Raises: InvalidArgumentError: integers with a negative exponent.
     """
+    if type(y) is int and y == 2 and type(x) is EagerTensor and x.data.dtype.kind == "f":
+        return square(x)  # type: ignore[no-any-return]
     if isinstance(y, _EXPONENTS) and not isinstance(y, bool) and y in (1, 2, 3) and not isinstance(x, Number):
         x, exponent = lift(x), int(y)
         if x.dtype.is_differentiable or (x.dtype.is_integer and isinstance(y, int | np.integer)):

@@ -53,6 +53,13 @@ class Reduction(Op):
             normalize_axes(self.name, self.axes, len(x.dims), "x", x.dims)
         return TensorSpec.of(reduced_dims(x.dims, self.axes, self.keepdims), x.dtype)
 
+    def quick(self, x: Any) -> Any:  # type: ignore[override]
+        if self.axes is None and type(x) is EagerTensor and self.kinds >= FLOATING:
+            a = x.data
+            if a.ndim and a.dtype.char in "fd":
+                return self.eval(a)
+        return None
+
     def over(self, rank: int) -> tuple[int, ...]:
         """The axes counted from 0 and sorted."""
         return tuple(range(rank)) if self.axes is None else tuple(sorted([axis % rank for axis in self.axes]))
@@ -91,6 +98,8 @@ class Reduction(Op):
         dims = ctx.shape(0)
         if not self.keepdims and dims is not None:
             # Leading axes come back by broadcasting alone.
+            if self.axes is None:
+                return broadcast_like(g, ctx, 0)
             over = self.over(len(dims))
             return broadcast_like(g if over == tuple(range(len(over))) else bind(ExpandDims(over), g), ctx, 0)
         return broadcast_like(self.restored(ctx, g), ctx, 0)
@@ -193,6 +202,11 @@ class ReduceMean(Reduction):
         return y if y.dtype is x.dtype else y.astype(x.dtype)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        if self.axes is None and type(g) is EagerTensor and not g.data.shape and busy() is None:
+            x_bar = np.empty(ctx.shape(0), g.data.dtype)  # the gradient of a loss, in nearly every model
+            if x_bar.ndim:
+                x_bar.fill(g.data / g.data.dtype.type(x_bar.size))
+                return (EagerTensor(x_bar),)
         return (self.spread(ctx, bind(DIV, g, count_over(self.axes, ctx.inputs[0], g.dtype))),)
 
 
