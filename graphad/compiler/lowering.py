@@ -273,7 +273,8 @@ def _is_signed(code: str) -> bool:
 
 
 def _float_sign(builder: Any, code: str, x: Any) -> Any:
-    negative = builder.select(builder.fcmp_ordered("<", x, x.type(0.0)), x.type(-1.0), x)
+    rest = builder.fadd(x, x.type(0.0))  # nan, or 0 of either sign as 0
+    negative = builder.select(builder.fcmp_ordered("<", x, x.type(0.0)), x.type(-1.0), rest)
     return builder.select(builder.fcmp_ordered(">", x, x.type(0.0)), x.type(1.0), negative)
 
 
@@ -349,6 +350,7 @@ _FLOAT: dict[str, _Build] = {
     "square": lambda b, c, x: b.fmul(x, x),
     "reciprocal": lambda b, c, x: b.fdiv(x.type(1.0), x),
     "sqrt": lambda b, c, x: intrinsic(b, "sqrt", x),
+    "complement": lambda b, c, x: b.fsub(x.type(1.0), x),
     "rsqrt": lambda b, c, x: b.fdiv(x.type(1.0), intrinsic(b, "sqrt", x)),
     "floor": lambda b, c, x: intrinsic(b, "floor", x),
     "ceil": lambda b, c, x: intrinsic(b, "ceil", x),

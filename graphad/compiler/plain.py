@@ -19,6 +19,7 @@ FLOAT = frozenset(
         "reciprocal",
         "sqrt",
         "rsqrt",
+        "complement",
         "floor",
         "ceil",
         "round",

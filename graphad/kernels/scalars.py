@@ -138,6 +138,7 @@ def _rows() -> list[Scalar]:
         frozenset((FLOAT,)),
         1,
         rsqrt=_formula(lambda x: 1 / np.sqrt(x)),
+        complement=lambda x: np.subtract(np.ones((), np.asarray(x).dtype), x),
         sigmoid=_formula(_sigmoid),
         softplus=_formula(_softplus),
     )

@@ -154,7 +154,7 @@ TanhGrad = elementwise(
     lambda y, g: g * (1 - y * y),
     vjp=_tanh_grad_vjp,
     kinds=INEXACT,
-    scalar=(("mul", "x", "x"), ("mul", "y", "a"), ("sub", "y", "b")),
+    scalar=(("mul", "x", "x"), ("complement", "a"), ("mul", "y", "b")),
     doc="g * (1 - y ** 2): the backward op of tanh.",
 )
 SigmoidGrad = elementwise(
@@ -162,7 +162,7 @@ SigmoidGrad = elementwise(
     lambda y, g: g * (y * (1 - y)),
     vjp=_sigmoid_grad_vjp,
     kinds=INEXACT,
-    scalar=(("mul", "x", "x"), ("sub", "x", "a"), ("mul", "y", "b")),
+    scalar=(("complement", "x"), ("mul", "x", "a"), ("mul", "y", "b")),
     doc="g * y * (1 - y): the backward op of sigmoid.",
 )
 Logaddexp = elementwise(
@@ -177,6 +177,8 @@ Logaddexp = elementwise(
         ("exp", "c"),
         ("log1p", "d"),
         ("add", "a", "e"),
+        ("isinf", "a"),
+        ("select", "g", "a", "f"),  # c is nan where both are the same infinity
     ),
     doc="log(e ** x + e ** y).",
 )
