@@ -121,31 +121,39 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
 def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run an op after checking what `infer` says of the shapes and dtypes of its inputs."""
     values = []
-    key: list[Any] = [op]
     for x in inputs:
         if type(x) is EagerTensor:
-            value = x.data
-            values.append(value)
-            key.append(value.shape)
-            key.append(value.dtype.num)
+            values.append(x.data)
         elif isinstance(x, Handle):
             values.append(x)
-            key.append(x.spec)
         else:
             raise x.out_of_scope(op)
-    checked = tuple(key)
-    if checked not in _checked:
-        op.infer(*[x.spec for x in inputs])
-        if len(_checked) >= _CHECKED_LIMIT:
-            _checked.clear()
-        if not op.structured and not op.transient:
-            _checked.add(checked)
+    if not op.fits:
+        _check(op, inputs)
     out = op.eval(*values)
     if VERIFY:
         verify_outputs(op, [x.spec for x in inputs], out if op.multiple else (out,))
     if not op.multiple:
         return (EagerTensor(out[()] if type(out) is np.ndarray and not out.ndim else out),)
     return tuple([EagerTensor(y[()] if type(y) is np.ndarray and not y.ndim else y) for y in out])
+
+
+def _check(op: Op, inputs: Sequence[Any]) -> None:
+    """Ask `infer`, unless it has accepted such inputs before."""
+    key: list[Any] = [op]
+    for x in inputs:
+        if type(x) is EagerTensor:
+            key.append(x.data.shape)
+            key.append(x.data.dtype.num)
+        else:
+            key.append(x.spec)
+    checked_already = tuple(key)
+    if checked_already not in _checked:
+        op.infer(*[x.spec for x in inputs])
+        if len(_checked) >= _CHECKED_LIMIT:
+            _checked.clear()
+        if not op.structured and not op.transient:
+            _checked.add(checked_already)
 
 
 def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) -> None:

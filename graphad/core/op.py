@@ -130,6 +130,7 @@ class Op(metaclass=OpType):
       aliases: {output: input} where an output is a view of an input or may overwrite it.
       transient: Made anew for each use, so it is forgotten when nobody holds it.
       per_row: Gives each row of a vectorized computation an output of its own even if no input is stacked.
+      fits: The inputs fit by construction: `infer` is not asked before a run.
       structured: Holds sub-graphs; recorders add residual outputs before it runs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
@@ -148,6 +149,7 @@ class Op(metaclass=OpType):
     effects: int = 0
     aliases: ClassVar[dict[int, int]] = {}
     structured: ClassVar[bool] = False
+    fits: ClassVar[bool] = False
     per_row: ClassVar[bool] = False
     transient: ClassVar[bool] = False
     gradless: ClassVar[str | None] = None

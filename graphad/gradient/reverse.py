@@ -7,7 +7,6 @@ forward graph is the original one with residuals as further outputs, so nothing 
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +23,6 @@ from graphad.ops.array.shape import Shape
 from graphad.trace.tracer import Trace
 
 _lock = threading.RLock()
-_cache: weakref.WeakKeyDictionary[Graph, dict[Any, Pullback]] = weakref.WeakKeyDictionary()
 
 
 class BackwardGraph:
@@ -36,11 +34,12 @@ class BackwardGraph:
       positions: For each input of the call, the output that is its cotangent, or None.
     """
 
-    __slots__ = ("graph", "inputs", "positions", "residuals")
+    __slots__ = ("call", "graph", "inputs", "positions", "residuals")
 
     def __init__(
         self, graph: Graph, inputs: list[int], residuals: list[int], positions: list[int | None]
     ) -> None:
+        self.call: Any = None  # the op that calls `graph`, kept by those who make it
         self.graph = graph
         self.inputs = inputs
         self.residuals = residuals
@@ -63,6 +62,7 @@ class Pullback:
     ) -> None:
         graph = transforms.closed(graph)
         self.needs = needs
+        self.call: Any = None  # the op that calls `forward`, kept by those who make it
         self._transforms = transforms
         self._trace = Trace(f"{graph.name}_pullback")
         self._backward: dict[tuple[bool, ...], BackwardGraph | None] = {}
@@ -247,9 +247,11 @@ def pullback_of(
     """The pullback of a graph for cotangents of the inputs that `needs` names; cached on the graph."""
     if len(needs) != len(graph.inputs):
         raise InternalError(f"pullback_of: {len(needs)} needs for {len(graph.inputs)} inputs of {graph!r}.")
-    key = (tuple(needs), fixed)
-    with _lock:
-        known = _cache.setdefault(graph, {})
-        if key not in known:
-            known[key] = Pullback(graph, tuple(needs), transforms, fixed)
-        return known[key]
+    key = (Pullback, tuple(needs), fixed)
+    found = graph.derived.get(key)
+    if found is None:
+        with _lock:
+            found = graph.derived.get(key)
+            if found is None:
+                found = graph.derived[key] = Pullback(graph, tuple(needs), transforms, fixed)
+    return found  # type: ignore[no-any-return]

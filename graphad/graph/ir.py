@@ -47,6 +47,7 @@ class Graph:
       nodes: The nodes in the order in which they run.
       outputs: The value numbers that are returned.
       name: For people: the name of the function it came from.
+      derived: What others have made of this graph, by keys of their own; it may refer to the graph and goes with it.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class Graph:
         "_effects",
         "_specs",
         "constants",
+        "derived",
         "inputs",
         "name",
         "nodes",
@@ -74,6 +76,7 @@ class Graph:
         self.nodes = tuple(nodes)
         self.outputs = tuple(outputs)
         self.name = name
+        self.derived: dict[Any, Any] = {}
         self._specs: tuple[TensorSpec, ...] | None = None
         self._digest: str | None = None
         self._effects: int | None = None

@@ -25,6 +25,7 @@ class GraphCall(Op):
 
     multiple = True
     structured = True
+    fits = True
     keeps = (True, True)
     graph: Graph
 
@@ -49,7 +50,9 @@ class GraphCall(Op):
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> CallForward:
         """The same call with the residuals that the cotangents of the needed inputs take."""
         pullback = transforms.pullback_of(self.graph, needs)
-        return CallForward(pullback.forward, self, pullback)  # type: ignore[no-any-return]
+        if pullback.call is None or pullback.call.base is not self:
+            pullback.call = CallForward(pullback.forward, self, pullback)
+        return pullback.call  # type: ignore[no-any-return]
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_call(self, Call, ctx, x_dots)
@@ -91,7 +94,9 @@ class CallForward(GraphCall):
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         def run_backward(backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
-            x_bars = bind(Call(backward.graph), *operands)
+            if backward.call is None:
+                backward.call = Call(backward.graph)
+            x_bars = bind(backward.call, *operands)
             return [None if position is None else x_bars[position] for position in backward.positions]
 
         return pulled_back(self, ctx, y_bars, run_backward)
