@@ -7,7 +7,6 @@ saved apart from the Python objects it came from. It is done when a pullback, a 
 from __future__ import annotations
 
 import threading
-import weakref
 from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InternalError
@@ -21,7 +20,6 @@ from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.closing import set_closing
 
 _lock = threading.RLock()
-_cache: weakref.WeakKeyDictionary[Graph, Graph] = weakref.WeakKeyDictionary()
 
 
 def closed(graph: Graph) -> Graph:
@@ -29,10 +27,9 @@ def closed(graph: Graph) -> Graph:
     if not any(isinstance(node.op, CustomGradient) for node in graph.nodes):
         return graph
     with _lock:
-        known = _cache.get(graph)
-        if known is None:
-            known = _cache[graph] = _close(graph)
-        return known
+        if closed not in graph.derived:
+            graph.derived[closed] = _close(graph)
+        return graph.derived[closed]  # type: ignore[no-any-return]
 
 
 set_closing(closed)

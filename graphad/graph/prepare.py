@@ -5,7 +5,6 @@ What runs a graph many times, a loop above all, pays for the walk over its nodes
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -161,16 +160,13 @@ def _last_uses(graph: Graph) -> list[list[int]]:
     return last
 
 
-_prepared: weakref.WeakKeyDictionary[Graph, Callable[..., Any]] = weakref.WeakKeyDictionary()
-
-
 def prepared(graph: Graph) -> Callable[..., Any]:
     """The graph as a function of its inputs that returns a tuple; made once."""
-    found = _prepared.get(graph)
+    found: Callable[..., Any] | None = graph.derived.get(prepared)
     if found is None:
         emitter = Emitter()
         inputs = [emitter.fresh("x") for _ in graph.inputs]
         outputs = emitter.graph(graph, inputs)
         emitter.line(f"return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
-        found = _prepared[graph] = emitter.compiled(f"def graph_({', '.join(inputs)}):", "graph_")
+        found = graph.derived[prepared] = emitter.compiled(f"def graph_({', '.join(inputs)}):", "graph_")
     return found

@@ -7,7 +7,6 @@ which are inlined. A question that the symbols cannot decide pins one of them to
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,7 +28,6 @@ from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 SizeKey = tuple[tuple[Any, ...], ...]
 KNOWN_LIMIT = 256  # elements of an integer value that is followed while specialising
 
-_literals: weakref.WeakKeyDictionary[Graph, frozenset[int]] = weakref.WeakKeyDictionary()
 _concrete: dict[tuple[Op, tuple[int, ...]], Op] = {}
 _CONCRETE_LIMIT = 50_000
 _SIZES_PER_GRAPH = 32
@@ -37,7 +35,7 @@ _SIZES_PER_GRAPH = 32
 
 def literal_sizes(graph: Graph) -> frozenset[int]:
     """The sizes above 1 that the graph itself names: those of its inputs and of float values, calls included."""
-    found = _literals.get(graph)
+    found = graph.derived.get(literal_sizes)
     if found is None:
         sizes: set[int] = set()
         for spec in graph.inputs:
@@ -54,8 +52,8 @@ def literal_sizes(graph: Graph) -> frozenset[int]:
                 if isinstance(value, Graph):
                     sizes |= literal_sizes(value)
         found = frozenset(size for size in sizes if size > 1)
-        _literals[graph] = found
-    return found
+        graph.derived[literal_sizes] = found
+    return found  # type: ignore[no-any-return]
 
 
 def size_class(
@@ -506,18 +504,14 @@ def symbols_of(op: Op) -> frozenset[str]:
     return found
 
 
-_symbols_of_graphs: weakref.WeakKeyDictionary[Graph, frozenset[str]] = weakref.WeakKeyDictionary()
-_numbered_graphs: weakref.WeakKeyDictionary[Graph, dict[Any, Graph]] = weakref.WeakKeyDictionary()
-
-
 def _symbols(x: Any) -> frozenset[str]:
     if isinstance(x, Dim):
         return x.symbols
     if isinstance(x, Graph):
-        found = _symbols_of_graphs.get(x)
+        found: frozenset[str] | None = x.derived.get(_symbols)
         if found is None:
             parts = [symbols_of(node.op) for node in x.nodes] + [_symbols(spec.dims) for spec in x.specs]
-            found = _symbols_of_graphs[x] = frozenset().union(*parts)
+            found = x.derived[_symbols] = frozenset().union(*parts)
         return found
     if type(x) is tuple:
         out: frozenset[str] = frozenset()
@@ -563,7 +557,7 @@ def _numbered(x: Any, numbers: Mapping[str, int]) -> Any:
 
 
 def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
-    known = _numbered_graphs.setdefault(graph, {})
+    known = graph.derived.setdefault(_numbered_graph, {})
     key = tuple(sorted(numbers.items()))
     found = known.get(key)
     if found is None:

@@ -6,7 +6,6 @@ so recorders below see the rule's ops and recorders of this level see one op on 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -202,7 +201,6 @@ class BatchLevel:
         return reduce_sum(x.stacked, axis=0)
 
 
-_made_definite: weakref.WeakKeyDictionary[Graph, dict[Any, Graph]] = weakref.WeakKeyDictionary()
 _DEFINITE_LIMIT = 64
 
 
@@ -215,7 +213,7 @@ def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
         tuple([spec.dims for spec in specs]),
         tuple([_key_of(value) for value in known]),
     )
-    made = _made_definite.setdefault(graph, {})
+    made = graph.derived.setdefault(_definite, {})
     found = made.get(key)
     if found is None:
         if len(made) >= _DEFINITE_LIMIT:
@@ -242,9 +240,6 @@ def repeated(x: Any, size: Any) -> Any:
     return bind(BroadcastTo((size, *dims)), bind(ExpandDims((0,)), x))
 
 
-_cache: weakref.WeakKeyDictionary[Graph, dict[Any, Any]] = weakref.WeakKeyDictionary()
-
-
 def batched(
     graph: Graph, stacked: tuple[bool, ...], size: Any, all_stacked: bool = False
 ) -> tuple[Graph, tuple[bool, ...]]:
@@ -256,7 +251,7 @@ def batched(
       size: The number of rows.
       all_stacked: Repeat outputs that are the same in every row.
     """
-    known = _cache.setdefault(graph, {})
+    known = graph.derived.setdefault(batched, {})
     key = (stacked, size, all_stacked)
     if key not in known:
         known[key] = _batch(graph, stacked, size, all_stacked)

@@ -8,7 +8,6 @@ whose guard checks the arguments, and asks no question itself.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -217,37 +216,20 @@ def _elements(graph: Graph, numbers: dict[str, int]) -> int:
     return total
 
 
-_executables: dict[int, tuple[Any, Executable]] = {}
 _make_lock = threading.RLock()
-
-
-class _Forget:
-    """Drops the executable of a graph that is gone."""
-
-    def __init__(self, key: int) -> None:
-        self._key = key
-
-    def __call__(self, reference: Any) -> None:
-        found = _executables.get(self._key)
-        if found is not None and found[0] is reference:  # the number may belong to another graph by now
-            del _executables[self._key]
 
 
 def executable_of(graph: Graph) -> Executable:
     """The executable of a graph, made once and kept as long as the graph."""
-    found = _executables.get(id(graph))
-    if found is not None and found[0]() is graph:
-        return found[1]
-    with _make_lock:
-        found = _executables.get(id(graph))
-        if found is not None and found[0]() is graph:
-            return found[1]
-        key = id(graph)
-        # The executable works on a twin: it must not keep alive the graph that it is found by.
-        twin = Graph(graph.inputs, graph.constants, graph.nodes, graph.outputs, graph.name)
-        made = Executable(twin)
-        _executables[key] = (weakref.ref(graph, _Forget(key)), made)
-        return made
+    found: Executable | None = graph.derived.get(executable_of)
+    if found is None:
+        with _make_lock:
+            found = graph.derived.get(executable_of)
+            if found is None:
+                # It works on a twin: without a circle, the memory of both is free as soon as the graph is gone.
+                twin = Graph(graph.inputs, graph.constants, graph.nodes, graph.outputs, graph.name)
+                found = graph.derived[executable_of] = Executable(twin)
+    return found
 
 
 def run(graph: Graph, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
