@@ -17,6 +17,7 @@ from graphad.core.levels import entered
 from graphad.core.op import Op, define
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
+from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
@@ -54,6 +55,9 @@ class Vectorize(Op):
     @property
     def effects(self) -> int:  # type: ignore[override]
         return self.graph.effects
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+        return values_behind(self.graph, used)
 
     def plain(self) -> Vectorize:
         """The same computation without what only its derivative needs."""
@@ -175,14 +179,11 @@ def _is_sizes(spec: TensorSpec) -> bool:
     return not spec.is_handle and spec.dtype.is_integer and spec.rank == 1
 
 
-_OF_SHAPE = frozenset({"shape", "size", "rank", "count_of", "sizes"})
-
-
 def _uniform_outputs(graph: Graph, stacked: Sequence[bool]) -> list[int]:
     """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
     differs = {i for i, s in enumerate(stacked) if s}
     for node in graph.nodes:
-        if node.op.name not in _OF_SHAPE and (
+        if node.op.by_value != () and (
             node.op.per_row or node.op.effects or any(i in differs for i in node.inputs)
         ):
             differs.update(node.outputs)

@@ -20,7 +20,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import append, inputs_behind, rewired
+from graphad.graph.compose import append, inputs_behind, rewired, values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
@@ -168,6 +168,13 @@ class Cond(Op):
         full = tuple([self.full[i] for i in read]) if self.depth else ()
         op = Cond(then_graph, else_graph, tuple([self.kinds[k] for k in kept]), self.depth, full)
         return op, [0, *[i + 1 for i in read]], kept
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+        read = {0}
+        for graph, mine in ((self.then_graph, ELSE), (self.else_graph, THEN)):
+            of_graph = [use for use, kind in zip(used, self.kinds, strict=True) if kind != mine]
+            read.update(i + 1 for i in values_behind(graph, of_graph))
+        return sorted(read)
 
     # -- derivative --------------------------------------------------------------------------------------------------
 
