@@ -105,6 +105,17 @@ def add_recorder(recorder: Recorder, make_eager: Any) -> Any:
     return level
 
 
+@contextmanager
+def paused(level: Any, recorder: Recorder) -> Iterator[None]:
+    """Detach a recorder of the level on top for a while; the level stays, since levels above it may come back to it."""
+    level.recorders = tuple([other for other in level.recorders if other is not recorder])
+    try:
+        yield
+    finally:
+        level.recorders = (*level.recorders, recorder)
+        _level.set(level)
+
+
 def remove_recorder(level: Any, recorder: Recorder) -> None:
     """Detach a recorder from the level that `add_recorder` returned."""
     level.recorders = tuple([other for other in level.recorders if other is not recorder])

@@ -14,7 +14,7 @@ from typing import Any
 from graphad.core.bind import bind_all, new_recorder
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
-from graphad.core.levels import entered, remove_recorder
+from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
@@ -290,12 +290,8 @@ class ForwardAccumulator:
             raise FailedPreconditionError(
                 f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
             )
-        level = self._level
-        remove_recorder(level, self)
-        try:
+        with paused(self._level, self):
             y_dots = push(op, inputs, outputs, x_dots, self.transforms)
-        finally:
-            self._level = new_recorder(self)  # an eager level without recorders has ended meanwhile
         for y, dot in zip(outputs, y_dots, strict=True):
             if dot is not None:
                 self._put(y, dot)
