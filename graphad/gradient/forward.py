@@ -25,6 +25,7 @@ from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
+from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
 _lock = threading.RLock()
@@ -149,6 +150,10 @@ def _derive_new(
         serials = [trace.serial(y, RETURN) for y in kept]
         order = [x.index for x in (*operands, *(d for d in dummies if d is not None))]
         graph, _ = trace.builder.finish(serials, trace.name, [*order, *trace.capture_serials])
+    ops = [node.op for node in graph.nodes]
+    if any(op.structured for op in ops) and not any(op.name == "custom_gradient" for op in ops):
+        if all(spec.is_definite for spec in graph.inputs):  # sizes unknown in the sub-graphs are known here
+            graph = specialise(graph, graph.inputs, expanding=False, keeps_rules=True)
     first = len(operands)
     numbers = [k for k, dummy in enumerate(dummies) if dummy is not None]
     read = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
