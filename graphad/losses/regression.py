@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.convert import lift, lift_like
 from graphad.core.tensor import Tensor
+from graphad.losses.shapes import same_rank
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import reduce_mean, squared_difference
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of (y_true - y_pred)**2 over the last axis: [..., n] gives [...]."""
-    y_pred = lift(y_pred)
-    y_true = lift_like("mean_squared_error", y_true, y_pred.dtype)
+    y_true, y_pred = same_rank("mean_squared_error", y_true, y_pred)
     return reduce_mean(squared_difference(y_pred, y_true), axis=-1)
 
 
 def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of |y_true - y_pred| over the last axis: [..., n] gives [...]."""
-    y_pred = lift(y_pred)
-    y_true = lift_like("mean_absolute_error", y_true, y_pred.dtype)
+    y_true, y_pred = same_rank("mean_absolute_error", y_true, y_pred)
     return reduce_mean(absolute(y_pred - y_true), axis=-1)
 
 

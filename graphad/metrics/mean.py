@@ -10,6 +10,7 @@ from graphad.core.tensor import Tensor
 from graphad.core.trackable import Trackable
 from graphad.eager.variable import Variable
 from graphad.ops.array.create import size
+from graphad.ops.array.shape import expand_dims
 from graphad.ops.math import argmax, cast, divide_no_nan, equal, reduce_sum
 
 
@@ -45,7 +46,7 @@ class Mean(Trackable):
 
 
 class SparseCategoricalAccuracy(Mean):
-    """How often the largest prediction [batch, classes] is at the integer label [batch]."""
+    """How often the largest prediction [..., classes] is at the integer label [...] or [..., 1]."""
 
     def __init__(self, name: str = "sparse_categorical_accuracy") -> None:
         super().__init__(name)
@@ -53,4 +54,6 @@ class SparseCategoricalAccuracy(Mean):
     def update_state(self, y_true: Any, y_pred: Any) -> None:  # type: ignore[override]
         labels = lift(y_true)
         guesses = cast(argmax(lift(y_pred), axis=-1), labels.dtype)
+        if None not in (labels.ndim, guesses.ndim) and labels.ndim > guesses.ndim and labels.dims[-1] == 1:
+            guesses = expand_dims(guesses, -1)
         super().update_state(equal(labels, guesses))
