@@ -315,6 +315,40 @@ def test_sequential_hands_training_on():
     assert not np.array_equal(model.layers[-1].moving_mean, np.zeros(8))
 
 
+def test_sequential_is_built_from_a_shape():
+    model = tf.keras.Sequential([layers.Flatten(), layers.Dense(4, "relu"), layers.BatchNormalization()])
+    assert not model.built
+    model.build((None, 2, 3))
+    assert model.built
+    assert [tuple(v.shape) for v in model.weights] == [(6, 4), (4,), (4,), (4,), (4,), (4,)]
+    weights = model.get_weights()
+    x = array(5, 2, 3)
+    expected = np.maximum(x.reshape(5, 6) @ weights[0] + weights[1], 0) / np.sqrt(1 + 1e-3)
+    np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-6)
+    assert len(model.weights) == 6
+    model.add(layers.Dense(1))
+    assert model(x).shape == (5, 1)
+    with pytest.raises(ValueError, match="last size of the input"):
+        tf.keras.Sequential([layers.Dense(1)]).build((None, None))
+
+
+@in_both
+def test_a_frozen_batch_normalization_does_not_train(run):
+    layer = layers.BatchNormalization(trainable=False)
+    x = array(8, 3)
+    y = run(lambda t: layer(t, training=True), tf.constant(x))
+    np.testing.assert_allclose(y, x / np.sqrt(1 + 1e-3), rtol=1e-5)
+    np.testing.assert_array_equal(layer.moving_mean, np.zeros(3))
+    layer.trainable = True
+    layer(x, training=True)
+    assert np.any(layer.moving_mean.numpy())
+
+
+def test_dropout_of_everything():
+    y = layers.Dropout(1.0)(tf.constant([[1.0, np.inf]]), training=True)
+    np.testing.assert_array_equal(y, [[0.0, 0.0]])
+
+
 def test_flatten():
     assert layers.Flatten()(tf.zeros([2, 3, 4])).shape == (2, 12)
     f = tf.function(lambda x: layers.Flatten()(x), input_signature=[tf.TensorSpec([None, 2, None])])
