@@ -124,6 +124,17 @@ def test_initializers():
         assert np.abs(kernel).max() <= limit
         assert np.abs(kernel).max() > 0.98 * limit
         assert abs(kernel.mean()) < 0.02 * limit
+    for name, deviation in {"glorot_normal": np.sqrt(2 / 300), "he_normal": np.sqrt(2 / 200)}.items():
+        dense, x = of(name)
+        dense(x)
+        kernel = dense.kernel.numpy()
+        assert abs(kernel.std() / deviation - 1) < 0.02
+        assert np.abs(kernel).max() <= 2 * deviation / 0.8796  # truncated, as Keras does
+    dense, x = of("random_normal")
+    dense(x)
+    assert abs(dense.kernel.numpy().std() / 0.05 - 1) < 0.02
+    kernel = tf.keras.initializers.he_uniform((3, 3, 2, 5), tf.float32).numpy()
+    assert 0.9 * np.sqrt(6 / 18) < np.abs(kernel).max() <= np.sqrt(6 / 18)  # 3 x 3 x 2 inputs
     dense, x = of(lambda shape, dtype: tf.fill(shape, 7.0))
     dense(x)
     np.testing.assert_array_equal(dense.kernel, np.full((200, 100), 7.0))
