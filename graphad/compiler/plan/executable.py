@@ -228,6 +228,8 @@ class _Forget:
         self._key = key
 
     def __call__(self, reference: Any) -> None:
+        if _executables is None:  # the interpreter is shutting down
+            return
         found = _executables.get(self._key)
         if found is not None and found[0] is reference:  # the number may belong to another graph by now
             del _executables[self._key]
