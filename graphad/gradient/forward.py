@@ -170,6 +170,7 @@ def _derive_new(
 
 def _nonlinear(op: Op) -> NonlinearGradientError:
     rule = getattr(getattr(op, "rule", None), "name", getattr(op, "rule_name", op.name))
+    rule = rule.partition(":")[0]  # a closed rule's digest says nothing to its author
     return NonlinearGradientError(
         f"{op.name}: the gradient of {rule!r} is not linear in its upstream gradient, so it has no forward mode; "
         "use reverse mode (GradientTape), or a gradient function that is linear."
