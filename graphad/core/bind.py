@@ -167,9 +167,9 @@ def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) 
             )
 
 
-def new_recorder(recorder: Any) -> Any:
-    """Attach a recorder to the current level; returns the level."""
-    return add_recorder(recorder, EagerLevel)
+def new_recorder(recorder: Any, again: Any = None) -> Any:
+    """Attach a recorder to the current level, or to the level it was detached from; returns the level."""
+    return add_recorder(recorder, EagerLevel, again)
 
 
 def has_side_effects(op: Op) -> bool:

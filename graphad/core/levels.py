@@ -95,14 +95,31 @@ def _is_idle(level: Any) -> bool:
     )
 
 
-def add_recorder(recorder: Recorder, make_eager: Any) -> Any:
-    """Attach a recorder to the current level, which `make_eager` creates when there is none; returns the level."""
-    level = current()
+def add_recorder(recorder: Recorder, make_eager: Any, again: Any = None) -> Any:
+    """Attach a recorder to the current level, which `make_eager` creates when there is none; returns the level.
+
+    A recorder that was detached from a level for a while goes back to that level, `again`, if it is one of the chain.
+    """
+    top = level = current()
+    while again is not None and level is not None and level is not again:
+        level = level.below
+    level = top if level is None else level
     if level is None:
         level = make_eager()
         _level.set(level)
     level.recorders = (*level.recorders, recorder)
     return level
+
+
+@contextmanager
+def paused(level: Any, recorder: Recorder) -> Iterator[None]:
+    """Detach a recorder of the level on top for a while; the level stays, since levels above it may come back to it."""
+    level.recorders = tuple([other for other in level.recorders if other is not recorder])
+    try:
+        yield
+    finally:
+        level.recorders = (*level.recorders, recorder)
+        _level.set(level)
 
 
 def remove_recorder(level: Any, recorder: Recorder) -> None:

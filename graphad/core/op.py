@@ -126,6 +126,7 @@ class Op(metaclass=OpType):
       quick: For eager speed: the value for eager inputs that need no further check, or None to go the usual way.
       multiple: `infer`, `eval` and every rule speak of a tuple of outputs.
       keeps: (inputs, outputs) that `vjp` reads: True for all, False for none, or a tuple of positions.
+      by_value: Positions of the inputs on whose values outputs depend, not on their shapes alone; True for all.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
       transient: Made anew for each use, so it is forgotten when nobody holds it.
@@ -146,6 +147,7 @@ class Op(metaclass=OpType):
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
+    by_value: ClassVar[Any] = True
     effects: int = 0
     aliases: ClassVar[dict[int, int]] = {}
     structured: ClassVar[bool] = False
@@ -200,6 +202,10 @@ class Op(metaclass=OpType):
     def fold(self, *inputs: Any) -> Any:
         """Called while specialising, with definite shapes: a simpler result, or None."""
         return None
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int] | None:
+        """`by_value` for the outputs that are used; None for all inputs."""
+        return None if self.by_value is True else self.by_value
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{self.name}: an op is shared by all who use it, so {name!r} cannot be set.")

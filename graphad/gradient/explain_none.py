@@ -12,9 +12,6 @@ from graphad.graph.ir import Graph
 from graphad.ops.control.call import GraphCall
 from graphad.ops.control.custom import ClosedCustom, CustomGradient
 
-# Ops that ask for sizes take part in many formulas; they are named only where nothing else is to blame.
-_SIZES = ("shape", "size", "rank")
-
 
 def why_none(tape: Any, target: Any, source: Any) -> str:
     """One sentence that names the missing link; see `GradientTape.why_none`."""
@@ -60,7 +57,8 @@ def _followed(tape: Any, source: Any) -> tuple[set[Any], list[str]]:
                 mark for mark, passes in zip(out_marks, through, strict=True) if passes and mark is not None
             )
     breaks = [(op, line) for op, marks, line in tape.breaks if any(mark in reached for mark in marks)] + inner
-    breaks.sort(key=lambda found: found[0].name in _SIZES)
+    # Ops that ask for sizes take part in many formulas; they are named only where nothing else is to blame.
+    breaks.sort(key=lambda found: found[0].by_value == ())
     return reached, [_sentence(op, line) for op, line in breaks]
 
 

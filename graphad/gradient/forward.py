@@ -1,8 +1,8 @@
 """Forward mode: what an op does to tangents, derived from its VJP, and `ForwardAccumulator`.
 
 The VJP is linear in its cotangent, so pulling a tangent back through it gives the JVP: trace the rule with a dummy
-cotangent, differentiate that with respect to the dummy, and drop what only the dummy needs. If the dummy survives, the rule
-is not linear and there is no forward mode. Call, cond and loop push tangents through their graphs instead.
+cotangent, differentiate that with respect to the dummy, and drop what only the dummy needs. If what is left depends on the
+dummy's value, the rule is not linear and there is no forward mode. Call, cond and loop push tangents through their graphs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from graphad.core.bind import bind_all, new_recorder
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
-from graphad.core.levels import entered, remove_recorder
+from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
@@ -22,8 +22,10 @@ from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
 from graphad.gradient.recorder import Mark, Recorder
 from graphad.gradient.transforms import TRANSFORMS
-from graphad.graph.ir import Graph, Node
+from graphad.graph.compose import inputs_behind
+from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
+from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
 _lock = threading.RLock()
@@ -32,13 +34,25 @@ _DERIVED_LIMIT = 4096
 
 
 class Derived:
-    """The JVP of one op as a graph: its inputs are the op's inputs, its outputs, the tangents, and the captures."""
+    """The JVP of one op as a graph: its inputs are the op's inputs, its outputs, the tangents, zeros, and the captures.
 
-    __slots__ = ("captures", "graph", "positions")
+    Attributes:
+      positions: For each output of the op the output of the graph that is its tangent, or None.
+      zeros: (k, read) for each input that takes zeros with the shape of output k; if it is not read, anything will do.
+    """
 
-    def __init__(self, graph: Graph, positions: list[int | None], captures: list[Any]) -> None:
+    __slots__ = ("captures", "graph", "positions", "zeros")
+
+    def __init__(
+        self,
+        graph: Graph,
+        positions: list[int | None],
+        zeros: list[tuple[int, bool]],
+        captures: list[Any],
+    ) -> None:
         self.graph = graph
         self.positions = positions
+        self.zeros = zeros
         self.captures = captures
 
 
@@ -57,7 +71,9 @@ def push(
         inferred = op.infer(*[x.spec for x in inputs])
         outputs = [Dropped(spec.dims, spec.dtype) for spec in (inferred if op.multiple else (inferred,))]
     derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
-    operands = [*inputs, *outputs, *(dot for dot in x_dots if dot is not None), *derived.captures]
+    given = [dot for dot in x_dots if dot is not None]
+    zeros = [zeros_of(outputs[k]) if read else None for k, read in derived.zeros]
+    operands = [*inputs, *outputs, *given, *zeros, *derived.captures]
     y_dots = replay(derived.graph, operands)
     return [None if position is None else y_dots[position] for position in derived.positions]
 
@@ -134,50 +150,31 @@ def _derive_new(
         serials = [trace.serial(y, RETURN) for y in kept]
         order = [x.index for x in (*operands, *(d for d in dummies if d is not None))]
         graph, _ = trace.builder.finish(serials, trace.name, [*order, *trace.capture_serials])
+    ops = [node.op for node in graph.nodes]
+    if any(op.structured for op in ops) and not any(op.name == "custom_gradient" for op in ops):
+        if all(spec.is_definite for spec in graph.inputs):  # sizes unknown in the sub-graphs are known here
+            graph = specialise(graph, graph.inputs, expanding=False, keeps_rules=True)
     first = len(operands)
-    n_dummies = sum(dummy is not None for dummy in dummies)
-    like = [len(xs) + k for k, dummy in enumerate(dummies) if dummy is not None]
-    graph = _shapes_from(graph, dict(zip(range(first, first + n_dummies), like, strict=True)))
-    used = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
-    if any(i in used for i in range(first, first + n_dummies)):
-        name = getattr(getattr(op, "rule", None), "name", getattr(op, "rule_name", op.name))
-        raise NonlinearGradientError(
-            f"{op.name}: the gradient of {name!r} is not linear in its upstream gradient, so it has no forward mode; "
-            "use reverse mode (GradientTape), or a gradient function that is linear."
-        )
-    graph = _without_inputs(graph, first, n_dummies)
+    numbers = [k for k, dummy in enumerate(dummies) if dummy is not None]
+    read = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
+    zeros = [(k, i in read) for i, k in enumerate(numbers, first)]
+    # Sizes that are unknown are read from the upstream gradient; that does not make a rule nonlinear in it.
+    if any(there for _, there in zeros) and not inputs_behind(graph, graph.outputs, by_value=True).isdisjoint(
+        range(first, first + len(zeros))
+    ):
+        raise _nonlinear(op)
     places = iter(range(len(kept)))
-    return Derived(graph, [None if dot is None else next(places) for dot in y_dots], list(trace.captures))
+    positions = [None if dot is None else next(places) for dot in y_dots]
+    return Derived(graph, positions, zeros, list(trace.captures))
 
 
-def _shapes_from(graph: Graph, like: dict[int, int]) -> Graph:
-    """The graph where inputs in `like` that are needed for sizes alone give way to the value of equal shape named there.
-
-    Sizes that are unknown are read from the upstream gradient; that does not make a rule nonlinear in it.
-    """
-    valued = set(graph.outputs)
-    for node in reversed(graph.nodes):
-        if node.op.name != "shape" and not valued.isdisjoint(range(node.start, node.start + len(node.specs))):
-            valued.update(node.inputs)
-    like = {i: j for i, j in like.items() if i not in valued}
-    nodes = [
-        Node(n.op, tuple([like.get(i, i) for i in n.inputs]), n.start, n.specs, n.line) for n in graph.nodes
-    ]
-    return Graph(graph.inputs, graph.constants, nodes, list(graph.outputs), graph.name)
-
-
-def _without_inputs(graph: Graph, first: int, count: int) -> Graph:
-    """The graph without `count` unused inputs from `first` on."""
-
-    def number(i: int) -> int:
-        return i if i < first else i - count
-
-    nodes = [
-        Node(n.op, tuple([number(i) for i in n.inputs]), number(n.start), n.specs, n.line)
-        for n in graph.nodes
-    ]
-    inputs = graph.inputs[:first] + graph.inputs[first + count :]
-    return Graph(inputs, graph.constants, nodes, [number(i) for i in graph.outputs], graph.name)
+def _nonlinear(op: Op) -> NonlinearGradientError:
+    rule = getattr(getattr(op, "rule", None), "name", getattr(op, "rule_name", op.name))
+    rule = rule.partition(":")[0]  # a closed rule's digest says nothing to its author
+    return NonlinearGradientError(
+        f"{op.name}: the gradient of {rule!r} is not linear in its upstream gradient, so it has no forward mode; "
+        "use reverse mode (GradientTape), or a gradient function that is linear."
+    )
 
 
 def dual_of(graph: Graph, which: Sequence[bool], transforms: Any) -> tuple[Graph, tuple[bool, ...]]:
@@ -299,12 +296,8 @@ class ForwardAccumulator:
             raise FailedPreconditionError(
                 f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
             )
-        level = self._level
-        remove_recorder(level, self)
-        try:
+        with paused(self._level, self):
             y_dots = push(op, inputs, outputs, x_dots, self.transforms)
-        finally:
-            self._level = new_recorder(self)  # an eager level without recorders has ended meanwhile
         for y, dot in zip(outputs, y_dots, strict=True):
             if dot is not None:
                 self._put(y, dot)

@@ -319,9 +319,8 @@ def batch_jacobian(
     _check_loop(tape, "batch_jacobian", use_pfor, parallel_iterations)
     target = lift(target) if isinstance(target, Handle) else target
     batch, row = target.dims[0], target.dims[1:]
-    columns = product(row)
     if parallel_iterations is not None and use_pfor and not tape.is_persistent:
-        if isinstance(columns, int) and parallel_iterations < columns:
+        if is_definite(row) and parallel_iterations < product(row):
             raise FailedPreconditionError(
                 "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
             )

@@ -106,12 +106,13 @@ class GradientTape(Recorder):
         """
         if self._level is None:
             raise FailedPreconditionError("Trying to stop recording a tape which is not recording.")
+        level = self._level
         self._stop()
         try:
             yield
         finally:
             if self._level is None:
-                self._level = new_recorder(self)
+                self._level = new_recorder(self, level)
 
     def reset(self) -> None:
         """Forget everything recorded and watched so far, and go on recording.

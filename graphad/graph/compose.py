@@ -46,13 +46,27 @@ def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
     return tuple(range(start, start + len(specs))) if op.multiple else start
 
 
-def inputs_behind(graph: Graph, outputs: Iterable[int]) -> set[int]:
-    """The inputs from which any of the values `outputs` is computed, those of nodes that write or print included."""
+def inputs_behind(graph: Graph, outputs: Iterable[int], by_value: bool = False) -> set[int]:
+    """The inputs from which any of the values `outputs` is computed, those of nodes that write or print included.
+
+    Args:
+      graph: The graph.
+      outputs: The values.
+      by_value: Leave out inputs of which the shape alone is read.
+    """
     wanted = set(outputs)
     for node in reversed(graph.nodes):
-        if has_result(node) or any(i in wanted for i in node.outputs):
-            wanted.update(node.inputs)
+        used = [i in wanted for i in node.outputs]
+        if has_result(node) or any(used):
+            read = node.op.values_read(used) if by_value else None
+            wanted.update(node.inputs if read is None else [node.inputs[k] for k in read])
     return {i for i in wanted if i < len(graph.inputs)}
+
+
+def values_behind(graph: Graph, used: Sequence[bool]) -> list[int]:
+    """The inputs on whose values the outputs of a graph that are used depend."""
+    outputs = [i for i, use in zip(graph.outputs, used, strict=True) if use]
+    return sorted(inputs_behind(graph, outputs, by_value=True))
 
 
 def has_result(node: Node) -> bool:

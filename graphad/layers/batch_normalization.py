@@ -19,7 +19,8 @@ class BatchNormalization(Layer):
       momentum: moving = moving * momentum + batch * (1 - momentum).
       epsilon: Added to the variance.
       center, scale: Whether there are beta and gamma.
-    Call: (x, training=False); the batch variance is the biased one. Updates the moving averages when training.
+    Call: (x, training=False); the batch variance is the biased one. Updates the moving averages when training; a frozen layer
+      never does, and normalises by them.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class BatchNormalization(Layer):
         rank = inputs.ndim
         axis = normalize_axis("BatchNormalization", self.axis, rank)
         self.require_axis(inputs.shape, self.axis, self.moving_mean.shape[0], 1)
-        if training:
+        if training and self.trainable:
             mean, variance = moments(inputs, [i for i in range(rank) if i != axis])
             keep = self.momentum
             self.moving_mean.assign(self.moving_mean * keep + mean * (1.0 - keep))

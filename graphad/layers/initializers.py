@@ -14,8 +14,9 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones as ones_of
 from graphad.ops.array.create import zeros as zeros_of
-from graphad.ops.random import normal, uniform
+from graphad.ops.random import normal, truncated_normal, uniform
 
+_LEFT = 0.8796256610342398  # the deviation of a standard normal distribution cut off at -2 and 2
 Initializer = Callable[[Sequence[int], DType], Tensor]
 
 
@@ -42,7 +43,7 @@ def glorot_uniform(shape: Sequence[int], dtype: DType) -> Tensor:
 
 
 def glorot_normal(shape: Sequence[int], dtype: DType) -> Tensor:
-    return normal(shape, 0.0, math.sqrt(2.0 / max(1.0, sum(fans(shape)))), dtype)
+    return _truncated(shape, math.sqrt(2.0 / max(1.0, sum(fans(shape)))), dtype)
 
 
 def he_uniform(shape: Sequence[int], dtype: DType) -> Tensor:
@@ -51,7 +52,12 @@ def he_uniform(shape: Sequence[int], dtype: DType) -> Tensor:
 
 
 def he_normal(shape: Sequence[int], dtype: DType) -> Tensor:
-    return normal(shape, 0.0, math.sqrt(2.0 / max(1.0, fans(shape)[0])), dtype)
+    return _truncated(shape, math.sqrt(2.0 / max(1.0, fans(shape)[0])), dtype)
+
+
+def _truncated(shape: Sequence[int], deviation: float, dtype: DType) -> Tensor:
+    """Normal numbers without those beyond two deviations, wider so that `deviation` is that of what is left."""
+    return truncated_normal(shape, 0.0, deviation / _LEFT, dtype)
 
 
 def random_normal(shape: Sequence[int], dtype: DType) -> Tensor:

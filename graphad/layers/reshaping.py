@@ -7,9 +7,10 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.layers.base import Layer
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import stack
 from graphad.ops.array.shape import reshape, shape
-from graphad.ops.math import reduce_prod
+from graphad.ops.math import multiply_no_nan, reduce_prod
 from graphad.ops.nn import dropout
 
 
@@ -28,14 +29,16 @@ class Dropout(Layer):
     """Sets a random part of the input to zero while training and scales the rest up.
 
     Args:
-      rate: The part that is dropped, 0 <= rate < 1.
+      rate: The part that is dropped, 0 <= rate <= 1.
     """
 
     def __init__(self, rate: float, **options: Any) -> None:
         super().__init__(**options)
-        if not 0 <= rate < 1:
-            raise InvalidArgumentError(f"Dropout: rate {rate} is out of range; 0 <= rate < 1.")
+        if not 0 <= rate <= 1:
+            raise InvalidArgumentError(f"Dropout: rate {rate} is out of range; 0 <= rate <= 1.")
         self.rate = float(rate)
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
-        return dropout(inputs, self.rate) if training and self.rate else inputs
+        if not training or not self.rate:
+            return inputs
+        return dropout(inputs, self.rate) if self.rate < 1 else multiply_no_nan(inputs, zeros_like(inputs))

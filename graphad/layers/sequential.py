@@ -6,6 +6,9 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.shapes import TensorShape
+from graphad.core.spec import TensorSpec
+from graphad.function.decorator import function
 from graphad.layers.base import Layer
 
 
@@ -19,6 +22,15 @@ class Sequential(Layer):
     def add(self, layer: Any) -> None:
         """Append a layer."""
         self.layers.append(layer)
+
+    def build(self, input_shape: TensorShape) -> None:
+        """Make the weights of all layers: they are traced on an input of this shape."""
+        spec = TensorSpec(input_shape, self._graphad_dtype)
+        function(self.call, input_signature=[spec]).get_concrete_function()
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        self.built = True  # each layer is built by its own first call
+        return super().__call__(inputs, *args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         x = inputs

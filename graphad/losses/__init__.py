@@ -1,5 +1,6 @@
 """Losses: functions of (labels, predictions), and classes that average them."""
 
+from graphad.losses.base import Loss
 from graphad.losses.classification import (
     CategoricalCrossentropy,
     SparseCategoricalCrossentropy,
@@ -15,6 +16,7 @@ from graphad.losses.regression import (
 
 __all__ = [
     "CategoricalCrossentropy",
+    "Loss",
     "MeanAbsoluteError",
     "MeanSquaredError",
     "SparseCategoricalCrossentropy",

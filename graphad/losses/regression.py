@@ -4,35 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift_like
 from graphad.core.tensor import Tensor
+from graphad.losses.base import Loss, floating
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import reduce_mean, squared_difference
+from graphad.ops.nn.ranks import same_rank
+
+
+def _pair(name: str, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    y_pred = floating(y_pred)
+    return same_rank(lift_like(name, y_true, y_pred.dtype), y_pred)
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of (y_true - y_pred)**2 over the last axis: [..., n] gives [...]."""
-    y_pred = lift(y_pred)
-    y_true = lift_like("mean_squared_error", y_true, y_pred.dtype)
+    y_true, y_pred = _pair("mean_squared_error", y_true, y_pred)
     return reduce_mean(squared_difference(y_pred, y_true), axis=-1)
 
 
 def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of |y_true - y_pred| over the last axis: [..., n] gives [...]."""
-    y_pred = lift(y_pred)
-    y_true = lift_like("mean_absolute_error", y_true, y_pred.dtype)
+    y_true, y_pred = _pair("mean_absolute_error", y_true, y_pred)
     return reduce_mean(absolute(y_pred - y_true), axis=-1)
 
 
-class MeanSquaredError:
-    """The mean squared error of a batch as one number."""
+class MeanSquaredError(Loss):
+    """The mean squared error of a batch as one number; see `Loss`."""
 
-    def __call__(self, y_true: Any, y_pred: Any) -> Tensor:
-        return reduce_mean(mean_squared_error(y_true, y_pred))
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
+        super().__init__(mean_squared_error, reduction, name)
 
 
-class MeanAbsoluteError:
-    """The mean absolute error of a batch as one number."""
+class MeanAbsoluteError(Loss):
+    """The mean absolute error of a batch as one number; see `Loss`."""
 
-    def __call__(self, y_true: Any, y_pred: Any) -> Tensor:
-        return reduce_mean(mean_absolute_error(y_true, y_pred))
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
+        super().__init__(mean_absolute_error, reduction, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphad.core.errors import InvalidArgumentError
 from graphad.eager.variable import Variable
 from graphad.ops.math.cast import cast
 from graphad.optimizers.base import Optimizer
@@ -20,6 +21,8 @@ class SGD(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, name)
+        if not 0 <= momentum <= 1:
+            raise InvalidArgumentError(f"SGD: momentum {momentum} is out of range; 0 <= momentum <= 1.")
         self.momentum = float(momentum)
         self.nesterov = nesterov
         self.slots = ("momentum",) if momentum else ()

@@ -286,17 +286,27 @@ class Specialiser(Trace):
         return TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype)
 
     def note_slices(self, stack: Any, graph: Graph, value: int) -> None:
-        """Remember what every slice of a stack holds, if `value` of the body that makes it is a constant or made of sizes."""
+        """Remember what every slice of a stack holds, if `value` of the body that makes it is known."""
+        values = self._held(graph, value)
+        if values is not None and type(stack) is SymbolicTensor:
+            self._slices[stack.index] = values
+
+    def integers_of(self, graph: Graph, value: int) -> KnownTensor | None:
+        """The integers that a value of a specialised sub-graph holds whatever its operands are, None if they differ."""
+        values = self._held(graph, value)
+        return None if values is None else KnownTensor(values, graph.specs[value].dtype)
+
+    def _held(self, graph: Graph, value: int) -> Any:
         place = value - len(graph.inputs)
-        if not stack.dtype.is_integer or place < 0 or type(stack) is not SymbolicTensor:
-            return
+        if not graph.specs[value].dtype.is_integer or place < 0:
+            return None
         if place < len(graph.constants):
-            self._slices[stack.index] = graph.constants[place]
-            return
+            return graph.constants[place]
         node = next(node for node in graph.nodes if value in node.outputs)
-        if type(node.op) is SizeVector:
-            values = _packed(node.op.dims, node.op.dtype)
-            self._slices[stack.index] = values[0] if node.op.scalar else values
+        if type(node.op) is not SizeVector:
+            return None
+        values = _packed(node.op.dims, node.op.dtype)
+        return values[0] if node.op.scalar else values
 
     def number_of(self, x: Any) -> Any:
         """The NumPy value of a constant, None for other values."""

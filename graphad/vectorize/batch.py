@@ -209,16 +209,24 @@ def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
     find = getattr(below, "known_operand", _small_integers)
     known = [None if isinstance(x, TensorSpec) else find(x) for x in operands]
     specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
+    return definite(graph, specs, known, True)
+
+
+def definite(
+    graph: Graph, specs: Sequence[TensorSpec], known: Sequence[Any], differentiable: bool = False
+) -> Graph:
+    """The graph specialised, and remembered on the graph; `differentiable` as it is to be differentiated, else to be run."""
     key = (
         tuple([spec.dims for spec in specs]),
         tuple([_key_of(value) for value in known]),
+        differentiable,
     )
     made = graph.derived.setdefault(_definite, {})
     found = made.get(key)
     if found is None:
         if len(made) >= _DEFINITE_LIMIT:
             made.clear()
-        found = made[key] = specialise(graph, specs, False, known, keeps_rules=True)
+        found = made[key] = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
     return found
 
 

@@ -17,14 +17,15 @@ from graphad.core.levels import entered
 from graphad.core.op import Op, define
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
+from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
 from graphad.ops.control.layers import pulled_back
 from graphad.ops.math.reduce import reduce_sum
-from graphad.trace.specialise import specialise
-from graphad.vectorize.batch import BatchLevel, batched, stack_rows
+from graphad.trace.specialise import KNOWN_LIMIT
+from graphad.vectorize.batch import BatchLevel, batched, definite, stack_rows
 
 
 @define
@@ -54,6 +55,9 @@ class Vectorize(Op):
     @property
     def effects(self) -> int:  # type: ignore[override]
         return self.graph.effects
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+        return values_behind(self.graph, used)
 
     def plain(self) -> Vectorize:
         """The same computation without what only its derivative needs."""
@@ -85,10 +89,10 @@ class Vectorize(Op):
         ]
         # Sizes that come as data are known now, and have to be: batching rules want definite shapes.
         known = [
-            [int(n) for n in np.ravel(x)] if not s and _is_sizes(spec) else None
+            x if not s and _is_sizes(spec) and x.size <= KNOWN_LIMIT else None
             for x, s, spec in zip(values, self.stacked, specs, strict=True)
         ]
-        graph, mask = batched(specialise(self.graph, specs, known=known), self.stacked, size)
+        graph, mask = batched(definite(self.graph, specs, known), self.stacked, size)
         outputs = []
         for k, (y, has_rows) in enumerate(zip(run(graph, values), mask, strict=True)):
             if has_rows or k in self.uniform:
@@ -98,13 +102,22 @@ class Vectorize(Op):
         return tuple(outputs)
 
     def fold(self, ctx: Any, *inputs: Any) -> Any:
-        if not all(is_definite(x.dims) for x in inputs):
-            return None
         # A row's own shape arithmetic has to fold away first: batching rules want definite shapes.
         rows = [
-            TensorSpec.of(x.dims[1:], x.dtype) if s else x for x, s in zip(inputs, self.stacked, strict=True)
+            TensorSpec.of(None if x.dims is None else x.dims[1:], x.dtype) if s else x
+            for x, s in zip(inputs, self.stacked, strict=True)
         ]
-        return tuple(self._expanded(ctx.specialised(self.graph, rows), inputs))
+        graph = ctx.specialised(self.graph, rows)
+        if all(is_definite(x.dims) for x in inputs) and not self._waits(ctx, graph, inputs):
+            return tuple(self._expanded(graph, inputs))
+        return ctx.node(Vectorize(graph, self.stacked, self.uniform), inputs)
+
+    def _waits(self, ctx: Any, graph: Graph, inputs: Sequence[Any]) -> bool:
+        """Whether shapes in the graph come from sizes that are data, which `eval` will know."""
+        if all(spec.is_definite for spec in graph.specs):
+            return False
+        pairs = zip(inputs, self.stacked, strict=True)
+        return any(not s and _is_sizes(x.spec) and ctx.known(x) is None for x, s in pairs)
 
     def _expanded(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         level = BatchLevel(next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s))
@@ -175,14 +188,11 @@ def _is_sizes(spec: TensorSpec) -> bool:
     return not spec.is_handle and spec.dtype.is_integer and spec.rank == 1
 
 
-_OF_SHAPE = frozenset({"shape", "size", "rank", "count_of", "sizes"})
-
-
 def _uniform_outputs(graph: Graph, stacked: Sequence[bool]) -> list[int]:
     """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
     differs = {i for i, s in enumerate(stacked) if s}
     for node in graph.nodes:
-        if node.op.name not in _OF_SHAPE and (
+        if node.op.by_value != () and (
             node.op.per_row or node.op.effects or any(i in differs for i in node.inputs)
         ):
             differs.update(node.outputs)

@@ -368,3 +368,19 @@ def test_iterated_gradients_from_one_persistent_tape(run):
         return y
 
     assert run(body, tf.constant(2.0)).numpy() == 48.0
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_pause_inside_of_a_row_ends_on_the_tape(persistent):
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape(persistent=persistent) as tape:
+        tape.watch(x)
+
+        def row(r):
+            with tape.stop_recording():
+                paused = 2.0 * r
+            return r * r + paused
+
+        y = tf.vectorized_map(row, x)
+        z = 3.0 * x
+    np.testing.assert_array_equal(tape.gradient([y, z], x), 2.0 * x + 3.0)

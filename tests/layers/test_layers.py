@@ -124,6 +124,17 @@ def test_initializers():
         assert np.abs(kernel).max() <= limit
         assert np.abs(kernel).max() > 0.98 * limit
         assert abs(kernel.mean()) < 0.02 * limit
+    for name, deviation in {"glorot_normal": np.sqrt(2 / 300), "he_normal": np.sqrt(2 / 200)}.items():
+        dense, x = of(name)
+        dense(x)
+        kernel = dense.kernel.numpy()
+        assert abs(kernel.std() / deviation - 1) < 0.02
+        assert np.abs(kernel).max() <= 2 * deviation / 0.8796  # truncated, as Keras does
+    dense, x = of("random_normal")
+    dense(x)
+    assert abs(dense.kernel.numpy().std() / 0.05 - 1) < 0.02
+    kernel = tf.keras.initializers.he_uniform((3, 3, 2, 5), tf.float32).numpy()
+    assert 0.9 * np.sqrt(6 / 18) < np.abs(kernel).max() <= np.sqrt(6 / 18)  # 3 x 3 x 2 inputs
     dense, x = of(lambda shape, dtype: tf.fill(shape, 7.0))
     dense(x)
     np.testing.assert_array_equal(dense.kernel, np.full((200, 100), 7.0))
@@ -313,6 +324,40 @@ def test_sequential_hands_training_on():
     assert len(model.weights) == 6
     assert len(model.trainable_variables) == 4
     assert not np.array_equal(model.layers[-1].moving_mean, np.zeros(8))
+
+
+def test_sequential_is_built_from_a_shape():
+    model = tf.keras.Sequential([layers.Flatten(), layers.Dense(4, "relu"), layers.BatchNormalization()])
+    assert not model.built
+    model.build((None, 2, 3))
+    assert model.built
+    assert [tuple(v.shape) for v in model.weights] == [(6, 4), (4,), (4,), (4,), (4,), (4,)]
+    weights = model.get_weights()
+    x = array(5, 2, 3)
+    expected = np.maximum(x.reshape(5, 6) @ weights[0] + weights[1], 0) / np.sqrt(1 + 1e-3)
+    np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-6)
+    assert len(model.weights) == 6
+    model.add(layers.Dense(1))
+    assert model(x).shape == (5, 1)
+    with pytest.raises(ValueError, match="last size of the input"):
+        tf.keras.Sequential([layers.Dense(1)]).build((None, None))
+
+
+@in_both
+def test_a_frozen_batch_normalization_does_not_train(run):
+    layer = layers.BatchNormalization(trainable=False)
+    x = array(8, 3)
+    y = run(lambda t: layer(t, training=True), tf.constant(x))
+    np.testing.assert_allclose(y, x / np.sqrt(1 + 1e-3), rtol=1e-5)
+    np.testing.assert_array_equal(layer.moving_mean, np.zeros(3))
+    layer.trainable = True
+    layer(x, training=True)
+    assert np.any(layer.moving_mean.numpy())
+
+
+def test_dropout_of_everything():
+    y = layers.Dropout(1.0)(tf.constant([[1.0, np.inf]]), training=True)
+    np.testing.assert_array_equal(y, [[0.0, 0.0]])
 
 
 def test_flatten():

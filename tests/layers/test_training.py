@@ -160,6 +160,17 @@ def test_optimizers_keep_their_state_in_variables():
     assert not any(w.trainable for w in optimizer.variables)
 
 
+@pytest.mark.parametrize("momentum", [-0.1, 1.5])
+def test_momentum_lies_between_0_and_1(momentum):
+    with pytest.raises(ValueError, match=rf"momentum {momentum} is out of range"):
+        keras.optimizers.SGD(0.1, momentum=momentum)
+
+
+def test_an_optimizer_without_a_rule_is_refused():
+    with pytest.raises(TypeError, match="an optimizer must define update"):
+        keras.optimizers.Optimizer(0.1).apply_gradients([(tf.constant(1.0), tf.Variable(1.0))])
+
+
 # -- losses ----------------------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +212,56 @@ def test_the_gradient_of_a_cross_entropy_is_softmax_minus_label():
     np.testing.assert_allclose(tape.gradient(loss, z), (softmax(LOGITS) - HOT) / 2, rtol=1e-5)
 
 
+def test_a_column_beside_a_vector_is_no_table():
+    y, column = np.array([1.0, 2.0, 3.0], np.float32), np.array([[1.5], [2.0], [2.0]], np.float32)
+    for one, other in ((y, column), (column, y)):
+        np.testing.assert_allclose(keras.losses.MeanSquaredError()(one, other), 1.25 / 3)
+        np.testing.assert_allclose(keras.losses.MeanAbsoluteError()(one, other), 0.5)
+    p = softmax(LOGITS)
+    vector = keras.losses.sparse_categorical_crossentropy(LABELS, p)
+    np.testing.assert_array_equal(keras.losses.sparse_categorical_crossentropy(LABELS[:, None], p), vector)
+    accuracy = keras.metrics.SparseCategoricalAccuracy()
+    assert accuracy(LABELS[:, None], p).numpy() == 0.5
+    f = tf.function(
+        lambda a, b: keras.losses.mean_squared_error(a, b),
+        input_signature=[tf.TensorSpec([None, 1]), tf.TensorSpec([None])],
+    )
+    np.testing.assert_allclose(f(column, y), [0.25, 0.0, 1.0])
+
+
+def test_losses_of_integers_are_real_numbers():
+    loss = keras.losses.MeanSquaredError()([[1, 2]], [[1, 3]])
+    assert loss.dtype is tf.float32
+    assert loss.numpy() == 0.5
+
+
+def test_sure_predictions_have_no_gradient():
+    z = tf.constant([[1.0, 0.0], [0.5, 0.5]])
+    for loss, labels in (
+        (keras.losses.SparseCategoricalCrossentropy(reduction="sum"), [1, 0]),
+        (keras.losses.CategoricalCrossentropy(reduction="sum"), [[0.0, 1.0], [1.0, 0.0]]),
+    ):
+        with tf.GradientTape() as tape:
+            tape.watch(z)
+            y = loss(labels, z)
+        np.testing.assert_allclose(tape.gradient(y, z), [[0.0, 0.0], [-1.0, 1.0]])
+
+
+def test_weights_and_reductions():
+    y, p = np.array([[1.0], [2.0], [3.0]], np.float32), np.array([[1.5], [2.0], [2.0]], np.float32)
+    weights = [1.0, 0.0, 2.0]
+    for reduction, wanted in (
+        ("sum_over_batch_size", 0.75),
+        ("sum", 2.25),
+        ("none", [0.25, 0.0, 2.0]),
+        (None, [0.25, 0.0, 2.0]),
+    ):
+        loss = keras.losses.MeanSquaredError(reduction=reduction)
+        np.testing.assert_allclose(loss(y, p, sample_weight=weights), wanted)
+    with pytest.raises(ValueError, match=r"MeanSquaredError: there is no reduction 'average'; there are"):
+        keras.losses.MeanSquaredError(reduction="average")
+
+
 def test_losses_take_lists_and_arrays_as_predictions():
     assert keras.losses.MeanSquaredError()([[1.0, 2.0]], [[0.0, 0.0]]).numpy() == 2.5
     assert keras.losses.MeanAbsoluteError()(np.array([[1.0, 2.0]]), np.zeros((1, 2))).numpy() == 1.5
@@ -226,6 +287,29 @@ def test_running_means(run):
     assert mean([0.0]).numpy() == 2.25
     mean.reset_state()
     assert mean.result().numpy() == 0.0
+
+
+@in_both
+def test_a_sample_counts_by_its_mean_and_its_weight(run):
+    mean = keras.metrics.Mean()
+    run(lambda x: mean.update_state(x), tf.constant([[1.0, 3.0], [5.0, 7.0]]))
+    assert [v.numpy() for v in mean.variables] == [8.0, 2.0]
+    run(lambda x: mean.update_state(x, sample_weight=[1.0, 3.0]), tf.constant([[1.0, 3.0], [5.0, 7.0]]))
+    assert [v.numpy() for v in mean.variables] == [28.0, 6.0]
+    run(lambda x: mean.update_state(x), tf.zeros([0, 2]))
+    assert [v.numpy() for v in mean.variables] == [28.0, 6.0]
+
+
+@pytest.mark.parametrize("dims", [None, [None, None]])
+def test_means_of_values_whose_sizes_are_unknown(dims):
+    mean = keras.metrics.Mean()
+    tf.function(lambda x: mean.update_state(x), input_signature=[tf.TensorSpec(dims)])(
+        np.ones((2, 3), np.float32)
+    )
+    assert [v.numpy() for v in mean.variables] == [2.0, 2.0]
+    weighted = tf.function(lambda x: mean.update_state(x, 2.0), input_signature=[tf.TensorSpec(None)])
+    with pytest.raises(ValueError, match="ranks of values and sample_weight must be known"):
+        weighted(np.ones((2, 3), np.float32))
 
 
 @in_both

@@ -1,7 +1,8 @@
 """Small programs with fixed numbers: tapes, custom gradients, Jacobians, saved models, layers.
 
 Each takes the library as `tf` and returns named results: tensors, None, or plain tuples such as shapes. They follow the topics
-of TensorFlow's guide to advanced automatic differentiation, with fixed weights where the guide draws random ones.
+of TensorFlow's guide to advanced automatic differentiation, with fixed weights where the guide draws random ones, and then
+those of layers, losses, metrics and optimizers.
 """
 
 from __future__ import annotations
@@ -386,6 +387,149 @@ def batch_normalization_options(tf: Any) -> Results:
     return {"y": y, "mean": layer.moving_mean.numpy(), "variance": layer.moving_variance.numpy()}
 
 
+def frozen_batch_normalization(tf: Any) -> Results:
+    layer = tf.keras.layers.BatchNormalization(trainable=False)
+    y = layer(tf.constant(pattern(4, 2)), training=True)
+    return {"y": y, "mean": layer.moving_mean.numpy(), "variance": layer.moving_variance.numpy()}
+
+
+def sequential_model(tf: Any) -> Results:
+    model = tf.keras.Sequential(
+        [tf.keras.layers.Flatten(), tf.keras.layers.Dense(3, "tanh"), tf.keras.layers.Dropout(1.0)]
+    )
+    model.build((None, 2, 2))
+    model.set_weights([pattern(4, 3), pattern(3, shift=0.3)])
+    x = tf.constant(pattern(5, 2, 2))
+    return {"infer": model(x), "train": model(x, training=True), "kernel": model.get_weights()[0]}
+
+
+def activations_by_name(tf: Any) -> Results:
+    names = (
+        "elu",
+        "exponential",
+        "gelu",
+        "leaky_relu",
+        "log_softmax",
+        "relu",
+        "selu",
+        "sigmoid",
+        "softmax",
+        "softplus",
+    )
+    results: Results = {}
+    for name in (*names, "swish", "silu", "tanh", "linear"):
+        layer = dense(tf, 3, 2, name, 0.7)
+        results[name] = layer(tf.constant(pattern(4, 2, scale=3.0)))
+    return results
+
+
+# ---- losses and metrics
+
+
+def _with_gradient(tf: Any, loss: Any, y_pred: Any, **options: Any) -> list[Any]:
+    x = tf.constant(y_pred)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = loss(x, **options)
+    return [y, tape.gradient(y, x)]
+
+
+def losses(tf: Any) -> Results:
+    made = tf.keras.losses
+    real, labels = pattern(4, 3), np.array([0, 2, 1, 2])
+    hot = np.eye(3, dtype=np.float32)[labels]
+    logits = pattern(4, 3, scale=3.0, shift=0.4)
+    odds = np.exp(logits)  # they do not sum to 1
+    sharp = np.array([[1, 0, 0], [0, 1, 0], [0.2, 0.3, 0.5], [0, 0.5, 0.5]], np.float32)
+    cases = {
+        "square": (lambda p, **o: made.MeanSquaredError(**o), real, logits),
+        "absolute": (lambda p, **o: made.MeanAbsoluteError(**o), real, logits),
+        "square_column": (lambda p, **o: made.MeanSquaredError(**o), real[:, 0], logits[:, :1]),
+        "absolute_column": (lambda p, **o: made.MeanAbsoluteError(**o), real[:, :1], logits[:, 0]),
+        "sparse_logits": (
+            lambda p, **o: made.SparseCategoricalCrossentropy(from_logits=True, **o),
+            labels,
+            logits,
+        ),
+        "sparse_column": (lambda p, **o: made.SparseCategoricalCrossentropy(**o), labels[:, None], odds),
+        "sparse_sharp": (
+            lambda p, **o: made.SparseCategoricalCrossentropy(**o),
+            labels.astype(np.float32),
+            sharp,
+        ),
+        "hot_logits": (lambda p, **o: made.CategoricalCrossentropy(from_logits=True, **o), hot, logits),
+        "hot_sharp": (lambda p, **o: made.CategoricalCrossentropy(**o), hot, sharp),
+        "smooth": (lambda p, **o: made.CategoricalCrossentropy(label_smoothing=0.2, **o), hot, odds),
+        "smooth_logits": (lambda p, **o: made.CategoricalCrossentropy(True, 0.1, **o), hot, logits),
+    }
+    weights = np.array([1.0, 0.0, 2.0, 0.5], np.float32)
+    results: Results = {}
+    for name, (make, y_true, y_pred) in cases.items():
+        for reduction in ("sum_over_batch_size", "sum", "none"):
+            for kind, sample_weight in (
+                ("plain", None),
+                ("weights", weights),
+                ("column", weights[:, None]),
+                ("all", 3.0),
+            ):
+                loss = make(None, reduction=reduction)
+                found = _with_gradient(
+                    tf, lambda p, l=loss, t=y_true, w=sample_weight: l(t, p, sample_weight=w), y_pred
+                )
+                key = f"{name}_{reduction}_{kind}"
+                results |= {key: found[0], f"{key}_gradient": found[1]}
+    integers = made.MeanSquaredError()(np.array([[1, 2]]), np.array([[1, 3]]))
+    return {**results, "integers": integers}
+
+
+def metrics(tf: Any) -> Results:
+    made, predictions, labels = tf.keras.metrics, pattern(2, 4, 3), np.array([[0, 2, 1, 1], [2, 2, 0, 1]])
+    results: Results = {}
+    mean = made.Mean()
+    results["nothing"] = mean.result()
+    updates = {"one": (pattern(3), None), "two": (2.0, None), "weights": (pattern(2, 3), pattern(2, 3, shift=0.3)),
+               "rows": (pattern(2, 3), np.array([1.0, 3.0], np.float32)), "all": (pattern(2, 3), 0.5),
+               "column": (pattern(3), np.ones((3, 1), np.float32))}  # fmt: skip
+    for name, (values, weights) in updates.items():
+        mean.update_state(values, sample_weight=weights)
+        results[name] = mean.result()
+    mean.reset_state()
+    results["reset"] = mean.result()
+    accuracy = made.SparseCategoricalAccuracy()
+    rows = {"flat": (labels[0], predictions[0], None), "column": (labels[0][:, None], predictions[0], None),
+            "floats": (labels[0].astype(np.float32), predictions[0], None), "steps": (labels, predictions, None),
+            "weights": (labels[0], predictions[0], np.array([1.0, 0.0, 2.0, 3.0], np.float32)),
+            "of_rows": (labels, predictions, np.array([1.0, 3.0], np.float32))}  # fmt: skip
+    for name, (y_true, y_pred, weights) in rows.items():
+        accuracy.update_state(y_true, y_pred, sample_weight=weights)
+        results[f"accuracy_{name}"] = accuracy.result()
+    return {**results, "variables": np.array([v.numpy() for v in accuracy.variables])}
+
+
+# ---- optimizers
+
+
+def optimizer_steps(tf: Any) -> Results:
+    made = tf.keras.optimizers
+    optimizers = {
+        "sgd": made.SGD(), "sgd_rate": made.SGD(learning_rate=0.3), "momentum": made.SGD(0.1, momentum=0.9),
+        "nesterov": made.SGD(0.1, momentum=0.8, nesterov=True), "nesterov_alone": made.SGD(0.1, nesterov=True),
+        "adam": made.Adam(), "adam_options": made.Adam(0.05, beta_1=0.7, beta_2=0.9, epsilon=1e-2),
+    }  # fmt: skip
+    results: Results = {}
+    for name, optimizer in optimizers.items():
+        variables = [tf.Variable(pattern(2, 3)), tf.Variable(0.5), tf.Variable(pattern(4, 2))]
+        for step in range(5):
+            with tf.GradientTape() as tape:
+                a, b, table = variables
+                loss = tf.reduce_sum(tf.exp(a) * b) + tf.reduce_sum(tf.gather(table, [0, 2]) ** 2) + b * b
+            pairs = zip(tape.gradient(loss, variables), variables, strict=True)
+            optimizer.apply_gradients(pairs)
+            results |= {f"{name}_{step}_{k}": v.numpy() for k, v in enumerate(variables)}
+        results[f"{name}_iterations"] = optimizer.iterations.numpy()
+    return results
+
+
 PROGRAMS: dict[str, Callable[[Any], Results]] = {
     f.__name__: f
     for f in (
@@ -396,6 +540,7 @@ PROGRAMS: dict[str, Callable[[Any], Results]] = {
         jacobian_through_batch_normalization,
         function_with_loop, function_with_branches, loop_ops,
         dense_layer, dense_layer_higher_rank, batch_normalization_layer, batch_normalization_options,
+        frozen_batch_normalization, sequential_model, activations_by_name, losses, metrics, optimizer_steps,
     )
 }  # fmt: skip
 

@@ -135,6 +135,7 @@ class _Like(Op):
     """A tensor with the shape of x and every element the same number."""
 
     keeps = (False, False)
+    by_value = ()
     value = 0
     dtype: DType
 
@@ -263,6 +264,7 @@ class Size(Op):
     """The number of elements of x."""
 
     name = "size"
+    by_value = ()
     keeps = (False, False)
     dtype: DType
 
@@ -289,6 +291,7 @@ class Rank(Op):
     """The number of axes of x."""
 
     name = "rank"
+    by_value = ()
     keeps = (False, False)
 
     def infer(self, x: TensorSpec) -> TensorSpec:

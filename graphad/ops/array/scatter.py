@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -155,14 +156,13 @@ class UnsortedSegmentSum(Op):
 
 def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
-    flat = np.asarray(ids).reshape(-1) if not batch_dims else np.asarray(ids).reshape(int(np.prod(lead)), -1)
     if (np.asarray(ids) >= num).any():
         raise InvalidArgumentError(
             f"unsorted_segment_sum: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
         )
-    rows = int(np.prod(lead)) if batch_dims else 1
+    rows = math.prod(lead)
     out = np.zeros((rows, num, *tail), data.dtype)
-    flat = flat.reshape(rows, -1)
+    flat = np.reshape(ids, (rows, math.prod(np.shape(ids)[batch_dims:])))
     values = np.reshape(data, (*flat.shape, *tail))
     row, keep = np.nonzero(flat >= 0)
     np.add.at(out, (row, flat[row, keep]), values[row, keep])

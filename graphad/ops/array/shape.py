@@ -49,6 +49,7 @@ class Shape(Op):
     """The sizes of x as an integer vector."""
 
     name = "shape"
+    by_value = ()
     keeps = (False, False)
     dtype: DType
 
@@ -75,6 +76,7 @@ class SizeVector(Op):
     """Sizes as data in a specialised graph: `dims` holds numbers and symbols, `scalar` asks for shape ()."""
 
     name = "sizes"
+    by_value = ()
     dims: tuple[Any, ...]
     dtype: DType
     scalar: bool = False

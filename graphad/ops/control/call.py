@@ -13,6 +13,7 @@ from graphad.core.bind import bind
 from graphad.core.errors import InternalError
 from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
+from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.ops.control.duals import push_call
@@ -42,6 +43,9 @@ class GraphCall(Op):
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return tuple(run(self.graph, values))
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+        return values_behind(self.graph, used)
 
     def plain(self) -> Call:
         """The same computation without what only its derivative needs."""

@@ -20,7 +20,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import append, inputs_behind, rewired
+from graphad.graph.compose import append, inputs_behind, rewired, values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
@@ -136,7 +136,8 @@ class Cond(Op):
         )
         if not self.depth:
             op = Cond(then_graph, else_graph, self.kinds)
-            return ctx.node(op, (predicate, *operands))
+            outputs = ctx.node(op, (predicate, *operands))
+            return self._with_sizes(ctx, outputs, then_graph, else_graph)
         then_values, else_values = (
             iter(ctx.inline(then_graph, operands)),
             iter(ctx.inline(else_graph, operands)),
@@ -151,6 +152,21 @@ class Cond(Op):
                 out.append(bind(ADD, next(then_values), next(else_values)))
             else:
                 out.append(select_rows(predicate, next(then_values), next(else_values)))
+        return tuple(out)
+
+    def _with_sizes(
+        self, ctx: Any, outputs: Sequence[Any], then_graph: Graph, else_graph: Graph
+    ) -> tuple[Any, ...]:
+        """The outputs, with sizes that one branch leaves to its own backward branch as known integers."""
+        then_values, else_values = iter(then_graph.outputs), iter(else_graph.outputs)
+        out = []
+        for y, kind in zip(outputs, self.kinds, strict=True):
+            a = None if kind == ELSE else next(then_values)
+            b = None if kind == THEN else next(else_values)
+            known = None
+            if a is None or b is None:
+                known = ctx.integers_of(else_graph, b) if a is None else ctx.integers_of(then_graph, a)
+            out.append(y if known is None else known)
         return tuple(out)
 
     def pruned(self, used: Sequence[bool]) -> Any:
@@ -168,6 +184,13 @@ class Cond(Op):
         full = tuple([self.full[i] for i in read]) if self.depth else ()
         op = Cond(then_graph, else_graph, tuple([self.kinds[k] for k in kept]), self.depth, full)
         return op, [0, *[i + 1 for i in read]], kept
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+        read = {0}
+        for graph, mine in ((self.then_graph, ELSE), (self.else_graph, THEN)):
+            of_graph = [use for use, kind in zip(used, self.kinds, strict=True) if kind != mine]
+            read.update(i + 1 for i in values_behind(graph, of_graph))
+        return sorted(read)
 
     # -- derivative --------------------------------------------------------------------------------------------------
 

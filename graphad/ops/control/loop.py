@@ -140,17 +140,7 @@ class Loop(Op):
         n = self.n_carry
         ys = [k for k in range(self.n_ys) if used[n + 1 + k]]
         outputs = self.body.outputs
-        kept = {k for k in range(n) if used[k]}
-        if self.test is not None:
-            kept |= {i for i in inputs_behind(self.test, self.test.outputs) if i < n}
-        while True:
-            read = inputs_behind(self.body, [*[outputs[k] for k in kept], *[outputs[n + k] for k in ys]])
-            more = kept | {i for i in read if i < n}
-            if more == kept:
-                break
-            kept = more
-        if self.test is not None:
-            read |= inputs_behind(self.test, self.test.outputs)
+        kept, read = self._read(used)
         carry = sorted(kept)
         last = n + self.n_invariant
         invariants = [i for i in range(n, last) if i in read]
@@ -164,6 +154,23 @@ class Loop(Op):
         uniform = self.uniform if self.uniform < 0 else sum(k < self.uniform for k in ys)
         op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps, uniform)
         return op, [0, *[i + 1 for i in inputs]], [*carry, n, *[n + 1 + k for k in ys]]
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+        kept, read = self._read(used, by_value=True)
+        return [0, *[i + 1 for i in sorted(kept | read)]]
+
+    def _read(self, used: Sequence[bool], by_value: bool = False) -> tuple[set[int], set[int]]:
+        """The carries that the used outputs take, and the inputs of body and test that are read for them."""
+        n, outputs = self.n_carry, self.body.outputs
+        ys = [outputs[n + k] for k in range(self.n_ys) if used[n + 1 + k]]
+        tested = set() if self.test is None else inputs_behind(self.test, self.test.outputs, by_value)
+        kept = {k for k in range(n) if used[k]} | {i for i in tested if i < n}
+        while True:
+            read = inputs_behind(self.body, [*[outputs[k] for k in kept], *ys], by_value)
+            more = kept | {i for i in read if i < n}
+            if more == kept:
+                return kept, read | tested
+            kept = more
 
     # -- derivative --------------------------------------------------------------------------------------------------
 

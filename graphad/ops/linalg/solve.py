@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,7 +71,11 @@ def _solve(a: Any, b: Any) -> Any:
         if a.ndim == 2 and b.ndim > 2:
             # One factorisation serves the whole stack of right-hand sides.
             wide = np.moveaxis(b, -2, 0)
-            return np.moveaxis(np.linalg.solve(a, wide.reshape(a.shape[0], -1)).reshape(wide.shape), 0, -2)
+            return np.moveaxis(
+                np.linalg.solve(a, wide.reshape(len(wide), math.prod(wide.shape[1:]))).reshape(wide.shape),
+                0,
+                -2,
+            )
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError as cause:
         raise InvalidArgumentError("Input matrix is not invertible.") from cause

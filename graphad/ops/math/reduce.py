@@ -121,6 +121,7 @@ class CountOf(Op):
     """How many elements of x one element of its reduction stands for, as a scalar of `dtype`."""
 
     name = "count_of"
+    by_value = ()
     keeps = (False, False)
     axes: tuple[int, ...] | None
     dtype: DType

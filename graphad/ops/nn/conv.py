@@ -122,6 +122,7 @@ class Conv2DInputGrad(Convolution, w.Shaped):
 
     name = "conv2d_input_grad"
     keeps = ((0, 1), False)
+    by_value = (0, 1)
     strides: tuple[int, int]
     padding: Any
     dilations: tuple[int, int]
@@ -183,6 +184,7 @@ class Conv2DFilterGrad(Convolution, w.Shaped):
 
     name = "conv2d_filter_grad"
     keeps = ((0, 1), False)
+    by_value = (0, 1)
     strides: tuple[int, int]
     padding: Any
     dilations: tuple[int, int]

@@ -170,6 +170,7 @@ class AvgPoolGrad(Pool, w.Shaped):
 
     name = "avg_pool2d_grad"
     keeps = (False, False)
+    by_value = (0,)
     window: tuple[int, int]
     strides: tuple[int, int]
     padding: Any

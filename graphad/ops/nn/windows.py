@@ -262,6 +262,7 @@ class PatchesGrad(Shaped):
 
     name = "patches_grad"
     keeps = (False, False)
+    by_value = (0,)
     window: tuple[int, int]
     strides: tuple[int, int]
     padding: Any

@@ -1,0 +1,54 @@
+"""What loss classes share: values per sample from a function, their weights, and the sum or mean of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import float32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.math import cast, reduce_mean, reduce_sum
+from graphad.ops.nn.ranks import same_rank
+
+_REDUCTIONS = {"sum_over_batch_size": reduce_mean, "sum": reduce_sum, "none": None, None: None}
+
+
+class Loss:
+    """Base class of losses.
+
+    Args:
+      function: A function of (labels, predictions) to a value per sample.
+      reduction: "sum_over_batch_size" for the mean of all values, "sum", or "none".
+      name: Name.
+    Call: (y_true, y_pred, sample_weight=None); weights multiply the values, and do not change what the mean divides by.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Any, Any], Any],
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+    ) -> None:
+        if reduction not in _REDUCTIONS:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: there is no reduction {reduction!r}; there are 'sum_over_batch_size', 'sum' and 'none'."
+            )
+        self._function = function
+        self.reduction = reduction
+        self.name = name or type(self).__name__
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        values = self._function(y_true, y_pred)
+        if sample_weight is not None:
+            values, weights = same_rank(values, cast(lift(sample_weight), values.dtype))
+            values = values * weights
+        reduce = _REDUCTIONS[self.reduction]
+        return values if reduce is None else reduce(values)
+
+
+def floating(x: Any) -> Any:
+    """Predictions as a tensor; integers become float32."""
+    x = lift(x)
+    return x if x.dtype.is_differentiable else cast(x, float32)
