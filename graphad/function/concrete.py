@@ -20,7 +20,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.function.signature import Arguments, Literal, Signature, classify, flatten_call
-from graphad.graph.ir import Graph
+from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.call import Call
 
 _number = itertools.count()
@@ -65,7 +65,7 @@ class ConcreteFunction:
         self.arguments = arguments
         self.results = results
         self.signature = signature
-        self.jit_compile = jit_compile
+        self.jit_compile = graph.derived[JIT_COMPILE] = jit_compile
         self._op = Call(graph)
         self._executable: Any = None
         self._names: list[str] | None = None

@@ -17,7 +17,7 @@ from graphad.core.spec import TensorSpec
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.recorder import Recorder
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import JIT_COMPILE, Graph, Node
 from graphad.graph.replay import replay
 from graphad.ops.array.shape import Shape
 from graphad.trace.tracer import Trace
@@ -89,6 +89,7 @@ class Pullback:
         self._residual_serials: list[int] = []
         full = self._differentiate(self.differentiable)
         self._freeze(full)
+        self._asked = {JIT_COMPILE: graph.derived.get(JIT_COMPILE)}
         self.forward = self._forward_graph(graph.name)
         self._backward[self.differentiable] = self._split(
             full, self.differentiable, (self._n_forward, len(trace.builder.nodes))
@@ -192,6 +193,7 @@ class Pullback:
         part.specs, part.constants, part.values = builder.specs, builder.constants, builder.values
         part.nodes = [node for node in builder.nodes if id(node) not in starts]
         graph, _ = part.finish(outputs, f"{name}_forward", [x.index for x in self._xs])
+        graph.derived.update(self._asked)
         return graph
 
     def _split(
@@ -216,6 +218,7 @@ class Pullback:
         graph, _ = part.finish(
             [bar.index for bar in kept], f"{self.forward.name}_backward", [*inputs, *residuals, *bars]
         )
+        graph.derived.update(self._asked)
         places = iter(range(len(kept)))
         first = self.n_outputs
         return BackwardGraph(

@@ -38,6 +38,9 @@ class Node:
         return f"Node({self.op!r}, {self.inputs}, outputs={list(self.outputs)})"
 
 
+JIT_COMPILE = "jit_compile"
+
+
 class Graph:
     """A function on tensors as plain data.
 
@@ -48,6 +51,7 @@ class Graph:
       outputs: The value numbers that are returned.
       name: For people: the name of the function it came from.
       derived: What others have made of this graph, by keys of their own; it may refer to the graph and goes with it.
+        Under JIT_COMPILE: what the user asked for, where it was asked for; the graphs of derivatives take it over.
     """
 
     __slots__ = (

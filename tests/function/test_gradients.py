@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.compiler.plan.executable import executable_of
+from graphad.gradient.transforms import TRANSFORMS
 
 
 def derivatives(f, x, order):
@@ -336,3 +338,20 @@ def test_the_record_of_a_function_is_one_entry():
         y = sixth(x)
     assert len(tape.entries) == 1
     assert tape.gradient(y, x).numpy() == 192.0
+
+
+def test_compiled_code_is_waited_for_under_a_tape_as_well():
+    w = tf.Variable(np.full((4, 4), 0.5, "float32"))
+    f = tf.function(lambda x: tf.reduce_sum(tf.tanh(tf.matmul(x, w))), jit_compile=True)
+    x = tf.constant(np.ones((2, 4), "float32"))
+    with tf.GradientTape() as tape:
+        y = f(x)
+    gradient = tape.gradient(y, w)
+    expected = 2 * (1 - np.tanh(2.0) ** 2)
+    np.testing.assert_allclose(gradient.numpy(), np.full((4, 4), expected), rtol=1e-5)
+
+    graph = f.get_concrete_function(x).graph
+    pullback = TRANSFORMS.pullback_of(graph, (False, True))
+    for made in (pullback.forward, pullback.backward((True,)).graph):
+        (sizes,) = executable_of(made)._sizes.values()
+        assert sizes.native is not None

@@ -29,7 +29,7 @@ from graphad.core.collector import held
 from graphad.core.dims import evaluate
 from graphad.core.tensor import Handle
 from graphad.graph.evaluate import set_runner
-from graphad.graph.ir import Graph
+from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.trace.specialise import (
     SizeKey,
     Specialised,
@@ -232,9 +232,9 @@ def executable_of(graph: Graph) -> Executable:
     return found
 
 
-def run(graph: Graph, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
+def run(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """The outputs of a graph for NumPy values, by the best tier there is."""
-    return executable_of(graph).run(values, jit_compile)
+    return executable_of(graph).run(values, graph.derived.get(JIT_COMPILE))
 
 
 set_runner(run)
