@@ -168,6 +168,7 @@ class Compilation:
         self.seconds = 0.0
         self.compiled = 0
         self._lock = threading.Lock()
+        self._awaited = False
         self._missing: set[Kernel | None] = set()
         self._started = 0.0
 
@@ -186,6 +187,7 @@ class Compilation:
             if self.state in (READY, FAILED):
                 return self.state == READY
             self.state = WAITING
+            self._awaited = True
             self._started = self._started or time.perf_counter()
         self._guarded(self._build)
         return self.state == READY
@@ -200,12 +202,13 @@ class Compilation:
         return list(dict.fromkeys(loop.kernel for loop in self.schedule.partition.loops))
 
     def fail(self, reason: str) -> None:
-        """Stay at tier 0."""
+        """Stay at tier 0. Who waits for compiled code is told."""
         if self.state != FAILED:
             self.state, self.reason = FAILED, reason
             import logging  # slow to import, and hardly ever needed
 
-            logging.getLogger("graphad").info("graphad: %s runs on NumPy: %s", self.graph.name, reason)
+            level = logging.WARNING if self._awaited else logging.INFO
+            logging.getLogger("graphad").log(level, "graphad: %s runs on NumPy: %s", self.graph.name, reason)
 
     def _plan(self) -> list[Kernel]:
         with held:  # the imports as well

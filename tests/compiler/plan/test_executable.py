@@ -272,7 +272,9 @@ def test_never_means_never(monkeypatch: pytest.MonkeyPatch) -> None:
     assert executable.sizes_of([np.ones(3, "float32")]).size_class.compilation.state is None
 
 
-def test_a_kernel_that_cannot_be_made_leaves_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_cannot_be_made_leaves_numpy(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     from graphad.compiler.cpu import build
 
     def broken(kernel: Any) -> Any:
@@ -282,6 +284,8 @@ def test_a_kernel_that_cannot_be_made_leaves_numpy(monkeypatch: pytest.MonkeyPat
     executable = Executable(traced(lambda x: [m.add(x, x)], [None]))
     np.testing.assert_array_equal(executable.run([np.ones(3, "float32")], True)[0], [2, 2, 2])
     assert executable.sizes_of([np.ones(3, "float32")]).size_class.compilation.state == tiers.FAILED
+    (told,) = caplog.records  # who waits for compiled code is told that there is none
+    assert told.levelname == "WARNING" and "runs on NumPy: CompileError: no" in told.getMessage()
 
 
 def test_the_executable_goes_with_its_graph() -> None:
