@@ -1,12 +1,13 @@
 """graphad: automatic differentiation of numerical Python, eager, compiled and saved.
 
 Names and behaviour are TensorFlow's where a name is TensorFlow's: `import graphad as tf`. The public names are those of
-`__all__`; those of `_LATE` are imported when they are first used.
+`__all__`; those under `TYPE_CHECKING` are imported when they are first used.
 """
 
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from graphad import config, errors, math
 from graphad.core.dtypes import (
@@ -39,10 +40,6 @@ from graphad.core.tensor import Tensor
 from graphad.device import device
 from graphad.eager.variable import Variable
 from graphad.function.decorator import function
-from graphad.gradient.custom import custom_gradient
-from graphad.gradient.recompute import grad_pass_through, recompute_grad
-from graphad.gradient.registry import RegisterGradient, new_op, no_gradient
-from graphad.gradient.tape import GradientTape, UnconnectedGradients
 from graphad.module import Module
 from graphad.core.registry import register_later
 from graphad.ops import linalg
@@ -89,15 +86,7 @@ from graphad.ops.array import (
     zeros_like,
 )
 from graphad.ops.array.sort import argsort
-from graphad.ops.linalg import (
-    clip_by_global_norm,
-    clip_by_norm,
-    einsum,
-    global_norm,
-    matmul,
-    norm,
-    tensordot,
-)
+from graphad.ops.linalg import matmul
 from graphad.ops.math import (
     abs,
     acos,
@@ -165,39 +154,60 @@ __version__ = "0.1.0"
 bool = bool_
 newaxis = None
 
-_BRANCH, _SCAN = "graphad.ops.control.branch", "graphad.ops.control.scan"
-_LATE = {
-    "autodiff": "graphad.autodiff",
-    "case": _BRANCH,
-    "cond": _BRANCH,
-    "debugging": "graphad.debugging",
-    "explain": "graphad.tools.explain",
-    "foldl": _SCAN,
-    "foldr": _SCAN,
-    "keras": "graphad.keras",
-    "map_fn": _SCAN,
-    "nn": "graphad.ops.nn",
-    "random": "graphad.ops.random",
-    "saved_model": "graphad.saved_model",
-    "scan": _SCAN,
-    "switch_case": _BRANCH,
-    "vectorized_map": "graphad.vectorize.vectorized_map",
-    "while_loop": "graphad.ops.control.while_loop",
-}
-__getattr__ = late_names(__name__, _LATE)
+if TYPE_CHECKING:
+    from graphad import autodiff, debugging, keras, saved_model
+    from graphad.gradient.custom import custom_gradient
+    from graphad.gradient.recompute import grad_pass_through, recompute_grad
+    from graphad.gradient.registry import RegisterGradient, new_op, no_gradient
+    from graphad.gradient.tape import GradientTape, UnconnectedGradients
+    from graphad.ops import nn, random
+    from graphad.ops.control.branch import case, cond, switch_case
+    from graphad.ops.control.scan import foldl, foldr, map_fn, scan
+    from graphad.ops.control.while_loop import while_loop
+    from graphad.ops.linalg import (
+        clip_by_global_norm,
+        clip_by_norm,
+        einsum,
+        global_norm,
+        norm,
+        tensordot,
+    )
+    from graphad.tools.explain import explain
+    from graphad.vectorize.vectorized_map import vectorized_map
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "graphad.autodiff": "",
+            "graphad.debugging": "",
+            "graphad.gradient.custom": "custom_gradient",
+            "graphad.gradient.recompute": "grad_pass_through recompute_grad",
+            "graphad.gradient.registry": "RegisterGradient new_op no_gradient",
+            "graphad.gradient.tape": "GradientTape UnconnectedGradients",
+            "graphad.keras": "",
+            "graphad.ops.control.branch": "case cond switch_case",
+            "graphad.ops.control.scan": "foldl foldr map_fn scan",
+            "graphad.ops.control.while_loop": "while_loop",
+            "graphad.ops.linalg": "clip_by_global_norm clip_by_norm einsum global_norm norm tensordot",
+            "graphad.ops.nn": "",
+            "graphad.ops.random": "",
+            "graphad.saved_model": "",
+            "graphad.tools.explain": "explain",
+            "graphad.vectorize.vectorized_map": "vectorized_map",
+        },
+    )
 register_later(
+    "graphad.ops.control.call",
+    "graphad.ops.control.cond",
+    "graphad.ops.control.custom",
+    "graphad.ops.control.loop",
+    "graphad.ops.linalg.contraction",
+    "graphad.ops.linalg.eigen",
     "graphad.ops.nn",
     "graphad.ops.random",
-    "graphad.ops.control.cond",
-    "graphad.ops.control.loop",
     "graphad.ops.state.checks",
     "graphad.vectorize.vectorize_graph",
 )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
-
 
 # NumPy warns where IEEE arithmetic gives infinities or NaN (1/0, log(0)); graphad computes many of those on purpose in
 # branches that are not taken. Warnings of NumPy calls in the user's own modules are left alone.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import ArgumentTypeError
-from graphad.function.polymorphic import Function
+
+if TYPE_CHECKING:
+    from graphad.function.polymorphic import Function
 
 
 def function(
@@ -38,6 +40,8 @@ def function(
         reduce_retracing = experimental_relax_shapes
 
     def decorate(f: Callable[..., Any]) -> Function:
+        from graphad.function.polymorphic import Function  # tracing is imported with the first function
+
         if not callable(f):
             raise ArgumentTypeError(f"{f!r} is not a callable object")
         return Function(f, input_signature, jit_compile, reduce_retracing)

@@ -191,8 +191,11 @@ def _logarithm(base: float) -> Callable[..., Any]:
     return lambda x: math.divide(math.log(x), float(np.log(base)))
 
 
-def _einsum(subscripts: Any, *operands: Any) -> Any:
-    return linalg.einsum(subscripts, *operands)
+def _algebra(name: str) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:  # asks for a late name of `linalg` only now
+        return getattr(linalg, name)(*args, **kwargs)
+
+    return run
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -228,9 +231,9 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.stack: _sequence(array.stack),
     np.zeros_like: array.zeros_like,
     np.ones_like: array.ones_like,
-    np.einsum: _einsum,
-    np.tensordot: linalg.tensordot,
-    np.trace: linalg.trace,
+    np.einsum: _algebra("einsum"),
+    np.tensordot: _algebra("tensordot"),
+    np.trace: _algebra("trace"),
     np.dot: _matrix_product,
     np.outer: _outer,
     np.flip: _flip,
@@ -240,10 +243,10 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.tile: lambda A, reps: array.tile(A, [reps] if isinstance(reps, int) else reps),
     np.repeat: lambda a, repeats, axis=None: array.repeat(a, repeats, axis),
     np.linalg.norm: _vector_norm,
-    np.linalg.inv: linalg.inv,
-    np.linalg.det: linalg.det,
-    np.linalg.solve: linalg.solve,
-    np.linalg.cholesky: linalg.cholesky,
+    np.linalg.inv: _algebra("inv"),
+    np.linalg.det: _algebra("det"),
+    np.linalg.solve: _algebra("solve"),
+    np.linalg.cholesky: _algebra("cholesky"),
 }
 _UFUNCS |= {
     np.matmul: _matrix_product,

@@ -23,7 +23,7 @@ from graphad.ops.array.shape import ExpandDims
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import times
-from graphad.ops.linalg.solve import require_matrix
+from graphad.ops.linalg.systems import require_matrix
 from graphad.ops.math.arithmetic import add
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal

@@ -1,0 +1,96 @@
+"""Names that are imported when they are first used: found, listed, and the same for type checkers."""
+
+import ast
+import importlib
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("graphad", "graphad.math", "graphad.ops.linalg")
+
+
+def fresh(code: str) -> str:
+    """What `code` prints in a process that has imported nothing yet."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def said_twice(package: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The late names of a package and the modules that they come from: as imports, and as told to `late_names`."""
+    tree = ast.parse(Path(importlib.import_module(package).__file__ or "").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    call = next(node for node in ast.walk(block.orelse[0]) if isinstance(node, ast.Call))
+    told = {}
+    for place, names in ast.literal_eval(call.args[1]).items():
+        base, _, last = place.rpartition(".")
+        told |= dict.fromkeys(names.split(), place) if names else {last: base}
+    return imports, told
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_and_python_are_told_the_same(package):
+    imports, told = said_twice(package)
+    assert imports == told
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_late_name_is_that_of_another_module(package):
+    path = getattr(importlib.import_module(package), "__path__", ())
+    inside = {entry.stem for folder in path for entry in Path(folder).iterdir()}
+    told = said_twice(package)[1]
+    assert [name for name in inside & set(told) if told[name] != package] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_listed_before_it_is_used_and_found(package):
+    code = f"""
+import json, importlib
+package = importlib.import_module({package!r})
+listed = set(dir(package))
+print(json.dumps([name for name in package.__all__ if name not in listed or getattr(package, name, None) is None]))
+"""
+    assert json.loads(fresh(code)) == (["newaxis"] if package == "graphad" else [])
+
+
+def test_star_import_gives_all():
+    code = "from graphad import *; import graphad; assert set(graphad.__all__) <= set(globals())"
+    assert fresh(code) == ""
+
+
+def test_a_late_name_is_the_object_of_its_module_and_pickles():
+    import graphad as tf
+    from graphad.gradient.tape import GradientTape
+
+    assert tf.GradientTape is GradientTape
+    assert pickle.loads(pickle.dumps(tf.linalg.einsum)) is tf.einsum
+
+
+def test_unknown_names_are_refused_in_pythons_words():
+    import graphad as tf
+
+    with pytest.raises(AttributeError, match=r"module 'graphad\.ops\.linalg' has no attribute 'eimsum'"):
+        tf.linalg.eimsum
+
+
+def test_importing_graphad_traces_and_differentiates_nothing():
+    code = "import json, sys, graphad; print(json.dumps(list(sys.modules)))"
+    late = (
+        "graphad.gradient.",
+        "graphad.trace",
+        "graphad.function.polymorphic",
+        "graphad.compiler",
+        "graphad.ops.nn",
+    )
+    assert [name for name in json.loads(fresh(code)) if name.startswith(late)] == []
