@@ -1,4 +1,4 @@
-"""Object code to addresses, by llvmlite's linker, without Numba; and the registry of what is loaded.
+"""Object code to addresses, by our own loader or LLVM's linker, without Numba; and the registry of what is loaded.
 
 Loaded kernels stay until the process ends: a plan or a sleeping thread may hold their address. A failed link is a
 cache miss.
@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any
 
-from graphad.compiler.cpu import target
+from graphad.compiler.cpu import image, target
 from graphad.compiler.cpu.objects import ObjectError, check_kernel
 
 SYMBOL = "graphad_kernel"
@@ -49,6 +49,9 @@ class Registry:
             return self._addresses[key]
 
     def _link(self, key: str, data: bytes) -> int | None:
+        loaded = image.load(data, (SYMBOL,), {})
+        if loaded is not None:
+            return loaded[SYMBOL]
         import llvmlite.binding as llvm
 
         if self._linker is None:

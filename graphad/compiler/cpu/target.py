@@ -1,15 +1,19 @@
 """The processor that code is made for: its name and every feature, as LLVM sees them.
 
 Both go into the key of each cached object: code for another processor is a miss, never a crash. Numba is not
-needed to ask.
+needed to ask, and LLVM only once: its answer is kept under what the system says about the processor.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 from functools import lru_cache
 from typing import Any
 
+from graphad.compiler.cache import default_cache
+from graphad.compiler.source import named_key, version_parts
 from graphad.kernels.record import Record
 
 
@@ -33,10 +37,36 @@ class Target(Record):
 @lru_cache(maxsize=1)
 def host() -> Target:
     """This machine."""
+    identity, cache = _identity(), default_cache()
+    record = cache.get(identity) if identity is not None else None
+    if record is not None:
+        with contextlib.suppress(ValueError, TypeError):
+            return Target(*record.decode().split("\n"))
     import llvmlite.binding as llvm
 
     features = ",".join(sorted(llvm.get_host_cpu_features().flatten().split(",")))
-    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    found = Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    if identity is not None:
+        cache.put(identity, "\n".join(found.values).encode())
+    return found
+
+
+def _identity() -> str | None:
+    """A key for what LLVM will say about this machine: processor model and every feature bit, as Linux lists them, the
+    system and LLVM's version. None where the system does not say.
+    """
+    try:
+        with open("/sys/devices/system/cpu/modalias", "rb") as stream:
+            processor = stream.read()
+        system = os.uname()
+    except (OSError, AttributeError):
+        return None
+    parts = {
+        "processor": processor,
+        "system": (system.release, system.version, system.machine),
+        **version_parts(),
+    }
+    return named_key(parts) if processor.strip() else None
 
 
 def machine(target: Target) -> Any:

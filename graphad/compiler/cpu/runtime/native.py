@@ -1,4 +1,4 @@
-"""From LLVM IR text or object code to addresses, with llvmlite alone.
+"""From LLVM IR text or object code to addresses, with llvmlite alone; without it where the cache has the object.
 
 `build` compiles a module once, keeps its object code in the cache, and links it; `link` serves
 objects made elsewhere. Linked code lives until the process ends: a sleeping thread or a plan may hold an
@@ -18,6 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from graphad.compiler.cache import default_cache
+from graphad.compiler.cpu import image
+from graphad.compiler.cpu.target import host
+from graphad.compiler.source import version_parts
 from graphad.core.errors import UnavailableError
 
 
@@ -79,10 +82,8 @@ def target() -> tuple[Any, Any]:
 @functools.lru_cache(maxsize=1)
 def fingerprint() -> str:
     """What object code depends on besides its source: compiler version, platform, processor and its features."""
-    llvm, machine = target()
-    versions = ".".join(str(part) for part in llvm.llvm_version_info)
-    features = llvm.get_host_cpu_features().flatten()
-    return "|".join([versions, machine.triple, llvm.get_host_cpu_name(), features])
+    parts = {"llvmlite": version_parts()["llvmlite"], **host().parts}
+    return "|".join(f"{name}={value}" for name, value in parts.items())
 
 
 def compile_text(text: str, unroll: bool = True) -> bytes:
@@ -106,6 +107,10 @@ def compile_text(text: str, unroll: bool = True) -> bytes:
 def link(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
     """Load object code and return the addresses of `symbols`; raises RuntimeError when it cannot be linked."""
     global _engine
+    names, imports = tuple(symbols), _libc()
+    loaded = image.load(data, names, imports)
+    if loaded is not None:
+        return loaded
     llvm, machine = target()
     with lock:
         if _engine is None:
@@ -115,11 +120,10 @@ def link(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
             except RuntimeError:
                 _engine = llvm.create_lljit_compiler(machine, suppress_errors=True)
             keep_for_ever(_engine)
-        names = tuple(symbols)
         library = llvm.JITLibraryBuilder().add_object_img(data)
         for name in names:
             library.export_symbol(name)
-        for name, address in _libc().items():
+        for name, address in imports.items():
             library.import_symbol(name, address)
         tracker = library.link(_engine, f"graphad_runtime_{next(_numbers)}")
         keep_for_ever(tracker)
