@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -94,3 +95,45 @@ def test_importing_graphad_traces_and_differentiates_nothing():
         "graphad.ops.nn",
     )
     assert [name for name in json.loads(fresh(code)) if name.startswith(late)] == []
+
+
+USER = """
+import graphad as tf
+from graphad import cond
+
+x = tf.constant([1.0])
+v = tf.Variable(2.0)
+y = 2.0 * (x + 1.0) / v - v @ x
+y = -y[0] ** 2
+if y > 0.0:
+    print(y.numpy(), cond(y > 1.0, lambda: x, lambda: y))
+with tf.GradientTape() as tape:
+    z = tf.linalg.einsum("i,i->", x, x)
+tape.gradient(z, x)
+tf.nn.relu(tf.random.normal([2]))
+tf.nonsense  # the only mistake
+"""
+
+
+def test_users_programs_pass_the_type_checker(tmp_path):
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text(USER)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--follow-imports=silent",
+        "--ignore-missing-imports",
+        str(program),
+    ]
+    done = subprocess.run(
+        [*command, "--config-file=", f"--cache-dir={tmp_path / 'cache'}"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("program.py")]
+    assert len(found) == 1 and '"nonsense"' in found[0], done.stdout + done.stderr

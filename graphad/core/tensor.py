@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicConversionError, SymbolicValueError
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
+
+if TYPE_CHECKING:
+    from graphad.core.arithmetic import Arithmetic
+else:
+    Arithmetic = object
 
 new_mark: Callable[[], int] = itertools.count(1).__next__
 
@@ -46,7 +51,7 @@ class Reference:
         return f"<Reference wrapping {self._target!r}>"
 
 
-class Tensor:
+class Tensor(Arithmetic):
     """An immutable array of one dtype. Made by `constant`, by `convert_to_tensor` and by every op."""
 
     __slots__ = ()
@@ -102,7 +107,7 @@ class Tensor:
             raise SymbolicValueError(
                 "Iterating over a symbolic `tf.Tensor` is not allowed: its first size is not known while it is traced."
             )
-        return (self[i] for i in range(dims[0]))  # type: ignore[index]
+        return (self[i] for i in range(dims[0]))
 
     def __bool__(self) -> bool:
         self._no_value(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -26,10 +26,15 @@ from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.operators import install
 from graphad.ops.state.variables import ASSIGN, READ
 
+if TYPE_CHECKING:
+    from graphad.core.arithmetic import Arithmetic
+else:
+    Arithmetic = object
+
 _serial = itertools.count()
 
 
-class Variable(Handle):
+class Variable(Handle, Arithmetic):
     """A mutable tensor.
 
     Args:
