@@ -11,8 +11,8 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from serialization.errors import (
 from serialization.schema.model import AssetRecord, ModelRecord, PayloadRecord
 from serialization.schema.versions import FORMAT_VERSION, model_from_body, model_to_body, unknown_features
 from serialization.wire.arrays import (
+    CHUNK_BYTES,
     Checker,
     Layout,
     TensorRecord,
@@ -60,6 +61,9 @@ ASSETS = "assets"
 _PAYLOAD_NAME = re.compile(r"[0-9a-f]{32}\.safetensors")
 _ASSET_DIRECTORY = re.compile(r"[0-9a-f]{32}")
 _RETRIES = 20
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 # reading
@@ -330,6 +334,7 @@ class _Save:
         self.limits = limits
         self.made_files: list[str] = []
         self.made_directories: list[str] = []
+        self.changed_directories: dict[str, None] = {os.path.abspath(location): None}  # each once
         self.committing = False
 
     def run(
@@ -345,8 +350,6 @@ class _Save:
                 self._remove_temporaries(self.location)
                 payloads = self._write_payloads(groups, arrays)
                 copies = self._write_assets(assets)
-                if self.durable:
-                    self.system.flush_directory(self.location)
                 self._commit(model.replace(payloads=payloads, assets=copies))
                 self._remove_unnamed(payloads, copies)
         except BaseException:
@@ -366,8 +369,7 @@ class _Save:
             self._make_parents(parent)
         self.system.make_directory(path)
         self.made_directories.append(path)
-        if self.durable:
-            self.system.flush_directory(parent)
+        self.changed_directories[parent] = None
 
     def _make_parents(self, path: str) -> None:
         missing = []
@@ -377,8 +379,7 @@ class _Save:
         for directory in reversed(missing):
             self.system.make_directory(directory)
             self.made_directories.append(directory)
-            if self.durable:
-                self.system.flush_directory(os.path.dirname(directory))
+            self.changed_directories[os.path.dirname(directory)] = None
 
     def _write_payloads(
         self, groups: list[tuple[TensorRecord, ...]], arrays: Mapping[str, np.ndarray[Any, Any]]
@@ -394,10 +395,8 @@ class _Save:
             return self._write_payload(directory, group, layout, [arrays[tensor.name] for tensor in group])
 
         # zlib, write and fsync let go of the interpreter: files are written side by side
-        records = _side_by_side(write, groups)
-        if self.durable:
-            self.system.flush_directory(directory)
-        return tuple(records)
+        self.changed_directories[directory] = None
+        return tuple(_side_by_side(write, groups))
 
     def _write_payload(
         self,
@@ -408,21 +407,33 @@ class _Save:
     ) -> PayloadRecord:
         checker = Checker(self.sha256)
         with Temporary(self.system, directory, self.durable) as temporary:
-            for piece in payload_pieces(layout, arrays):
-                for start in range(0, len(piece), STEP_BYTES):
-                    step = piece[start : start + STEP_BYTES]
-                    checker.update(step)
-                    temporary.write(step)
+
+            def check() -> None:
+                for piece in payload_pieces(layout, arrays):
+                    checker.update(piece)
+
+            def write() -> None:
+                for piece in payload_pieces(layout, arrays):
+                    temporary.write(piece)
+
+            # Checksums take nearly as long as a write that is not flushed, so each has a thread. Both find the same bytes:
+            # a variable that changes meanwhile is bound to another array, and its old one stays as it is.
+            if layout.size > CHUNK_BYTES:
+                _side_by_side(lambda act: act(), (check, write))
+            else:
+                check()
+                write()
             checks, sha256 = checker.finish()
-            if checker.size != layout.size:
+            if not checker.size == temporary.size == layout.size:
                 raise SaveError(
-                    f"an array changed its size while it was saved ({checker.size} bytes, not {layout.size})."
+                    f"an array changed its size while it was saved ({temporary.size} bytes, not {layout.size})."
                 )
             self._name(temporary, directory, payload_name(layout.size, checks))
         return PayloadRecord(group, checks, sha256)
 
     def _name(self, temporary: Temporary, directory: str, name: str) -> None:
         new = not os.path.lexists(os.path.join(directory, name))
+        temporary.flush()
         final = temporary.commit(name)
         if new:
             self.made_files.append(final)
@@ -451,11 +462,9 @@ class _Save:
                     if again.digest() != digest:
                         raise SaveError(f"asset {os.fspath(source)} changed while it was saved.")
                     self._name(temporary, inner, name)
-            if self.durable:
-                self.system.flush_directory(inner)
+            self.changed_directories[inner] = None
             records.append(record)
-        if self.durable:
-            self.system.flush_directory(directory)
+        self.changed_directories[directory] = None
         return tuple(records)
 
     def _commit(self, model: ModelRecord) -> None:
@@ -466,6 +475,9 @@ class _Save:
             )
         with Temporary(self.system, self.location, self.durable) as temporary:
             temporary.write(memoryview(file))
+            # before the directories: where one journal holds all names, as on ext4, they are on the disk with this file
+            temporary.flush()
+            self._flush_directories(self.changed_directories)
             # from here on the new manifest may be in place, whatever an interrupt says: its files must stay
             try:
                 self.committing = True
@@ -473,8 +485,12 @@ class _Save:
             except OSError:
                 self.committing = False
                 raise
+        self._flush_directories([self.location])
+
+    def _flush_directories(self, paths: Iterable[str]) -> None:
         if self.durable:
-            self.system.flush_directory(self.location)
+            for path in paths:
+                self.system.flush_directory(path)
 
     def _take_back(self) -> None:
         remove_quietly(self.system, reversed(self.made_files))
@@ -517,16 +533,12 @@ def _list(directory: str) -> list[str]:
         return []
 
 
-def _side_by_side(
-    write: Callable[[tuple[TensorRecord, ...]], PayloadRecord], groups: list[tuple[TensorRecord, ...]]
-) -> list[PayloadRecord]:
-    """`write` of each group, several at once; the first failure stops the rest and is raised."""
-    workers = min(4, max(2, os.cpu_count() or 1), len(groups))
-    if workers < 2:
-        return [write(group) for group in groups]
-    results: list[PayloadRecord | None] = [None] * len(groups)
+def _side_by_side(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """`act` of each item, several at once; the first failure stops the rest and is raised."""
+    workers = min(4, max(2, os.cpu_count() or 1), len(items))
+    results: dict[int, R] = {}
     failures: list[BaseException] = []
-    waiting = iter(range(len(groups)))
+    waiting = iter(range(len(items)))
     lock = threading.Lock()
 
     def work() -> None:
@@ -536,24 +548,25 @@ def _side_by_side(
             if number is None or failures:
                 return
             try:
-                results[number] = write(groups[number])
+                results[number] = act(items[number])
             except BaseException as error:  # raised again below, in the caller's thread
                 failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
+    threads = [threading.Thread(target=work) for _ in range(workers - 1)]
     try:
         for thread in threads:
             thread.start()
+        work()
         for thread in threads:
             thread.join()
-    except BaseException as error:  # an interrupt: let the writers stop at the next file, then go on with it
+    except BaseException as error:  # an interrupt: let the others stop at their next item, then go on with it
         failures.append(error)
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
     if failures:
         raise failures[0]
-    return [record for record in results if record is not None]
+    return [results[number] for number in range(len(items))]
 
 
 __all__ = ["LoadedArrays", "UnsafeModelError", "contains_model", "read_model", "write_model"]

@@ -191,9 +191,10 @@ def payload_pieces(layout: Layout, arrays: Sequence[np.ndarray[Any, Any]]) -> It
     for offset, array in zip(layout.offsets, arrays, strict=True):
         if offset != end:
             yield memoryview(bytes(gaps[end]))
-        data = storable_bytes(array)
-        yield data
-        end = offset + len(data)
+        for data in storable_pieces(array):
+            yield data
+            offset += len(data)
+        end = offset
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
@@ -216,6 +217,19 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         element: np.dtype[Any] = np.dtype(bfloat16)
         return element
     return np.dtype(name)
+
+
+def storable_pieces(array: np.ndarray[Any, Any]) -> Iterator[memoryview]:
+    """The elements of `array` as a file holds them, in parts no larger than a chunk where they have to be copied."""
+    plain = array.flags.c_contiguous and array.dtype == array.dtype.newbyteorder("<")
+    if plain or array.nbytes <= CHUNK_BYTES:
+        yield storable_bytes(array)
+    elif len(array) == 1:
+        yield from storable_pieces(array[0])
+    else:
+        rows = max(1, CHUNK_BYTES * len(array) // array.nbytes)
+        for start in range(0, len(array), rows):
+            yield from storable_pieces(array[start : start + rows])
 
 
 def storable_bytes(array: np.ndarray[Any, Any]) -> memoryview:

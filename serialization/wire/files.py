@@ -8,6 +8,7 @@ leads outside.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import stat
@@ -22,7 +23,7 @@ if sys.platform != "win32":  # on Windows two writers are not kept apart
     import fcntl
 
 TEMPORARY = ".graphad-tmp-"
-STEP_BYTES = 1 << 20  # small enough that what has just been hashed is written from cache
+STEP_BYTES = 4 << 20  # so many per system call, and so many after which the disk may begin
 
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
@@ -56,6 +57,13 @@ class FileSystem:
 
     def write(self, descriptor: int, data: memoryview) -> int:
         return os.write(descriptor, data)
+
+    def start_flush(self, descriptor: int, start: int, size: int) -> None:
+        """Let the disk begin with these bytes, without waiting for it."""
+        # On Linux this advice writes dirty pages back, and forgets only those that are on the disk by then.
+        if hasattr(os, "posix_fadvise"):
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(descriptor, start, size, os.POSIX_FADV_DONTNEED)
 
     def flush(self, descriptor: int) -> None:
         os.fsync(descriptor)
@@ -91,16 +99,28 @@ class Temporary:
         self._system = system
         self._durable = durable
         self._committed = False
+        self._started = 0
+        self.size = 0
         self._descriptor = system.create(self.path)
 
     def write(self, data: memoryview) -> None:
         while len(data):
-            data = data[self._system.write(self._descriptor, data) :]
+            count = self._system.write(self._descriptor, data[:STEP_BYTES])
+            self.size += count
+            data = data[count:]
+            # whole steps of the file only: a page that is on its way to the disk would make the next write to it wait
+            end = self.size - self.size % STEP_BYTES
+            if self._durable and end > self._started:
+                self._system.start_flush(self._descriptor, self._started, end - self._started)
+                self._started = end
 
-    def commit(self, name: str) -> str:
-        """Flush the file and give it its name."""
+    def flush(self) -> None:
+        """Wait until the disk has it all, if this file is to be durable."""
         if self._durable:
             self._system.flush(self._descriptor)
+
+    def commit(self, name: str) -> str:
+        """Give the file its name."""
         descriptor, self._descriptor = self._descriptor, -1
         self._system.close(descriptor)
         final = os.path.join(self._directory, name)

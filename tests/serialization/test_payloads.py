@@ -7,6 +7,7 @@ import os
 import random
 import sys
 import threading
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -18,7 +19,15 @@ from serialization.errors import CorruptModelError, LimitExceededError, SaveErro
 from serialization.schema.model import ModelRecord, ModuleNode, ObjectRecord
 from serialization.storage import MANIFEST, VARIABLES, read_model, write_model
 from serialization.wire import arrays as wire_arrays
-from serialization.wire.arrays import DTYPES, Checker, TensorRecord, byte_count, partition, plan_layout
+from serialization.wire.arrays import (
+    DTYPES,
+    Checker,
+    TensorRecord,
+    byte_count,
+    partition,
+    plan_layout,
+    storable_pieces,
+)
 from serialization.wire.limits import Limits
 from tests.serialization.sample import read_file, write_file
 
@@ -81,6 +90,37 @@ def test_big_endian_arrays_are_stored_as_their_values(tmp_path):
         and arrays["x"].dtype.isnative
         and arrays["x"].tolist() == [0, 1, 2, 3, 4]
     )
+
+
+def test_arrays_that_do_not_lie_as_in_the_file_are_copied_in_parts(monkeypatch):
+    monkeypatch.setattr(wire_arrays, "CHUNK_BYTES", 1000)
+    base = np.arange(3 * 5 * 1001.0).reshape(3, 5, 1001)
+    turned = {
+        "t": base.T,
+        "one": base.T[:1],
+        "big": base.astype(">f8"),
+        "steps": base[..., ::2],
+        "plain": base,
+    }
+    for name, array in turned.items():
+        pieces = list(storable_pieces(array))
+        assert b"".join(pieces) == np.ascontiguousarray(array, "<f8").tobytes(), name
+        assert all(len(piece) <= 1000 for piece in pieces) == (name != "plain"), name
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_saving_copies_no_large_array(tmp_path, turned):
+    array = np.arange(4096.0 * 4096).reshape(4096, 4096)
+    array = array.T if turned else array
+    tracemalloc.start()
+    try:
+        save(tmp_path / "m", {"w": array})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < array.nbytes / 4
+    _, arrays = read_model(tmp_path / "m", verify=True)
+    assert np.array_equal(arrays["w"], array)
 
 
 def test_safetensors_reads_the_same_weights(tmp_path):

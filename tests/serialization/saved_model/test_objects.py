@@ -13,7 +13,8 @@ import pytest
 
 import graphad as gd
 from serialization.errors import CorruptModelError, MissingModelError, SaveError
-from serialization.saved_model import Asset, contains_saved_model, load, save
+from serialization.saved_model import Asset, LoadOptions, contains_saved_model, load, save
+from serialization.wire.files import FileSystem
 from tests.serialization.saved_model.generations import assert_same, gradients, reloaded
 
 F32 = gd.float32
@@ -608,3 +609,26 @@ def test_an_asset_must_exist_when_it_is_saved(tmp_path):
     (next((tmp_path / "m" / "assets").iterdir()) / "late.txt").write_text("gone")
     with pytest.raises(CorruptModelError, match="digest"):
         load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_variable_that_changes_while_it_is_saved_is_saved_as_it_was(tmp_path, monkeypatch, compiled):
+    module = gd.Module()
+    module.v = gd.Variable(gd.zeros([3_000_000]))  # large enough to be checked and written by two threads
+
+    def step():
+        module.v.assign_add(gd.ones([3_000_000]))
+
+    change = gd.function(step, jit_compile=True) if compiled else step
+    change()
+    write = FileSystem.write
+
+    def change_and_write(self, descriptor, data):
+        change()
+        return write(self, descriptor, data)
+
+    monkeypatch.setattr(FileSystem, "write", change_and_write)
+    save(module, tmp_path / "m")
+    monkeypatch.undo()
+    loaded = load(tmp_path / "m", options=LoadOptions(verify=True))
+    assert np.asarray(module.v)[0] > 3 and np.all(np.asarray(loaded.v) == 1)
