@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.errors import ArgumentTypeError
-
-if TYPE_CHECKING:
-    from graphad.function.polymorphic import Function
+from graphad.function.polymorphic import Function
 
 
 def function(
@@ -40,8 +38,6 @@ def function(
         reduce_retracing = experimental_relax_shapes
 
     def decorate(f: Callable[..., Any]) -> Function:
-        from graphad.function.polymorphic import Function  # tracing is imported with the first function
-
         if not callable(f):
             raise ArgumentTypeError(f"{f!r} is not a callable object")
         return Function(f, input_signature, jit_compile, reduce_retracing)
