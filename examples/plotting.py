@@ -1,9 +1,13 @@
 """Where the examples put their pictures: a folder `output` beside them, or the one that GRAPHAD_EXAMPLES_OUTPUT names."""
 
 import os
+import sys
 from pathlib import Path
 
-import matplotlib
+try:
+    import matplotlib
+except ModuleNotFoundError as error:
+    sys.exit(f"error: this example draws and needs {error.name}; pip install matplotlib")
 
 matplotlib.use("Agg")
 from matplotlib import pyplot

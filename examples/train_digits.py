@@ -10,10 +10,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
-from tqdm import tqdm
 
 import graphad as tf
+
+try:
+    from sklearn.datasets import load_digits
+    from tqdm import tqdm
+except ModuleNotFoundError as error:
+    sys.exit(f"error: this example needs {error.name}; pip install scikit-learn tqdm")
 
 BATCH = 64
 
