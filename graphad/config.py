@@ -1,9 +1,9 @@
-"""Settings of this process. The environment gives their first values: GRAPHAD_JIT, GRAPHAD_THREADS, GRAPHAD_CACHE_DIR."""
+"""Settings of this process. GRAPHAD_JIT in the environment gives the first value of `jit`."""
 
 from __future__ import annotations
 
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.flags import flags
+from graphad.core.flags import JIT_MODES, flags
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -17,11 +17,13 @@ def functions_run_eagerly() -> bool:
 
 
 def set_jit(mode: str) -> None:
-    """When functions are compiled: "auto" in the background, "always" before they first run, "never".
+    """When functions are compiled: "auto" in the background, "always" before they run, "never" (also those compiled before).
+
+    It holds for functions that do not say it themselves, by `jit_compile`.
 
     Raises: InvalidArgumentError: no such mode.
     """
-    if mode not in ("auto", "always", "never"):
+    if mode not in JIT_MODES:
         raise InvalidArgumentError(f"set_jit: {mode!r} is no mode; it is 'auto', 'always' or 'never'.")
     flags.jit = mode
 

@@ -31,7 +31,7 @@ FLOORS = (
     ("function",),
     ("module",),  # what a layer is an instance of, so half a floor below the rooms that it is grouped with
     ("layers", "losses", "metrics", "optimizers"),
-    ("distributed", "tools"),
+    ("tools",),
 )
 # `serialization` stands on graphad; inside it, wire and schema know files only, and graphad enters at `convert`.
 SERIALIZATION_FLOORS = (
@@ -40,26 +40,25 @@ SERIALIZATION_FLOORS = (
     ("schema",),
     ("storage",),  # records and arrays as a directory
     ("convert",),
-    ("saved_model", "checkpoint"),
+    ("saved_model",),
     ("inspect",),
     ("__main__",),
 )
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
-ROOF = ("keras", "train")
+ROOF = ("keras",)
 WITHOUT_GRAPHAD = ("serialization.wire", "serialization.schema", "serialization.storage")
 
 # Packages that are slow to import or optional, and the only places that may import them, inside functions.
 LAZY = {
-    "numba": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.core.device.cuda"),
+    "numba": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
     "llvmlite": ("graphad.compiler",),
-    "cupy": ("graphad.compiler.cuda", "graphad.core.device"),
+    "cupy": ("graphad.compiler.cuda",),
     "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
-    "matplotlib": ("graphad.tools.plot",),
-    "tqdm": ("graphad.tools",),
-    "mpi4py": ("graphad.distributed.mpi",),
+    "matplotlib": (),
+    "tqdm": (),
     "ml_dtypes": ("graphad.core.dtypes", "serialization.wire"),
     "optree": ("graphad.core.nest", "graphad.function.signature"),
-    "safetensors": ("serialization.convert", "serialization.saved_model", "serialization.checkpoint"),
+    "safetensors": (),
 }
 # Modules that may import them at their top, because they are themselves imported inside functions only.
 LATE_MODULES = (

@@ -233,8 +233,9 @@ def test_batch_normalisation_mixes_rows_and_says_so():
     j = tape.jacobian(y, x)
     assert str(j.shape) == "(7, 6, 7, 5)"
     assert np.abs(j[:, 0, :, 0].numpy() * (1 - np.eye(7))).max() > 0
-    with pytest.warns(UserWarning, match="mixes rows"):
+    with pytest.warns(UserWarning, match="mixes rows") as told:
         jb = tape.batch_jacobian(y, x)
+    assert told[0].filename == __file__
     assert str(jb.shape) == "(7, 6, 5)"
     np.testing.assert_allclose(jb, np.einsum("bxcy->cxy", j.numpy()), atol=1e-5)
 

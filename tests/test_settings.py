@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import graphad as tf
+from graphad.compiler.plan.executable import executable_of
+from graphad.core.flags import flags
 
 
 def test_modes_of_compilation():
@@ -19,6 +25,29 @@ def test_modes_of_compilation():
         assert tf.config.jit() == "never"
     finally:
         tf.config.set_jit(before)
+
+
+def test_modes_of_compilation_hold_from_the_next_call_on(monkeypatch):
+    monkeypatch.setattr(flags, "jit", "never")
+    f = tf.function(lambda x: x * 2.0 + 1.0)
+    x = tf.constant([1.0, 2.0])
+    for _ in range(10):
+        f(x)
+    (sizes,) = executable_of(f.get_concrete_function(x).graph)._sizes.values()
+    assert sizes.size_class.compilation.state is None
+    tf.config.set_jit("always")
+    assert f(x).numpy().tolist() == [3.0, 5.0]
+    assert sizes.native is not None
+
+
+def test_a_mode_that_does_not_exist_is_told_at_import():
+    code = "import graphad; print(graphad.config.jit())"
+    environment = {**os.environ, "GRAPHAD_JIT": "sometimes"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "auto"
+    assert "GRAPHAD_JIT: 'sometimes' is no mode; it is 'auto', 'always' or 'never'" in ran.stderr
 
 
 @pytest.mark.parametrize("name", ["cpu", "CPU", "/CPU:0", "/device:CPU:0", "cpu:0"])

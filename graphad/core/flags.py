@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+from graphad.core.frames import warn_user
+
+JIT_MODES = AUTO, ALWAYS, NEVER = "auto", "always", "never"
+
 
 class Flags:
     """One object holds them all.
@@ -11,15 +15,21 @@ class Flags:
     Attributes:
       run_functions_eagerly: Functions run as Python instead of as graphs.
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
-      threads: How many threads kernels may use; 0 means as many as there are cores for this process.
     """
 
-    __slots__ = ("jit", "run_functions_eagerly", "threads")
+    __slots__ = ("jit", "run_functions_eagerly")
 
     def __init__(self) -> None:
         self.run_functions_eagerly = False
-        self.jit = os.environ.get("GRAPHAD_JIT", "auto")
-        self.threads = int(os.environ.get("GRAPHAD_THREADS", "0") or 0)
+        self.jit = _jit_of_environment()
+
+
+def _jit_of_environment() -> str:
+    mode = os.environ.get("GRAPHAD_JIT", "").strip().lower() or AUTO
+    if mode not in JIT_MODES:
+        warn_user(f"GRAPHAD_JIT: {mode!r} is no mode; it is 'auto', 'always' or 'never'. 'auto' is used.")
+        return AUTO
+    return mode
 
 
 flags = Flags()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from types import FrameType
 
 _OWN = tuple(
@@ -31,6 +32,16 @@ def user_line() -> str | None:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None
+
+
+def warn_user(message: str) -> None:
+    """Warn, with the user's line as the place."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, stacklevel=level)
 
 
 def note_user_line(error: Exception, name: str, otherwise: str = "an unknown place") -> None:

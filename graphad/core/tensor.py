@@ -111,7 +111,7 @@ class Tensor(Arithmetic):
 
     def __bool__(self) -> bool:
         self._no_value(
-            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond` or `where`."
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond`, `while_loop` or `where`."
         )
 
     def __int__(self) -> int:

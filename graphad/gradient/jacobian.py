@@ -6,7 +6,6 @@ The stack is cut into chunks so that the largest stacked value stays within a by
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from graphad.core.errors import (
     MissingRuleError,
     NonlinearGradientError,
 )
+from graphad.core.frames import warn_user
 from graphad.core.levels import current, entered
 from graphad.core.nest import flatten, is_nested
 from graphad.core.op import IO, MIXED, WRITES
@@ -361,11 +361,10 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, p
     mixer = _mixing_op(entries, mark, target)
     if mixer is not None and _rows_really_mix(entries, target, mark):
         line = getattr(mixer[1], "line", None)
-        warnings.warn(
+        warn_user(
             f"batch_jacobian: the rows of the target are not independent: {mixer[0].name} mixes rows"
             + (f" (at {line})" if line else "")
-            + ". The result is the Jacobian summed over the target's rows; use jacobian for all of it.",
-            stacklevel=5,
+            + ". The result is the Jacobian summed over the target's rows; use jacobian for all of it."
         )
     count = product(row)
     pieces = []

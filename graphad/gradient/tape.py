@@ -6,7 +6,6 @@ its entries; tensors carry only a mark. So a kept loss keeps nothing else alive,
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
@@ -17,7 +16,7 @@ import numpy as np
 from graphad.core.bind import bind, new_recorder
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
-from graphad.core.frames import user_line
+from graphad.core.frames import user_line, warn_user
 from graphad.core.levels import busy, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import Op
@@ -298,10 +297,9 @@ class GradientTape(Recorder):
             self._stop()
         elif not self._warned:
             self._warned = True
-            warnings.warn(
+            warn_user(
                 "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient "
-                "than calling it outside the context (it causes the gradient ops to be recorded on the tape).",
-                stacklevel=3,
+                "than calling it outside the context (it causes the gradient ops to be recorded on the tape)."
             )
 
     def _release(self) -> None:
@@ -370,9 +368,7 @@ def _warn_dtype(name: str) -> None:
     global _dtype_warnings
     if _dtype_warnings > 0:
         _dtype_warnings -= 1
-        warnings.warn(
-            f"The dtype of the watched tensor must be floating (e.g. tf.float32), got tf.{name}", stacklevel=3
-        )
+        warn_user(f"The dtype of the watched tensor must be floating (e.g. tf.float32), got tf.{name}")
 
 
 __all__ = ["GradientTape", "UnconnectedGradients"]

@@ -9,10 +9,19 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import float32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
-from graphad.ops.math import cast, reduce_mean, reduce_sum
+from graphad.ops.array import broadcast_to, shape
+from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_sum
 from graphad.ops.nn.ranks import same_rank
 
-_REDUCTIONS = {"sum_over_batch_size": reduce_mean, "sum": reduce_sum, "none": None, None: None}
+_BY_WEIGHT = "mean_with_sample_weight"
+_REDUCTIONS = {
+    "sum_over_batch_size": reduce_mean,
+    "mean": reduce_mean,
+    "sum": reduce_sum,
+    _BY_WEIGHT: reduce_mean,
+    "none": None,
+    None: None,
+}
 
 
 class Loss:
@@ -20,9 +29,10 @@ class Loss:
 
     Args:
       function: A function of (labels, predictions) to a value per sample.
-      reduction: "sum_over_batch_size" for the mean of all values, "sum", or "none".
+      reduction: "sum_over_batch_size" or "mean" for the mean of all values, "mean_with_sample_weight" for their sum over the
+        sum of the weights, "sum", or "none".
       name: Name.
-    Call: (y_true, y_pred, sample_weight=None); weights multiply the values, and do not change what the mean divides by.
+    Call: (y_true, y_pred, sample_weight=None); weights multiply the values.
     """
 
     def __init__(
@@ -33,7 +43,8 @@ class Loss:
     ) -> None:
         if reduction not in _REDUCTIONS:
             raise InvalidArgumentError(
-                f"{type(self).__name__}: there is no reduction {reduction!r}; there are 'sum_over_batch_size', 'sum' and 'none'."
+                f"{type(self).__name__}: there is no reduction {reduction!r}; there are "
+                f"{', '.join(repr(name) for name in _REDUCTIONS if name)}."
             )
         self._function = function
         self.reduction = reduction
@@ -44,6 +55,8 @@ class Loss:
         if sample_weight is not None:
             values, weights = same_rank(values, cast(lift(sample_weight), values.dtype))
             values = values * weights
+            if self.reduction == _BY_WEIGHT:
+                return divide_no_nan(reduce_sum(values), reduce_sum(broadcast_to(weights, shape(values))))
         reduce = _REDUCTIONS[self.reduction]
         return values if reduce is None else reduce(values)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 from graphad.core.errors import GraphadError
+from graphad.core.frames import warn_user
 from serialization.convert.objects import ObjectReader, as_load_error
 from serialization.errors import LoadError
 from serialization.saved_model.options import LoadOptions
@@ -43,9 +43,8 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
         raise as_load_error(error) from error
     if reader.graphs.unsaved:
         names = ", ".join(sorted(reader.graphs.unsaved))
-        warnings.warn(
+        warn_user(
             f"Importing a function with ops with unsaved custom gradients ({names}). Will likely fail if a gradient is "
-            "requested.",
-            stacklevel=2,
+            "requested."
         )
     return root

@@ -6,12 +6,12 @@ What is to be written is read back first, by the code that loads: no file is mad
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import graphad
 from graphad.core.errors import GraphadError
+from graphad.core.frames import warn_user
 from graphad.core.levels import current
 from graphad.core.tensor import Tensor
 from graphad.function.concrete import ConcreteFunction
@@ -79,7 +79,7 @@ def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRec
     listed = tuple([_signature(key, function, objects) for key, function in chosen.items()])
     records = objects.records()
     if objects.functions.skipped:
-        warnings.warn("save: left out " + "; ".join(objects.functions.skipped) + ".", stacklevel=3)
+        warn_user("save: left out " + "; ".join(objects.functions.skipped) + ".")
     model = ModelRecord(
         producer=f"graphad {graphad.__version__}",
         **graphs.tables(),

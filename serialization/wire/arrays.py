@@ -212,7 +212,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
             from ml_dtypes import bfloat16
         except ImportError:
             raise UnsupportedModelError(
-                "the model holds bfloat16 values, which need the package ml_dtypes; install graphad[interop]."
+                "the model holds bfloat16 values, which need the package ml_dtypes; install graphad[bfloat16]."
             ) from None
         element: np.dtype[Any] = np.dtype(bfloat16)
         return element

@@ -252,12 +252,18 @@ def test_weights_and_reductions():
     weights = [1.0, 0.0, 2.0]
     for reduction, wanted in (
         ("sum_over_batch_size", 0.75),
+        ("mean", 0.75),
+        ("mean_with_sample_weight", 0.75),
         ("sum", 2.25),
         ("none", [0.25, 0.0, 2.0]),
         (None, [0.25, 0.0, 2.0]),
     ):
         loss = keras.losses.MeanSquaredError(reduction=reduction)
         np.testing.assert_allclose(loss(y, p, sample_weight=weights), wanted)
+    by_weight = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    assert by_weight(y, p).numpy() == np.float32(1.25 / 3)
+    assert by_weight(y, p, sample_weight=[1.0, 0.0, 4.0]).numpy() == np.float32(4.25 / 5)
+    assert by_weight(y, p, sample_weight=[0.0, 0.0, 0.0]).numpy() == 0.0
     with pytest.raises(ValueError, match=r"MeanSquaredError: there is no reduction 'average'; there are"):
         keras.losses.MeanSquaredError(reduction="average")
 

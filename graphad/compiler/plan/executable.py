@@ -15,18 +15,16 @@ import numpy as np
 
 from graphad.compiler.pipeline import DEFAULT, Options, optimise
 from graphad.compiler.plan.tiers import (
-    ALWAYS,
     FAILED,
     HOT_CALLS,
     LARGE_ELEMENTS,
-    NEVER,
     READY,
     Compilation,
     HostPlan,
-    policy,
 )
 from graphad.core.collector import held
 from graphad.core.dims import evaluate
+from graphad.core.flags import ALWAYS, AUTO, flags
 from graphad.core.tensor import Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
@@ -87,7 +85,6 @@ class Executable:
         self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
         self._last: Any = None  # the native call that ran last
         self._lock = threading.RLock()
-        self._policy = policy()
 
     def run(self, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
         """The outputs for NumPy values (and handles).
@@ -96,6 +93,8 @@ class Executable:
           values: One value per input of the graph.
           jit_compile: True waits for compiled code, False evaluates with NumPy, None leaves it to the tiers.
         """
+        if jit_compile is None and flags.jit != AUTO:
+            jit_compile = flags.jit == ALWAYS
         last = self._last
         if last is not None and jit_compile is not False:
             outputs = last(values)
@@ -106,9 +105,7 @@ class Executable:
     def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         sizes = self.sizes_of(values)
         cls = sizes.size_class
-        if jit_compile is None and self._policy == ALWAYS:
-            jit_compile = True
-        if jit_compile is False or (self._policy == NEVER and jit_compile is None):
+        if jit_compile is False:
             return sizes.host.run(values)
         native = sizes.native
         if native is None:

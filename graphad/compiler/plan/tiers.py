@@ -36,13 +36,6 @@ HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
 GIVEN_LIMIT = 65_536  # elements of a value that depends on sizes alone and is kept
 SWITCH = 0.0005  # seconds after which a busy caller lets the preparing thread go on; it gives way at every call into LLVM
-AUTO, ALWAYS, NEVER = "auto", "always", "never"
-
-
-def policy() -> str:
-    """What GRAPHAD_JIT says: auto, always or never."""
-    value = os.environ.get("GRAPHAD_JIT", AUTO).strip().lower()
-    return value if value in (ALWAYS, NEVER) else AUTO
 
 
 # tier 0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from graphad.compiler.plan import buffers, tiers
 from graphad.compiler.plan.executable import Executable, executable_of, run
 from graphad.core.bind import bind
+from graphad.core.flags import flags
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle
 from graphad.graph.evaluate import evaluate
@@ -265,7 +266,7 @@ def test_a_hot_plan_switches_by_itself_and_a_cold_one_does_not(monkeypatch: pyte
 
 
 def test_never_means_never(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHAD_JIT", "never")
+    monkeypatch.setattr(flags, "jit", "never")
     executable = Executable(traced(lambda x: [m.add(x, x)], [None]))
     for _ in range(10):
         executable.run([np.ones(3, "float32")])

@@ -22,6 +22,7 @@ import numpy as np
 from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.cpu.runtime.driver import call_row
+from graphad.core.frames import warn_user
 
 # words of the control block; those that different threads write stand on cache lines of their own
 WAIT, POST, WAKE, DONE, TABLE, ROWS, STOP = range(7)  # WAKE, DONE: handles of the two semaphores
@@ -203,6 +204,10 @@ def thread_count() -> int:
     asked = os.environ.get("GRAPHAD_THREADS", "").strip()
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
+    if asked:
+        warn_user(
+            f"GRAPHAD_THREADS: {asked!r} is no number of threads; all processors given to this process are used."
+        )
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
