@@ -97,15 +97,15 @@ def row_by_row() -> None:
         tape.watch(x)
         y = layers[1](layers[0](x))
     full = tape.jacobian(y, x)
-    as_patches(full)
-    pyplot.title("Independent rows: every tile is diagonal")
-    save("independent_rows")
     picked = tf.einsum("bxby->bxy", full)
     per_row = tape.batch_jacobian(y, x)
     gap = tf.reduce_max(abs(per_row - tf.reduce_sum(full, axis=2)))
     print(
         "batch:       ", full.shape, "->", picked.shape, per_row.shape, " difference:", f"{gap.numpy():.1e}"
     )
+    as_patches(full)
+    pyplot.title("Independent rows: every tile is diagonal")
+    save("independent_rows")
 
 
 def mixed_rows() -> None:
@@ -116,13 +116,13 @@ def mixed_rows() -> None:
     with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(x)
         y = second(normalise(first(x), training=True))
-    as_patches(tape.jacobian(y, x))
-    pyplot.title("Batch normalisation mixes rows")
-    save("mixed_rows")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         per_row = tape.batch_jacobian(y, x)
     print("mixed rows:  ", per_row.shape, " warning:", str(caught[0].message)[:79], "...")
+    as_patches(tape.jacobian(y, x))
+    pyplot.title("Batch normalisation mixes rows")
+    save("mixed_rows")
 
 
 if __name__ == "__main__":
