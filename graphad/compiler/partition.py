@@ -27,6 +27,7 @@ from graphad.compiler.units import (
     Site,
     Unit,
     has_unit_axis,
+    is_contiguous,
     op_writes,
     same_shape,
     turned,
@@ -289,7 +290,10 @@ class _Partitioner:
         if repeat is None:
             return False
         n = op.n_carry
-        limit, carry, rest = values[0], values[1 : 1 + n], [self._plain(value) for value in values[1 + n :]]
+        limit, carry = values[0], values[1 : 1 + n]
+        rest = [
+            value if is_contiguous(self.sites[value]) else self._plain(value) for value in values[1 + n :]
+        ]
         known = self._number(limit)
         unit = self._unit(REPEAT, [*([] if known is not None else [limit]), *carry, *rest])
         unit.nodes, unit.repeat = [node], repeat

@@ -109,7 +109,7 @@ def same_shape(a: Any, b: Any) -> bool:
 def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
     """The site of a view of a value, None where strides cannot express it."""
     if form.kind == "reshape":
-        if site.is_plain or _is_contiguous(site):
+        if site.is_plain or is_contiguous(site):
             return Site(site.root, dims, row_strides(dims), site.offset)
         strides = _regrouped(site, dims)
         return None if strides is None else Site(site.root, dims, strides, site.offset)
@@ -135,7 +135,8 @@ def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
     return None
 
 
-def _is_contiguous(site: Site) -> bool:
+def is_contiguous(site: Site) -> bool:
+    """Whether it is C order, wherever it starts."""
     return all(map(same_walk, site.shape, site.strides, row_strides(site.shape)))
 
 
