@@ -1,10 +1,12 @@
-"""Matrix products as plan steps, by the BLAS that NumPy already carries.
+"""Matrix products as plan steps: by tiles of registers, or by the BLAS that NumPy already carries.
 
 `find` looks the Fortran entry points up inside NumPy's own library (or asks SciPy's capsules) and believes
 them after one product; the step kernel reads sizes, strides and pointers from its block, loops over up to
 four batch dimensions and calls them by address. A row-major C = A B is the column-major C' = B' A'. Sizes are
 int64 words: on a little-endian machine they serve BLAS with 32-bit integers as well, as long as they are
-below 2**31. Small products run on one thread: waking BLAS threads costs more than it brings.
+below 2**31. Products that would run on one thread anyway, since waking BLAS threads costs more than they bring, are
+those of `tiles_text` where there are any: these copy less than BLAS does, and use vectors of 512 bits on processors that
+BLAS takes for older ones.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu.runtime import blas_text, native
+from graphad.compiler.cpu.runtime import blas_text, native, tiles_text
 from graphad.compiler.cpu.runtime.blas_text import (
     ALPHA,
     BATCH,
@@ -52,6 +54,7 @@ from graphad.compiler.cpu.runtime.blas_text import (
     M,
     N,
 )
+from graphad.compiler.cpu.target import host
 from graphad.core.errors import InvalidArgumentError
 from graphad.kernels.record import Record
 
@@ -69,6 +72,7 @@ class Blas(Record):
 
 
 _addresses: dict[str, int] = {}
+_tiles: dict[str, int] = {}  # by dtype name; 0 where there are none
 _found: list[Blas | None] = []
 _control: Any = None
 
@@ -83,6 +87,20 @@ def _native(symbol: str) -> int:
 def kernel() -> int:
     """The address of the matrix product's step kernel."""
     return _native("graphad_gemm")
+
+
+def tiles(dtype: str) -> int:
+    """The address of the product in tiles, 0 where this processor or this dtype has none."""
+    with native.lock:
+        if dtype not in _tiles:
+            shape = next((s for s in tiles_text.shapes(host().features) if s.letter == LETTERS[dtype]), None)
+            # its 40 kB of stack would need a probe there
+            if shape is None or sys.platform == "win32":
+                _tiles[dtype] = 0
+            else:
+                symbol = tiles_text.symbol(shape)
+                _tiles[dtype] = native.build(tiles_text.text(shape), [symbol])[symbol]
+        return _tiles[dtype]
 
 
 def find() -> Blas | None:
@@ -321,6 +339,10 @@ def matmul_words(
     words[ALPHA : ALPHA + 2], words[BETA : BETA + 2] = _bits(kind, alpha), _bits(kind, beta)
     words[FIRST], words[SECOND] = A, B
     words[CONTROL], words[LIMIT] = (0 if blas is not None else _control_block()), one_thread_below
+    if blas is None and alpha == 1 and not beta and min(m, n) > 1 and m * n * k < one_thread_below:
+        by_tiles = tiles(kind.name)
+        if by_tiles:
+            words[GEMM], words[CONTROL] = by_tiles, 0
     rows = batch + [[1, 0, 0, 0]] * (BATCH_RANK - len(batch))
     for d, (count, *steps) in enumerate(rows):
         words[BATCH + d] = count
