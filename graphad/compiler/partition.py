@@ -45,6 +45,7 @@ from graphad.kernels.fuse import Composer
 from graphad.ops.elementwise import Elementwise
 
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
+STREAMS = 6  # arrays that loops merged for sharing some may read: what one loop reads is all there at once, soon in no cache
 GEMM_DTYPES = ("float32", "float64")
 _UNKNOWN = -1  # a handle that a host step may have given another array
 
@@ -481,7 +482,10 @@ class _Partitioner:
             row = rows.setdefault(key, [])
             reads = self._reads(unit)
             for earlier in reversed(row[-SIBLINGS:]):
-                if unit.above & earlier.bits or earlier.above & unit.bits or not reads & self._reads(earlier):
+                if unit.above & earlier.bits or earlier.above & unit.bits:
+                    continue
+                others = self._reads(earlier)
+                if not reads & others or len(reads | others) > max(STREAMS, len(reads), len(others)):
                     continue
                 if not self._fits(earlier, unit.reduced, unit.weight):
                     continue

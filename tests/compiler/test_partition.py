@@ -49,6 +49,25 @@ def test_loops_over_the_same_operands_are_merged() -> None:
     assert kinds(found) == ["loop"]
 
 
+def test_loops_that_share_little_of_what_they_read_are_not_merged_without_end() -> None:
+    def function(w: Any, scale: Any, *xs: Any) -> list[Any]:
+        return [m.multiply(matmul(x, w), scale) for x in xs]
+
+    found = units_of(function, [5, 5], [4, 5], *[[4, 5]] * 10)
+    loops = [unit for unit in found.units if unit.kind == "loop"]
+    assert len(loops) == 2
+    assert all(len(unit.reads) <= 6 for unit in loops)
+    assert loops[0].loop.kernel == loops[1].loop.kernel  # type: ignore[union-attr]
+
+
+def test_loops_over_the_same_many_operands_are_merged() -> None:
+    def function(*xs: Any) -> list[Any]:
+        return [m.reduce_sum(m.add_n(xs), axis=0), m.exp(m.add_n(xs[:7]))]
+
+    found = units_of(function, *[[4, 5]] * 8)
+    assert kinds(found) == ["loop"]
+
+
 def test_no_loop_depends_on_itself_through_a_product() -> None:
     def function(x: Any, w: Any) -> list[Any]:
         h = m.tanh(x)
