@@ -50,3 +50,21 @@ def test_explain_takes_graphs_and_values_and_variables() -> None:
 def test_explain_refuses_what_is_no_function() -> None:
     with pytest.raises(TypeError, match="explain"):
         explain(lambda x: x)(1.0)
+
+
+def test_variables_keep_their_values_and_nothing_is_printed(capsys):
+    v = tf.Variable(1.0)
+    step = tf.function(lambda x: v.assign_add(tf.reduce_sum(x)))
+    text = str(tf.explain(step)(tf.ones([3])))
+    assert v.numpy() == 1.0
+    assert "a native call" in text and "a call with numpy" in text
+    assert step(tf.ones([3])).numpy() == 4.0
+
+    @tf.function
+    def speaking(x):
+        tf.print("spoken")
+        return x * 2.0
+
+    assert "a native call" not in str(tf.explain(speaking)(tf.ones([3])))
+    told = capsys.readouterr()
+    assert "spoken" not in told.out + told.err
