@@ -140,6 +140,6 @@ def missing_rule(rule_name: str) -> MissingGradientError:
     """The error under a tape for a custom gradient that was not saved."""
     return MissingGradientError(
         f"No gradient defined for operation 'IdentityN' (op type: IdentityN): the custom gradient {rule_name!r} was not "
-        "saved with the model. Save it with SaveOptions(experimental_custom_gradients=True), or import the code that "
-        "defines it before the forward call is recorded. See also RegisterGradient."
+        "saved with the model, and this process has not saved it. Save the model with "
+        "SaveOptions(experimental_custom_gradients=True)."
     )
