@@ -141,5 +141,5 @@ def missing_rule(rule_name: str) -> MissingGradientError:
     return MissingGradientError(
         f"No gradient defined for operation 'IdentityN' (op type: IdentityN): the custom gradient {rule_name!r} was not "
         "saved with the model, and this process has not saved it. Save the model with "
-        "SaveOptions(experimental_custom_gradients=True)."
+        "SaveOptions(experimental_custom_gradients=True). See also RegisterGradient."
     )
