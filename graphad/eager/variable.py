@@ -24,7 +24,7 @@ from graphad.core.tensor import EagerTensor, Handle, Reference, Tensor, slice_as
 from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.operators import install
-from graphad.ops.state.variables import ASSIGN, READ
+from graphad.ops.state.variables import ASSIGN, READ, wrong_shape
 
 if TYPE_CHECKING:
     from graphad.core.arithmetic import Arithmetic
@@ -244,10 +244,7 @@ class Variable(Handle, Arithmetic):
             spec.describes(dims) if dims is not None and None not in dims else spec.is_compatible_with(value)
         )
         if not fits:
-            raise InvalidArgumentError(
-                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape "
-                f"{format_dims(spec.dims)}, and the assigned value shape {format_dims(dims)} are incompatible."
-            )
+            raise wrong_shape(self, dims)
         return value
 
     def _assign_slice(self, key: Any, value: Any) -> Variable:

@@ -532,3 +532,26 @@ def test_concrete_functions_work_under_a_tape_and_in_other_functions(concrete):
 
     for call in (body, tf.function(body)):
         np.testing.assert_array_equal(call(X), [2.0, 2.0])
+
+
+@pytest.mark.parametrize("jit", [None, True, False])
+def test_a_variable_keeps_its_shape_when_sizes_are_unknown(jit):
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable([[1.0], [2.0]])
+    free = tf.Variable([1.0], shape=tf.TensorShape(None))
+    give = tf.function(lambda x: v.assign(x * 2.0), input_signature=[tf.TensorSpec([None])], jit_compile=jit)
+    take = tf.function(lambda x: w.assign_sub(x), input_signature=[tf.TensorSpec(None)], jit_compile=jit)
+    form = tf.function(
+        lambda x: free.assign(x * 2.0), input_signature=[tf.TensorSpec([None])], jit_compile=jit
+    )
+    wrong = r"Shape mismatch.The variable shape \(2,\), and the assigned value shape \(4,\)"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=wrong):
+        give(tf.ones([4]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"value shape \(2, 2\)"):
+        take(tf.ones([1, 2]))
+    assert v.numpy().tolist() == [1.0, 2.0] and w.numpy().tolist() == [[1.0], [2.0]]
+    give(tf.ones([2]))
+    form(tf.ones([3]))
+    assert v.numpy().tolist() == [2.0, 2.0] and free.numpy().tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=wrong):
+        give(tf.ones([4]))
+    assert v.numpy().tolist() == [2.0, 2.0]

@@ -67,7 +67,8 @@ class Sizes:
     def make_native(self) -> Any:
         """The native call, None where it cannot be made."""
         with self._lock:
-            if self.native is None and self.size_class.compilation.state == READY:
+            ready = self.native is None and self.size_class.compilation.state == READY
+            if ready and _can_assign(self.size_class.graph, self.numbers):
                 self.bound = self.size_class.compilation.bind(self.numbers)
                 self.native = None if self.bound is None else self.bound.call
         return self.native
@@ -211,6 +212,19 @@ def _elements(graph: Graph, numbers: dict[str, int]) -> int:
                 count *= 1 if size is None else evaluate(size, numbers)
             total += count
     return total
+
+
+def _can_assign(graph: Graph, numbers: dict[str, int]) -> bool:
+    """Whether every variable allows the shape it is given; where one does not, evaluating with NumPy says so."""
+    for node in graph.nodes:
+        if node.op.name == "assign":
+            variable, value = (graph.specs[i] for i in node.inputs)
+            dims = value.dims
+            if dims is not None and None not in dims:
+                dims = tuple([evaluate(size, numbers) for size in dims])
+            if not variable.describes(dims):
+                return False
+    return True
 
 
 _make_lock = threading.RLock()

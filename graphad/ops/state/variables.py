@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.errors import FailedPreconditionError
+from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import READS, WRITES, Op, define, no_gradient
+from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 
@@ -51,6 +52,9 @@ class Assign(Op):
         return value
 
     def eval(self, handle: Any, value: Any) -> Any:
+        shape = value.shape
+        if shape != handle.data.shape and not handle.spec.describes(shape):
+            raise wrong_shape(handle, shape)
         handle.data = value
         return value
 
@@ -63,6 +67,14 @@ class Assign(Op):
             "assign: a variable cannot be assigned a different value in every row of a vectorized computation; "
             "assign outside of vectorized_map, jacobian and batch_jacobian."
         )
+
+
+def wrong_shape(handle: Any, dims: Any) -> InvalidArgumentError:
+    """The error of an assignment that the variable's shape does not allow."""
+    return InvalidArgumentError(
+        f"Cannot assign value to variable ' {getattr(handle, 'name', '')}': Shape mismatch.The variable shape "
+        f"{format_dims(handle.spec.dims)}, and the assigned value shape {format_dims(dims)} are incompatible."
+    )
 
 
 READ = Read()
