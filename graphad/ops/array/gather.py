@@ -279,11 +279,16 @@ def gather(
 # -- gather_nd and scatter_nd, each other's transpose ----------------------------------------------------------------------
 
 
-def nd_index(indices: Any, dims: Any, batch_dims: int) -> tuple[Any, ...]:
-    """Index arrays for NumPy, the batch axes first."""
+def check_coordinates(op: str, indices: Any, dims: Any, batch_dims: int = 0) -> None:
+    """Raises: InvalidArgumentError: a coordinate lies outside its axis; names the first."""
+    for k in range(indices.shape[-1]):
+        check_range(op, indices[..., k], dims[batch_dims + k])
+
+
+def nd_index(op: str, indices: Any, dims: Any, batch_dims: int) -> tuple[Any, ...]:
+    """Index arrays for NumPy, the batch axes first. Raises: InvalidArgumentError: one is out of range."""
+    check_coordinates(op, indices, dims, batch_dims)
     depth = indices.shape[-1]
-    for k in range(depth):
-        check_range("gather_nd", indices[..., k], dims[batch_dims + k])
     lead = np.ix_(*[np.arange(n) for n in indices.shape[:batch_dims]]) if batch_dims else ()
     extra = indices.ndim - 1 - batch_dims
     return (*[a.reshape(a.shape + (1,) * extra) for a in lead], *[indices[..., k] for k in range(depth)])
@@ -324,7 +329,7 @@ class GatherNd(Op):
             lead = np.shape(params)[: self.batch_dims]
             x = np.reshape(params, (*lead, *(1,) * len(extra), *np.shape(params)[self.batch_dims :]))
             return np.array(np.broadcast_to(x, (*lead, *extra, *np.shape(params)[self.batch_dims :])))
-        return params[nd_index(indices, params.shape, self.batch_dims)]
+        return params[nd_index("gather_nd", indices, params.shape, self.batch_dims)]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         dims = ctx.shape(0)
@@ -376,7 +381,7 @@ class ScatterNd(Op):
         if not indices.shape[-1]:
             axes = tuple(range(self.batch_dims, indices.ndim - 1))
             return np.add.reduce(updates, axis=axes, dtype=updates.dtype)
-        np.add.at(out, nd_index(indices, self.shape, self.batch_dims), updates)
+        np.add.at(out, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:

@@ -17,9 +17,9 @@ from graphad.core.shapes import are_compatible, format_dims, is_definite, normal
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
-from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_nd, nd_index
+from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_coordinates, check_nd, nd_index
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.sizes import static_sizes
+from graphad.ops.array.sizes import known_value, static_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
 
 
@@ -55,16 +55,13 @@ class TensorScatterUpdate(Op):
             )
         want = check_nd(self.name, x.dims, indices.dims, self.batch_dims)
         if not are_compatible(want, updates.dims):
-            raise InvalidArgumentError(
-                f"{self.name}: updates has shape {format_dims(updates.dims)}; for tensor with shape {format_dims(x.dims)} and "
-                f"indices with shape {format_dims(indices.dims)} it must be {format_dims(want)}."
-            )
+            raise _unfit(self.name, x, indices, updates, want)
         return x
 
     def eval(self, x: Any, indices: Any, updates: Any) -> Any:
         out = np.array(x)
         if np.size(updates):
-            out[nd_index(indices, x.shape, self.batch_dims)] = updates
+            out[nd_index(self.name, indices, x.shape, self.batch_dims)] = updates
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -106,10 +103,27 @@ def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | N
 def _added(op: str, tensor: Any, indices: Any, updates: Any, sign: int) -> Tensor:
     x = lift(tensor)
     u = lift_like(op, updates, x.dtype)
-    added = scatter_nd(
-        index_tensor(op, indices, "indices"), u, x.dims if is_definite(x.dims) else shape_of(x)
-    )
+    i = index_tensor(op, indices, "indices")
+    _check_added(op, x, i, u)
+    added = scatter_nd(i, u, x.dims if is_definite(x.dims) else shape_of(x))
     return x + added if sign > 0 else x - added  # type: ignore[operator, no-any-return]
+
+
+def _check_added(op: str, x: Any, indices: Any, updates: Any) -> None:
+    """Raise under the name of `op` for what `scatter_nd` would refuse under its own."""
+    want = check_nd(op, x.dims, indices.dims, 0)
+    if not are_compatible(want, updates.dims):
+        raise _unfit(op, x, indices, updates, want)
+    known = known_value(indices)
+    if known is not None and is_definite(x.dims) and updates.dims is not None and 0 not in updates.dims:
+        check_coordinates(op, known, x.dims)
+
+
+def _unfit(op: str, x: Any, indices: Any, updates: Any, want: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{op}: updates has shape {format_dims(updates.dims)}; for tensor with shape {format_dims(x.dims)} and "
+        f"indices with shape {format_dims(indices.dims)} it must be {format_dims(want)}."
+    )
 
 
 # -- segments --------------------------------------------------------------------------------------------------------------

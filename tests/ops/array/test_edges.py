@@ -224,6 +224,28 @@ def test_equal_elements_share_no_gradient_in_a_sort() -> None:
         (lambda: a.boolean_mask(X, [True, False]), "Shapes .* are incompatible"),
         (lambda: a.top_k(X, 5), "at least k columns"),
         (lambda: a.zeros([-1]), "negative size"),
+        (
+            lambda: a.concat([a.ones([2, 4]), a.ones([2, 3])], 0),
+            r"concat: shapes \(2, 4\), \(2, 3\) differ at axis 1: sizes 4 and 3",
+        ),
+        (
+            lambda: a.concat([a.ones([2, 4]), a.ones([3])], 0),
+            r"concat: shapes \(2, 4\), \(3,\) have different ranks",
+        ),
+        (lambda: a.gather_nd(a.ones([3]), [[7]]), r"^gather_nd: indices\[0\] = 7 is not in \[0, 3\)"),
+        (lambda: a.scatter_nd([[7]], a.ones([1]), [3]), r"^scatter_nd: indices\[0\] = 7 is not in \[0, 3\)"),
+        (
+            lambda: a.tensor_scatter_nd_update(a.ones([3]), [[7]], a.ones([1])),
+            r"^tensor_scatter_nd_update: indices\[0\] = 7 is not in \[0, 3\)",
+        ),
+        (
+            lambda: a.tensor_scatter_nd_add(a.ones([3]), [[7]], a.ones([1])),
+            r"^tensor_scatter_nd_add: indices\[0\] = 7 is not in \[0, 3\)",
+        ),
+        (
+            lambda: a.tensor_scatter_nd_sub(a.ones([3]), [[1]], a.ones([2])),
+            r"^tensor_scatter_nd_sub: updates has shape \(2,\)",
+        ),
     ],
 )
 def test_errors_name_the_op_and_the_numbers(function: Callable[[], Any], message: str) -> None:
