@@ -21,6 +21,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape
+from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, require_index, static_int
 from graphad.ops.array.transpose import move_axis
 
@@ -375,6 +376,7 @@ class ScatterNd(Op):
         return updates.with_dims(self.shape)
 
     def eval(self, indices: Any, updates: Any) -> Any:
+        require_sizes("scatter_nd", self.shape)
         out = np.zeros(self.shape, updates.dtype)
         if not np.size(updates):
             return out

@@ -10,7 +10,6 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
-from graphad.core.dims import Dim
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
@@ -19,7 +18,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_coordinates, check_nd, nd_index
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.sizes import known_value, static_sizes
+from graphad.ops.array.sizes import known_value, require_count, require_sizes, static_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
 
 
@@ -35,6 +34,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     i, u = index_tensor("scatter_nd", indices, "indices"), lift(updates)
     sizes = static_sizes("scatter_nd", shape)
     if sizes is not None:
+        require_sizes("scatter_nd", sizes)
         return bind(ScatterNd(tuple(sizes)), i, u)  # type: ignore[no-any-return]
     return bind(ScatterNdTo(None), i, u, lift(shape))  # type: ignore[no-any-return]
 
@@ -169,6 +169,7 @@ class UnsortedSegmentSum(Op):
 
 
 def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
+    require_count("unsorted_segment_sum", num, "num_segments")
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
     if (np.asarray(ids) >= num).any():
         raise InvalidArgumentError(
@@ -269,8 +270,7 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     count = static_int("unsorted_segment_sum", num_segments, "num_segments")
     if count is None:
         return bind(UnsortedSegmentSumTo(), x, ids, lift(num_segments))  # type: ignore[no-any-return]
-    if not isinstance(count, Dim) and count < 0:
-        raise InvalidArgumentError(f"unsorted_segment_sum: num_segments is {count}; it must be 0 or more.")
+    require_count("unsorted_segment_sum", count, "num_segments")
     return bind(UnsortedSegmentSum(count), x, ids)  # type: ignore[no-any-return]
 
 

@@ -19,6 +19,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
+from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import as_stacked
 from graphad.ops.random import philox
 
@@ -86,6 +87,7 @@ def _require_key(key: TensorSpec) -> None:
 
 def _drawn(kind: str, keys: Any, shape: Any, dtype: Any, limits: Sequence[Any] = ()) -> Any:
     """A draw for each key of a stack of keys."""
+    require_sizes(f"random.{kind}", shape)
     lead, count = keys.shape[:-1], product(shape)
     rows = []
     for key in np.reshape(keys, (-1, 2)):
