@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, to_numpy
-from graphad.core.dims import Dim, product
+from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy
@@ -261,7 +261,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 
 @define
-class Size(Op):
+class ElementCount(Op):
     """The number of elements of x."""
 
     name = "size"
@@ -318,7 +318,7 @@ def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
     x, dtype = lift(input), as_dtype(out_type)
     if x.dims is not None and all(type(n) is int for n in x.dims):
         return lift(dtype.numpy.type(product(x.dims)))  # type: ignore[no-any-return]
-    return bind(Size(dtype), x)  # type: ignore[no-any-return]
+    return bind(ElementCount(dtype), x)  # type: ignore[no-any-return]
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -332,8 +332,8 @@ class EyeOf(WithoutInputs):
     """A matrix with ones on its diagonal."""
 
     name = "eye_of"
-    rows_: Any
-    columns: Any
+    rows_: Size
+    columns: Size
     dtype: DType
 
     def infer(self) -> TensorSpec:
@@ -418,7 +418,7 @@ class OneHot(Op):
 
     name = "one_hot"
     keeps = (False, False)
-    depth: Any
+    depth: Size
     axis: int
 
     def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define
@@ -166,7 +167,7 @@ class GatherGrad(Op):
     keeps = ((1,), False)
     axis: int
     batch_dims: int
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     @staticmethod
     def densify(slices: IndexedSlices) -> Any:
@@ -362,7 +363,7 @@ class ScatterNd(Op):
 
     name = "scatter_nd"
     keeps = ((0,), False)
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
     batch_dims: int = 0
 
     def infer(self, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
@@ -493,7 +494,7 @@ class TakeAlongGrad(Op):
     name = "take_along_axis_grad"
     keeps = ((1,), False)
     axis: int
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return g.with_dims(self.shape)

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
@@ -260,7 +260,7 @@ class Split(Op):
     name = "split"
     multiple = True
     keeps = (False, False)
-    sizes: tuple[Any, ...]
+    sizes: tuple[Size, ...]
     axis: int
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:

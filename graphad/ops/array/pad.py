@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
+from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
@@ -276,7 +277,7 @@ class Tile(Op):
 
     name = "tile"
     keeps = (False, False)
-    multiples: tuple[Any, ...]
+    multiples: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:

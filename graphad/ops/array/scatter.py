@@ -10,6 +10,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
+from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
@@ -135,7 +136,7 @@ class UnsortedSegmentSum(Op):
 
     name = "unsorted_segment_sum"
     keeps = ((1,), False)
-    num: Any
+    num: Size
     batch_dims: int = 0
 
     def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:

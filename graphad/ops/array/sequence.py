@@ -11,7 +11,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, to_numpy
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
@@ -29,9 +29,9 @@ class Steps(WithoutInputs):
     """start, start + delta, ... with `size` members."""
 
     name = "steps"
-    start: Any
-    size: Any
-    delta: Any
+    start: Size | float
+    size: Size
+    delta: int | float
     dtype: DType
 
     def infer(self) -> TensorSpec:
@@ -180,7 +180,7 @@ class UnitStepsOf(WithoutInputs):
     """UnitSteps with the count as an attribute."""
 
     name = "unit_steps_of"
-    n: Any
+    n: Size
     dtype: DType
 
     def infer(self) -> TensorSpec:

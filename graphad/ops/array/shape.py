@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, divide_exactly, product
+from graphad.core.dims import Dim, Size, divide_exactly, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
@@ -77,7 +77,7 @@ class SizeVector(Op):
 
     name = "sizes"
     by_value = ()
-    dims: tuple[Any, ...]
+    dims: tuple[Size, ...]
     dtype: DType
     scalar: bool = False
 
@@ -120,7 +120,7 @@ class Reshape(Op):
     name = "reshape"
     keeps = (False, False)
     aliases = {0: 0}
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if is_definite(x.dims) and product(x.dims) != product(self.shape):
@@ -258,7 +258,7 @@ class BroadcastTo(Op):
 
     name = "broadcast_to"
     keeps = (False, False)
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is not None:
@@ -370,7 +370,7 @@ class SumTo(Op):
 
     name = "sum_to"
     keeps = (False, False)
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is not None:

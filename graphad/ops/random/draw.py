@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.dims import product
+from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
@@ -60,7 +60,7 @@ class SplitKey(Op):
 
     name = "split_key"
     keeps = (False, False)
-    n: Any
+    n: Size
 
     def infer(self, key: TensorSpec) -> TensorSpec:
         _require_key(key)
@@ -116,7 +116,7 @@ class Draw(Op):
     name = "draw"
     keeps = (False, False)
     kind: str
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
     dtype: DType
 
     def infer(self, key: TensorSpec, *limits: TensorSpec) -> TensorSpec:
