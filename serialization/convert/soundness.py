@@ -40,6 +40,12 @@ _CHOICES: dict[tuple[str, str], frozenset[str]] = {
     ("mirror_pad_grad", "mode"): _MIRRORS,
 }
 
+# The least value of numbers, or of each of several, where `infer` cannot tell or does not look.
+_LEAST = {"batch_dims": 0, "num": 0, "window": 1, "strides": 1, "dilations": 1}
+_LEAST_OF = {("polygamma", "n"): 0, ("split_at", "n"): 0, ("concat_part", "k"): 0}
+_NUMBERS = ("int", "tuple[int, int]")
+_ONCE = frozenset({"axes", "perm"})  # no axis is named twice
+
 # How many tensors stand before the scalars to which a key refers.
 _BEFORE_NUMBERS = {"getitem": 1, "getitem_at": 1, "getitem_grad": 1, "getitem_grad_to": 2, "slice_update": 2}
 
@@ -98,6 +104,14 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
         if not _fits(declared, value):
             raise CorruptModelError(
                 f"attribute {field!r} of op {op_class.name!r} is {shown(value)}, which is no {declared}."
+            )
+        least = _LEAST_OF.get((op_class.name, field), _LEAST.get(field)) if declared in _NUMBERS else None
+        numbers = value if type(value) is tuple else (value,)
+        if (least is not None and min(numbers) < least) or (
+            field in _ONCE and len(set(numbers)) < len(numbers)
+        ):
+            raise CorruptModelError(
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which it cannot be."
             )
         choices = _CHOICES.get((op_class.name, field))
         if choices is not None and value not in choices:
