@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from graphad.core.dtypes import DType, bool_, int64
+from graphad.core.errors import GraphadError
 from graphad.core.shapes import are_compatible
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
-from graphad.ops.array.keys import NEW, REST, is_at, is_slice
+from graphad.ops.array.keys import NEW, REST, indexed_dims, is_at, is_slice
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, UnsavedCustom
 from serialization.errors import CorruptModelError, LimitExceededError, UnsafeModelError, shown
 
@@ -48,6 +49,15 @@ _ONCE = frozenset({"axes", "perm"})  # no axis is named twice
 
 # How many tensors stand before the scalars to which a key refers.
 _BEFORE_NUMBERS = {"getitem": 1, "getitem_at": 1, "getitem_grad": 1, "getitem_grad_to": 2, "slice_update": 2}
+
+# Inputs that are sizes known at run time: vectors of integers.
+_VECTORS: dict[str, tuple[int, ...]] = {
+    "tile_to": (1,),
+    "getitem_grad_to": (1,),
+    "gather_grad_to": (2,),
+    "scatter_nd_to": (2,),
+    "take_along_axis_grad_to": (2,),
+}
 
 # -- attributes ----------------------------------------------------------------------------------------------------------
 
@@ -220,9 +230,18 @@ def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
             raise CorruptModelError(
                 f"op {shown(op.name)} takes a {'variable' if i in allowed else 'tensor'} as input {i}, the file says {spec}."
             )
+    for i in _VECTORS.get(op.name, ()):
+        sizes = inputs[i]
+        _require(
+            sizes.dtype.is_integer and (sizes.dims is None or len(sizes.dims) == 1),
+            op,
+            f"{sizes} is no shape",
+        )
     before = _BEFORE_NUMBERS.get(op.name)
     if before is not None:
         _check_numbers(op, inputs[before:])
+    if op.name == "getitem_grad":
+        _check_part(op, inputs[0])
     if op.name in ("assign", "random_key", "random_set_state"):
         of_generator = op.name == "assign" or (inputs[0].dtype is int64 and inputs[0].dims == (2,))
         if not (of_generator and all(_assignable(inputs[0], value) for value in inputs[1:])):
@@ -238,6 +257,15 @@ def _check_numbers(op: Any, numbers: Sequence[TensorSpec]) -> None:
         _require(
             number.dtype.is_integer and number.dims in ((), None), op, f"{number} is no index in its key"
         )
+
+
+def _check_part(op: Any, part: TensorSpec) -> None:
+    """Raise unless what is put at a key has the shape of that part."""
+    try:
+        want = indexed_dims(op.key, op.shape)
+    except GraphadError as cause:
+        raise CorruptModelError(f"op {shown(op.name)}: {shown(str(cause))}.") from cause
+    _require(are_compatible(want, part.dims), op, f"{part} is no part of {shown(op.shape)}")
 
 
 def _assignable(handle: TensorSpec, value: TensorSpec) -> bool:

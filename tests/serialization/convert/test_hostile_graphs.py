@@ -133,6 +133,8 @@ def test_odd_versions_of_an_op_are_refused(version):
         op("getitem", key=(("slice", None, ("at", 1), None, None),)),
         op("getitem_grad", key=(1.5,), shape=(3,)),
         op("getitem_grad", key=(0,), shape=(None,)),
+        op("getitem_grad", key=(5,), shape=(3, 3)),
+        op("getitem_grad", key=(0,), shape=(3, 4)),
         op("reshape", shape=(3.0,)),
         op("reshape", shape=(True, 3)),
         op("broadcast_to", shape=(None,)),
@@ -245,6 +247,15 @@ def test_keys_refer_to_integers_that_are_there():
     refused(
         model([node(0, [0, 1])], [op("getitem_at", key=(("at", 0),))], inputs=(0, 3)), text="which is no Key"
     )
+
+
+def test_shapes_that_are_inputs_are_vectors_of_integers():
+    for wrong in (0, 3):
+        refused(model([node(0, [0, 1], (1,))], [op("tile_to")], inputs=(0, wrong)))
+        refused(
+            model([node(0, [0, 1], (1,))], [op("getitem_grad_to", key=(0,))], inputs=(0, wrong)),
+            text="no shape",
+        )
 
 
 @pytest.mark.parametrize(
