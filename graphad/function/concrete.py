@@ -179,9 +179,10 @@ class ConcreteFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with the tensors by position or name; Python arguments fixed at trace time may be left out."""
-        return self.call_flat(self._flat_arguments(args, kwargs))
+        return self.call_flat(self.flat_arguments(args, kwargs))
 
-    def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The tensor arguments of a call in the order of the graph's inputs."""
         try:
             ordered, named = self._completed(args, kwargs)
             given, _, structure = flatten_call(ordered, named)

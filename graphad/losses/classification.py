@@ -12,6 +12,7 @@ from graphad.losses.base import Loss, floating
 from graphad.ops.array.shape import shape, squeeze
 from graphad.ops.math import cast, clip_by_value, log, reduce_sum
 from graphad.ops.nn import softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
+from graphad.ops.rules import require_fit
 
 _MARGIN = 1e-7
 
@@ -38,6 +39,7 @@ def categorical_crossentropy(
     """
     y_pred = floating(y_pred)
     y_true = lift_like("categorical_crossentropy", y_true, y_pred.dtype)
+    require_fit("categorical_crossentropy", y_true, y_pred, ("y_true", "y_pred"))
     if label_smoothing:
         classes = cast(shape(y_true)[-1], y_true.dtype)
         y_true = y_true * (1.0 - label_smoothing) + label_smoothing / classes

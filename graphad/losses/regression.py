@@ -10,11 +10,14 @@ from graphad.losses.base import Loss, floating
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import reduce_mean, squared_difference
 from graphad.ops.nn.ranks import same_rank
+from graphad.ops.rules import require_fit
 
 
 def _pair(name: str, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     y_pred = floating(y_pred)
-    return same_rank(lift_like(name, y_true, y_pred.dtype), y_pred)
+    y_true, y_pred = same_rank(lift_like(name, y_true, y_pred.dtype), y_pred)
+    require_fit(name, y_true, y_pred, ("y_true", "y_pred"))
+    return y_true, y_pred
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:

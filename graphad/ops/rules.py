@@ -65,6 +65,24 @@ def broadcast_specs(op: str, specs: Sequence[TensorSpec], dtype: DType) -> Tenso
     return TensorSpec.of(broadcast_dims(op, *[spec.dims for spec in specs]), dtype)
 
 
+def require_fit(op: str, x: Any, y: Any, names: tuple[str, str]) -> None:
+    """Raise under the name of `op` unless two operands of a composed function have one dtype and broadcast together.
+
+    Raises: DTypeError: the dtypes differ; InvalidArgumentError: the shapes do not fit.
+    """
+    if x.dtype is not y.dtype:
+        raise DTypeError(
+            f"{op}: {names[0]} has dtype {x.dtype.name}, {names[1]} has {y.dtype.name}; cast one of them."
+        )
+    try:
+        broadcast_dims(op, x.dims, y.dims)
+    except InvalidArgumentError as cause:
+        raise InvalidArgumentError(
+            f"{op}: Incompatible shapes: {names[0]} has shape {format_dims(x.dims)}, {names[1]} {format_dims(y.dims)}; "
+            "they do not broadcast together."
+        ) from cause
+
+
 def require_rank(op: str, spec: TensorSpec, least: int, name: str = "x") -> None:
     """Raises: InvalidArgumentError: the rank is known and below `least`."""
     if spec.dims is not None and len(spec.dims) < least:

@@ -22,6 +22,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.op import IO
 from graphad.core.tensor import EagerTensor, Handle
+from graphad.function.concrete import ConcreteFunction
 from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
 from graphad.trace.specialise import size_class, specialise
@@ -79,7 +80,7 @@ def explain(fn: Any, jit_compile: bool = True) -> Callable[..., Explanation]:
     """How a function is compiled, for the arguments that the result is called with.
 
     Args:
-      fn: A graphad function, or a graph, which is then called with NumPy values.
+      fn: A graphad function, a concrete one, or a graph, which is then called with NumPy values.
       jit_compile: Compile it; otherwise only NumPy's tier is described.
     Returns: A callable that gives an `Explanation`.
     Raises: ArgumentTypeError: `fn` is neither.
@@ -88,6 +89,9 @@ def explain(fn: Any, jit_compile: bool = True) -> Callable[..., Explanation]:
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         if isinstance(fn, Graph):
             return explain_graph(fn, [_value(x) for x in args], jit_compile)
+        if isinstance(fn, ConcreteFunction):
+            given = fn.flat_arguments(args, kwargs)
+            return explain_graph(fn.graph, [_value(x) for x in (*given, *fn.captured_inputs)], jit_compile)
         concrete = getattr(fn, "get_concrete_function", None)
         if concrete is None:
             raise ArgumentTypeError(

@@ -22,6 +22,7 @@ from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient,
 from serialization.convert.soundness import (
     CALL_DEPTH,
     check_attributes,
+    check_branches,
     check_operands,
     check_rule,
     check_stream,
@@ -336,6 +337,7 @@ class GraphReader:
             raise CorruptModelError(
                 f"op {shown(op.name)} has {len(wanted)} outputs, the file says {len(given)}."
             )
+        check_branches(op, given)
         believed = tuple(
             [sound_spec(mine, theirs, op.name) for mine, theirs in zip(given, wanted, strict=True)]
         )

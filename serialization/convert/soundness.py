@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from graphad.core.dtypes import DType, bool_, int64
+from graphad.core.errors import GraphadError
 from graphad.core.shapes import are_compatible
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
+from graphad.ops.array.keys import NEW, REST, indexed_dims, is_at, is_slice
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, UnsavedCustom
 from serialization.errors import CorruptModelError, LimitExceededError, UnsafeModelError, shown
 
@@ -31,9 +33,30 @@ _HANDLES: dict[str, tuple[int, ...]] = {
 }
 _STREAMS = frozenset({"stdout", "stderr", "log(info)", "log(warning)", "log(error)"})
 _KINDS = frozenset({"uniform", "normal", "truncated_normal", "bits", "integers"})
+_MIRRORS = frozenset({"reflect", "symmetric"})
 _CHOICES: dict[tuple[str, str], frozenset[str]] = {
     ("draw", "kind"): _KINDS,
     ("draw_to", "kind"): _KINDS,
+    ("mirror_pad", "mode"): _MIRRORS,
+    ("mirror_pad_grad", "mode"): _MIRRORS,
+}
+
+# The least value of numbers, or of each of several, where `infer` cannot tell or does not look.
+_LEAST = {"batch_dims": 0, "num": 0, "window": 1, "strides": 1, "dilations": 1}
+_LEAST_OF = {("polygamma", "n"): 0, ("split_at", "n"): 0, ("concat_part", "k"): 0}
+_NUMBERS = ("int", "tuple[int, int]")
+_ONCE = frozenset({"axes", "perm"})  # no axis is named twice
+
+# How many tensors stand before the scalars to which a key refers.
+_BEFORE_NUMBERS = {"getitem": 1, "getitem_at": 1, "getitem_grad": 1, "getitem_grad_to": 2, "slice_update": 2}
+
+# Inputs that are sizes known at run time: vectors of integers.
+_VECTORS: dict[str, tuple[int, ...]] = {
+    "tile_to": (1,),
+    "getitem_grad_to": (1,),
+    "gather_grad_to": (2,),
+    "scatter_nd_to": (2,),
+    "take_along_axis_grad_to": (2,),
 }
 
 # -- attributes ----------------------------------------------------------------------------------------------------------
@@ -46,11 +69,42 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "str": lambda x: type(x) is str,
     "DType": lambda x: isinstance(x, DType),
     "Graph": lambda x: isinstance(x, Graph),
-    "Key": lambda x: type(x) is tuple and _is_plain(x),
-    "Pairs": lambda x: (
-        type(x) is tuple and all(type(pair) is tuple and len(pair) == 2 and _is_plain(pair) for pair in x)
+    "Size": lambda x: type(x) is int and x >= 0,
+    "Key": lambda x: _is_key(x),
+    "Pairs": lambda x: type(x) is tuple and all(_are_sizes(pair, 2) for pair in x),
+    "Padding": lambda x: (
+        x in ("SAME", "VALID")
+        or (type(x) is tuple and len(x) == 2 and all(_are_sizes(pair, 2) for pair in x))
     ),
 }
+
+
+def _are_sizes(x: Any, count: int) -> bool:
+    return type(x) is tuple and len(x) == count and all(type(n) is int and n >= 0 for n in x)
+
+
+def _is_key(x: Any) -> bool:
+    """Whether a value is a key as `graphad.ops.array.keys` encodes it."""
+    if type(x) is not tuple or x.count(REST) > 1:
+        return False
+    return all(_is_bound(entry) or entry in (NEW, REST) or _is_slice(entry) for entry in x)
+
+
+def _is_bound(x: Any) -> bool:
+    return type(x) is int or (
+        type(x) is tuple and len(x) == 2 and x[0] == "at" and type(x[1]) is int and x[1] >= 1
+    )
+
+
+def _is_slice(x: Any) -> bool:
+    if type(x) is not tuple or len(x) != 5 or x[0] != "slice":
+        return False
+    _, start, stop, step, size = x
+    return (
+        all(bound is None or _is_bound(bound) for bound in (start, stop))
+        and (step is None or (type(step) is int and step != 0))
+        and (size is None or (type(size) is int and size >= 0))
+    )
 
 
 def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
@@ -60,6 +114,14 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
         if not _fits(declared, value):
             raise CorruptModelError(
                 f"attribute {field!r} of op {op_class.name!r} is {shown(value)}, which is no {declared}."
+            )
+        least = _LEAST_OF.get((op_class.name, field), _LEAST.get(field)) if declared in _NUMBERS else None
+        numbers = value if type(value) is tuple else (value,)
+        if (least is not None and min(numbers) < least) or (
+            field in _ONCE and len(set(numbers)) < len(numbers)
+        ):
+            raise CorruptModelError(
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which it cannot be."
             )
         choices = _CHOICES.get((op_class.name, field))
         if choices is not None and value not in choices:
@@ -168,10 +230,42 @@ def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
             raise CorruptModelError(
                 f"op {shown(op.name)} takes a {'variable' if i in allowed else 'tensor'} as input {i}, the file says {spec}."
             )
+    for i in _VECTORS.get(op.name, ()):
+        sizes = inputs[i]
+        _require(
+            sizes.dtype.is_integer and (sizes.dims is None or len(sizes.dims) == 1),
+            op,
+            f"{sizes} is no shape",
+        )
+    before = _BEFORE_NUMBERS.get(op.name)
+    if before is not None:
+        _check_numbers(op, inputs[before:])
+    if op.name == "getitem_grad":
+        _check_part(op, inputs[0])
     if op.name in ("assign", "random_key", "random_set_state"):
         of_generator = op.name == "assign" or (inputs[0].dtype is int64 and inputs[0].dims == (2,))
         if not (of_generator and all(_assignable(inputs[0], value) for value in inputs[1:])):
             raise CorruptModelError(f"op {shown(op.name)} does not take {', '.join(map(str, inputs))}.")
+
+
+def _check_numbers(op: Any, numbers: Sequence[TensorSpec]) -> None:
+    """Raise unless the scalars that a key refers to are there, and are integers."""
+    bounds = [bound for entry in op.key for bound in (entry[1:3] if is_slice(entry) else (entry,))]
+    for bound in bounds:
+        _require(not is_at(bound) or bound[1] <= len(numbers), op, f"its key refers to {shown(bound)}")
+    for number in numbers:
+        _require(
+            number.dtype.is_integer and number.dims in ((), None), op, f"{number} is no index in its key"
+        )
+
+
+def _check_part(op: Any, part: TensorSpec) -> None:
+    """Raise unless what is put at a key has the shape of that part."""
+    try:
+        want = indexed_dims(op.key, op.shape)
+    except GraphadError as cause:
+        raise CorruptModelError(f"op {shown(op.name)}: {shown(str(cause))}.") from cause
+    _require(are_compatible(want, part.dims), op, f"{part} is no part of {shown(op.shape)}")
 
 
 def _assignable(handle: TensorSpec, value: TensorSpec) -> bool:
@@ -253,6 +347,16 @@ def _check_cond(op: Any, inputs: Sequence[TensorSpec]) -> None:
         a = next(ours) if kind != "else" else None
         b = next(theirs) if kind != "then" else None
         _require(a is None or b is None or a.dtype is b.dtype, op, f"its branches give {a} and {b}")
+
+
+def check_branches(op: Any, claimed: Sequence[TensorSpec]) -> None:
+    """Raise unless the outputs of both branches of a cond are what the file says of its own outputs."""
+    if op.name != "cond":
+        return
+    for graph, other, what in ((op.then_graph, "else", "first"), (op.else_graph, "then", "second")):
+        mine = [spec for spec, kind in zip(claimed, op.kinds, strict=True) if kind != other]
+        for k, (a, b) in enumerate(zip(graph.output_specs, mine, strict=True)):
+            _require(_fit(a, b), op, f"output {k} of the {what} branch is {a}, the file says {b}")
 
 
 def _check_loop(op: Any, inputs: Sequence[TensorSpec]) -> None:

@@ -9,13 +9,13 @@ from graphad.core.errors import GraphadError
 from graphad.core.frames import warn_user
 from serialization.convert.objects import ObjectReader, as_load_error
 from serialization.errors import LoadError
-from serialization.saved_model.options import LoadOptions
+from serialization.saved_model.options import LoadOptions, directory_of, options_of
 from serialization.storage import contains_model, read_model
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
     """Whether there is a model in this directory."""
-    return contains_model(export_dir)
+    return contains_model(directory_of("contains_saved_model", export_dir))
 
 
 def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOptions | None = None) -> Any:
@@ -28,16 +28,17 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     Returns: An object with the attributes of the saved one, callable if its `__call__` was a function; `signatures` maps keys
       to functions.
     Raises:
+      ArgumentTypeError (a TypeError): `export_dir` is no path, or `options` are others.
       MissingModelError (an OSError): there is no model.
       LoadError (a ValueError): the file is damaged, too large, too new or unsafe; the message names file and field.
     """
-    options = options or LoadOptions()
+    export_dir, options = directory_of("load", export_dir), options_of("load", LoadOptions, options)
     model, arrays = read_model(export_dir, options.limits, options.verify)
     reader = ObjectReader(model, arrays)
     try:
         root = reader.root()
     except LoadError as error:
-        error.file = error.file or os.path.join(os.fspath(export_dir), "saved_model.msgpack")
+        error.file = error.file or os.path.join(export_dir, "saved_model.msgpack")
         raise
     except GraphadError as error:
         raise as_load_error(error) from error

@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, TypeVar
+
+from graphad.core.errors import ArgumentTypeError
+
+T = TypeVar("T")
+
+
+def directory_of(op: str, path: Any) -> str:
+    """A directory's path as a string. Raises: ArgumentTypeError: it is neither a string nor a path."""
+    if isinstance(path, str | os.PathLike):
+        location = os.fspath(path)
+        if isinstance(location, str):
+            return location
+    raise ArgumentTypeError(f"{op}: export_dir must be a string or a path, got {path!r}.")
+
+
+def options_of(op: str, kind: type[T], options: Any) -> T:
+    """The options given, or the usual ones for None. Raises: ArgumentTypeError: they are no options of this kind."""
+    if options is None:
+        return kind()
+    if not isinstance(options, kind):
+        raise ArgumentTypeError(f"{op}: options must be {kind.__name__} or None, got {options!r}.")
+    return options
 
 
 class SaveOptions:

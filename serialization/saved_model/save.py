@@ -20,7 +20,7 @@ from serialization.convert.graphs import GraphWriter
 from serialization.convert.objects import ObjectReader, ObjectWriter, savable_root
 from serialization.convert.restored import RestoredFunction, SignatureFunction, SignatureMap
 from serialization.errors import LoadError, SaveError
-from serialization.saved_model.options import SaveOptions
+from serialization.saved_model.options import SaveOptions, directory_of, options_of
 from serialization.schema.model import ModelRecord, SignatureRecord
 from serialization.storage import write_model
 
@@ -47,6 +47,7 @@ def save(
         function of the object that has an input_signature.
       options: See `SaveOptions`.
     Raises:
+      ArgumentTypeError (a TypeError): `export_dir` is no path, or `options` are others.
       SaveError (a ValueError): the object cannot be saved; the message says which part.
       SaveFailedError (also an OSError): the system refused; what was there before is still there.
     """
@@ -55,7 +56,7 @@ def save(
         if getattr(level, "is_trace", False):
             raise TracedSaveError("`tf.saved_model.save` is not supported inside a traced @tf.function.")
         level = level.below
-    options = options or SaveOptions()
+    export_dir, options = directory_of("save", export_dir), options_of("save", SaveOptions, options)
     root = savable_root(obj)
     own = getattr(root, "__dict__", {}).get("signatures")
     if own is not None and not isinstance(own, SignatureMap):

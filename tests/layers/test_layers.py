@@ -433,3 +433,17 @@ def test_layer_names_are_numbered_by_class():
             return inputs
 
     assert [Numbered().name for _ in range(3)] == ["numbered", "numbered_1", "numbered_2"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "name"),
+    [
+        (tf.keras.losses.MeanSquaredError(), "mean_squared_error"),
+        (tf.keras.losses.MeanAbsoluteError(), "mean_absolute_error"),
+        (tf.keras.losses.CategoricalCrossentropy(), "categorical_crossentropy"),
+        (tf.keras.losses.CategoricalCrossentropy(from_logits=True), "categorical_crossentropy"),
+    ],
+)
+def test_losses_name_themselves_and_both_shapes(loss, name):
+    with pytest.raises(ValueError, match=rf"^{name}: .*y_true has shape \(2, 3\), y_pred \(2, 4\)"):
+        loss(tf.ones([2, 3]), tf.ones([2, 4]))

@@ -68,3 +68,17 @@ def test_variables_keep_their_values_and_nothing_is_printed(capsys):
     assert "a native call" not in str(tf.explain(speaking)(tf.ones([3])))
     told = capsys.readouterr()
     assert "spoken" not in told.out + told.err
+
+
+def test_explain_takes_a_concrete_function() -> None:
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def f(x: tf.Tensor, n: int) -> tf.Tensor:
+        return x * v * float(n)
+
+    concrete = f.get_concrete_function(tf.TensorSpec([2]), 3)
+    assert "mul" in str(explain(concrete)(tf.constant([1.0, 2.0])))
+    assert explain(concrete)(np.ones(2, "float32")).name == concrete.graph.name
+    with pytest.raises(TypeError):
+        explain(concrete)()

@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, to_numpy
-from graphad.core.dims import Dim, product
+from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy
@@ -24,8 +24,8 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
-from graphad.ops.array.shape import BroadcastTo, broadcast_to
-from graphad.ops.array.sizes import static_sizes
+from graphad.ops.array.shape import BroadcastTo, broadcast_for
+from graphad.ops.array.sizes import require_count, require_sizes, static_sizes
 from graphad.ops.array.support import (
     WithoutInputs,
     known_scalar,
@@ -62,6 +62,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         raise ArgumentTypeError(
             "constant: shape must be known; use fill(shape, value) for a shape that is a tensor."
         )
+    require_sizes("constant", sizes)
     data = np.asarray(to_numpy(value, wanted))
     if data.ndim == 0 or (data.size == 1 and product(sizes) != 1):
         return lift(np.full(sizes, data.reshape(())))  # type: ignore[no-any-return]
@@ -108,7 +109,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     value = lift(value)
     if value.dims is not None and len(value.dims) != 0:
         raise InvalidArgumentError(f"fill: value has shape {format_dims(value.dims)}; a scalar is needed.")
-    return broadcast_to(value, dims)
+    return broadcast_for("fill", value, dims)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
@@ -123,12 +124,12 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
 
 def _filled(op: str, shape: Any, dtype: DType, value: int) -> Tensor:
     sizes = static_sizes(op, shape)
-    if sizes is not None and any(not isinstance(size, Dim) and size < 0 for size in sizes):
-        raise InvalidArgumentError(f"{op}: shape {tuple(sizes)} has a negative size; sizes are 0 or more.")
+    if sizes is not None:
+        require_sizes(op, sizes)
     if sizes and busy() is None:
         return EagerTensor((np.zeros if value == 0 else np.ones)(sizes, dtype.numpy))
     scalar = lift(dtype.numpy.type(value))
-    return scalar if sizes == [] else broadcast_to(scalar, shape if sizes is None else sizes)
+    return scalar if sizes == [] else broadcast_for(op, scalar, shape if sizes is None else sizes)
 
 
 class _Like(Op):
@@ -260,7 +261,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 
 @define
-class Size(Op):
+class ElementCount(Op):
     """The number of elements of x."""
 
     name = "size"
@@ -317,7 +318,7 @@ def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
     x, dtype = lift(input), as_dtype(out_type)
     if x.dims is not None and all(type(n) is int for n in x.dims):
         return lift(dtype.numpy.type(product(x.dims)))  # type: ignore[no-any-return]
-    return bind(Size(dtype), x)  # type: ignore[no-any-return]
+    return bind(ElementCount(dtype), x)  # type: ignore[no-any-return]
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -331,14 +332,15 @@ class EyeOf(WithoutInputs):
     """A matrix with ones on its diagonal."""
 
     name = "eye_of"
-    rows_: Any
-    columns: Any
+    rows_: Size
+    columns: Size
     dtype: DType
 
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.rows_, self.columns), self.dtype)
 
     def eval(self) -> Any:
+        _require_matrix(self.rows_, self.columns)
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
 
 
@@ -357,6 +359,7 @@ class Eye(Op):
         return TensorSpec.of((None, None), self.dtype)
 
     def eval(self, n: Any, m: Any) -> Any:
+        _require_matrix(int(n), int(m))
         return np.eye(int(n), int(m), dtype=self.dtype.numpy)
 
     vjp = no_gradient("it depends on sizes alone")
@@ -367,6 +370,11 @@ class Eye(Op):
     def fold(self, ctx: Any, n: Any, m: Any) -> Any:
         high, wide = known_scalar(ctx, n), known_scalar(ctx, m)
         return None if high is None or wide is None else bind(EyeOf(high, wide, self.dtype))
+
+
+def _require_matrix(high: Any, wide: Any) -> None:
+    require_count("eye", high, "num_rows")
+    require_count("eye", wide, "num_columns")
 
 
 def eye(
@@ -388,6 +396,7 @@ def eye(
     dtype = as_dtype(dtype)
     num_columns = num_rows if num_columns is None else num_columns
     high, wide = static_int("eye", num_rows, "num_rows"), static_int("eye", num_columns, "num_columns")
+    _require_matrix(high, wide)
     if high is None or wide is None:
         matrix = bind(Eye(dtype), lift(num_rows), lift(num_columns))
     elif isinstance(high, Dim) or isinstance(wide, Dim):
@@ -399,6 +408,7 @@ def eye(
     lead = static_sizes("eye", batch_shape)
     if lead is None or not is_definite(matrix.dims):
         raise InvalidArgumentError("eye: a batch_shape is possible only where all sizes are known.")
+    require_sizes("eye", lead, "batch_shape")
     return bind(BroadcastTo((*lead, *matrix.dims)), matrix)  # type: ignore[no-any-return]
 
 
@@ -408,7 +418,7 @@ class OneHot(Op):
 
     name = "one_hot"
     keeps = (False, False)
-    depth: Any
+    depth: Size
     axis: int
 
     def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
@@ -472,6 +482,7 @@ def _opened(dims: Any, axis: int) -> Any:
 
 
 def _one_hot(indices: Any, on: Any, off: Any, depth: int, axis: int) -> Any:
+    require_count("one_hot", depth, "depth")
     place = axis % (np.ndim(indices) + 1)
     steps = np.arange(depth).reshape((-1,) + (1,) * (np.ndim(indices) - place))
     return np.where(np.expand_dims(indices, place) == steps, on, off)
@@ -505,6 +516,7 @@ def one_hot(
     if indices.ndim is not None:
         axis = normalize_axis("one_hot", axis, indices.ndim + 1)
     count = static_int("one_hot", depth, "depth")
+    require_count("one_hot", count, "depth")
     if count is None:
         return bind(OneHotTo(axis), indices, on, off, lift(depth))  # type: ignore[no-any-return]
     return bind(OneHot(count, axis), indices, on, off)  # type: ignore[no-any-return]

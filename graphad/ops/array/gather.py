@@ -13,6 +13,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define
@@ -21,6 +22,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape
+from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, require_index, static_int
 from graphad.ops.array.transpose import move_axis
 
@@ -165,7 +167,7 @@ class GatherGrad(Op):
     keeps = ((1,), False)
     axis: int
     batch_dims: int
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     @staticmethod
     def densify(slices: IndexedSlices) -> Any:
@@ -279,11 +281,16 @@ def gather(
 # -- gather_nd and scatter_nd, each other's transpose ----------------------------------------------------------------------
 
 
-def nd_index(indices: Any, dims: Any, batch_dims: int) -> tuple[Any, ...]:
-    """Index arrays for NumPy, the batch axes first."""
+def check_coordinates(op: str, indices: Any, dims: Any, batch_dims: int = 0) -> None:
+    """Raises: InvalidArgumentError: a coordinate lies outside its axis; names the first."""
+    for k in range(indices.shape[-1]):
+        check_range(op, indices[..., k], dims[batch_dims + k])
+
+
+def nd_index(op: str, indices: Any, dims: Any, batch_dims: int) -> tuple[Any, ...]:
+    """Index arrays for NumPy, the batch axes first. Raises: InvalidArgumentError: one is out of range."""
+    check_coordinates(op, indices, dims, batch_dims)
     depth = indices.shape[-1]
-    for k in range(depth):
-        check_range("gather_nd", indices[..., k], dims[batch_dims + k])
     lead = np.ix_(*[np.arange(n) for n in indices.shape[:batch_dims]]) if batch_dims else ()
     extra = indices.ndim - 1 - batch_dims
     return (*[a.reshape(a.shape + (1,) * extra) for a in lead], *[indices[..., k] for k in range(depth)])
@@ -324,7 +331,7 @@ class GatherNd(Op):
             lead = np.shape(params)[: self.batch_dims]
             x = np.reshape(params, (*lead, *(1,) * len(extra), *np.shape(params)[self.batch_dims :]))
             return np.array(np.broadcast_to(x, (*lead, *extra, *np.shape(params)[self.batch_dims :])))
-        return params[nd_index(indices, params.shape, self.batch_dims)]
+        return params[nd_index("gather_nd", indices, params.shape, self.batch_dims)]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         dims = ctx.shape(0)
@@ -356,7 +363,7 @@ class ScatterNd(Op):
 
     name = "scatter_nd"
     keeps = ((0,), False)
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
     batch_dims: int = 0
 
     def infer(self, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
@@ -370,13 +377,14 @@ class ScatterNd(Op):
         return updates.with_dims(self.shape)
 
     def eval(self, indices: Any, updates: Any) -> Any:
+        require_sizes("scatter_nd", self.shape)
         out = np.zeros(self.shape, updates.dtype)
         if not np.size(updates):
             return out
         if not indices.shape[-1]:
             axes = tuple(range(self.batch_dims, indices.ndim - 1))
             return np.add.reduce(updates, axis=axes, dtype=updates.dtype)
-        np.add.at(out, nd_index(indices, self.shape, self.batch_dims), updates)
+        np.add.at(out, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -486,7 +494,7 @@ class TakeAlongGrad(Op):
     name = "take_along_axis_grad"
     keeps = ((1,), False)
     axis: int
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return g.with_dims(self.shape)

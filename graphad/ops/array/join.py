@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
@@ -46,8 +46,7 @@ class Concat(Op):
             return xs[0]
         rank = len(known[0])
         place = normalize_axis("concat", self.axis, rank, "tensors", known[0])
-        others = [dims if len(dims) != rank else (*dims[:place], 0, *dims[place + 1 :]) for dims in known]
-        rest = merge_dims("concat", others)
+        rest = merge_dims("concat", known, place)
         sizes = [dims[place] for dims in known]
         total = None if None in [s if s is None else 0 for s in sizes] or len(known) < len(xs) else sum(sizes)
         return TensorSpec.of((*rest[:place], total, *rest[place + 1 :]), xs[0].dtype)
@@ -261,7 +260,7 @@ class Split(Op):
     name = "split"
     multiple = True
     keeps = (False, False)
-    sizes: tuple[Any, ...]
+    sizes: tuple[Size, ...]
     axis: int
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
+from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
@@ -276,7 +277,7 @@ class Tile(Op):
 
     name = "tile"
     keeps = (False, False)
-    multiples: tuple[Any, ...]
+    multiples: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
@@ -344,7 +345,9 @@ class TileTo(Op):
         return x.with_dims(None if rank is None else (None,) * rank)
 
     def eval(self, x: Any, multiples: Any) -> Any:
-        return np.tile(x, tuple(int(m) for m in multiples))
+        counts = tuple(int(m) for m in multiples)
+        _require_multiples(counts)
+        return np.tile(x, counts)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (_untiled(g, ctx.inputs[1], shape(ctx.inputs[0], ctx.inputs[1].dtype)), None)
@@ -366,9 +369,13 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     if values is None:
         return bind(TileTo(), x, lift(multiples))  # type: ignore[no-any-return]
     counts = tuple(int(m) for m in np.ravel(values))
-    if any(m < 0 for m in counts):
-        raise InvalidArgumentError(f"tile: Expected multiples to be 0 or more, but got {counts}.")
+    _require_multiples(counts)
     return bind(Tile(counts), x)  # type: ignore[no-any-return]
+
+
+def _require_multiples(counts: Sequence[int]) -> None:
+    if any(m < 0 for m in counts):
+        raise InvalidArgumentError(f"tile: Expected multiples to be 0 or more, but got {tuple(counts)}.")
 
 
 @define
@@ -392,6 +399,7 @@ class Repeat(Op):
         return x.with_dims((*x.dims[:axis], None, *x.dims[axis + 1 :]))
 
     def eval(self, x: Any, repeats: Any) -> Any:
+        _require_repeats(repeats)
         return np.repeat(x, repeats, self.axis)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -404,6 +412,12 @@ class Repeat(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
+
+
+def _require_repeats(repeats: Any) -> None:
+    flat = np.ravel(repeats)
+    if (flat < 0).any():
+        raise InvalidArgumentError(f"repeat: repeats holds {flat.min()}; each must be 0 or more.")
 
 
 @define
@@ -453,6 +467,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         x, axis = reshape(x, [-1]), 0
     axis = normalize_axis("repeat", axis, x.ndim, "input", x.dims)
     values = static_array(repeats)
+    if values is not None:
+        _require_repeats(values)
     if values is not None and values.size == 1 and is_definite(x.dims):
         many = int(values.reshape(()))
         wide = bind(ExpandDims((axis + 1,)), x)

@@ -10,16 +10,16 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
-from graphad.core.dims import Dim
+from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
-from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_nd, nd_index
+from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_coordinates, check_nd, nd_index
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.sizes import static_sizes
+from graphad.ops.array.sizes import known_value, require_count, require_sizes, static_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
 
 
@@ -35,6 +35,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     i, u = index_tensor("scatter_nd", indices, "indices"), lift(updates)
     sizes = static_sizes("scatter_nd", shape)
     if sizes is not None:
+        require_sizes("scatter_nd", sizes)
         return bind(ScatterNd(tuple(sizes)), i, u)  # type: ignore[no-any-return]
     return bind(ScatterNdTo(None), i, u, lift(shape))  # type: ignore[no-any-return]
 
@@ -55,16 +56,13 @@ class TensorScatterUpdate(Op):
             )
         want = check_nd(self.name, x.dims, indices.dims, self.batch_dims)
         if not are_compatible(want, updates.dims):
-            raise InvalidArgumentError(
-                f"{self.name}: updates has shape {format_dims(updates.dims)}; for tensor with shape {format_dims(x.dims)} and "
-                f"indices with shape {format_dims(indices.dims)} it must be {format_dims(want)}."
-            )
+            raise _unfit(self.name, x, indices, updates, want)
         return x
 
     def eval(self, x: Any, indices: Any, updates: Any) -> Any:
         out = np.array(x)
         if np.size(updates):
-            out[nd_index(indices, x.shape, self.batch_dims)] = updates
+            out[nd_index(self.name, indices, x.shape, self.batch_dims)] = updates
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -106,10 +104,27 @@ def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | N
 def _added(op: str, tensor: Any, indices: Any, updates: Any, sign: int) -> Tensor:
     x = lift(tensor)
     u = lift_like(op, updates, x.dtype)
-    added = scatter_nd(
-        index_tensor(op, indices, "indices"), u, x.dims if is_definite(x.dims) else shape_of(x)
-    )
+    i = index_tensor(op, indices, "indices")
+    _check_added(op, x, i, u)
+    added = scatter_nd(i, u, x.dims if is_definite(x.dims) else shape_of(x))
     return x + added if sign > 0 else x - added  # type: ignore[operator, no-any-return]
+
+
+def _check_added(op: str, x: Any, indices: Any, updates: Any) -> None:
+    """Raise under the name of `op` for what `scatter_nd` would refuse under its own."""
+    want = check_nd(op, x.dims, indices.dims, 0)
+    if not are_compatible(want, updates.dims):
+        raise _unfit(op, x, indices, updates, want)
+    known = known_value(indices)
+    if known is not None and is_definite(x.dims) and updates.dims is not None and 0 not in updates.dims:
+        check_coordinates(op, known, x.dims)
+
+
+def _unfit(op: str, x: Any, indices: Any, updates: Any, want: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{op}: updates has shape {format_dims(updates.dims)}; for tensor with shape {format_dims(x.dims)} and "
+        f"indices with shape {format_dims(indices.dims)} it must be {format_dims(want)}."
+    )
 
 
 # -- segments --------------------------------------------------------------------------------------------------------------
@@ -121,7 +136,7 @@ class UnsortedSegmentSum(Op):
 
     name = "unsorted_segment_sum"
     keeps = ((1,), False)
-    num: Any
+    num: Size
     batch_dims: int = 0
 
     def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
@@ -155,6 +170,7 @@ class UnsortedSegmentSum(Op):
 
 
 def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
+    require_count("unsorted_segment_sum", num, "num_segments")
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
     if (np.asarray(ids) >= num).any():
         raise InvalidArgumentError(
@@ -255,8 +271,7 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     count = static_int("unsorted_segment_sum", num_segments, "num_segments")
     if count is None:
         return bind(UnsortedSegmentSumTo(), x, ids, lift(num_segments))  # type: ignore[no-any-return]
-    if not isinstance(count, Dim) and count < 0:
-        raise InvalidArgumentError(f"unsorted_segment_sum: num_segments is {count}; it must be 0 or more.")
+    require_count("unsorted_segment_sum", count, "num_segments")
     return bind(UnsortedSegmentSum(count), x, ids)  # type: ignore[no-any-return]
 
 

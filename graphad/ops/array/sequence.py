@@ -11,7 +11,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, to_numpy
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
@@ -20,6 +20,7 @@ from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import ExpandDims
+from graphad.ops.array.sizes import require_count
 from graphad.ops.array.support import WithoutInputs, known_scalar, require_index, require_scalar, static_int
 
 
@@ -28,9 +29,9 @@ class Steps(WithoutInputs):
     """start, start + delta, ... with `size` members."""
 
     name = "steps"
-    start: Any
-    size: Any
-    delta: Any
+    start: Size | float
+    size: Size
+    delta: int | float
     dtype: DType
 
     def infer(self) -> TensorSpec:
@@ -159,6 +160,7 @@ class UnitSteps(Op):
         return TensorSpec.of((None,), self.dtype)
 
     def eval(self, n: Any) -> Any:
+        require_count("linspace", int(n), "num")
         return np.linspace(0.0, 1.0, int(n)).astype(self.dtype.numpy)
 
     vjp = no_gradient("it depends on a count alone")
@@ -178,13 +180,14 @@ class UnitStepsOf(WithoutInputs):
     """UnitSteps with the count as an attribute."""
 
     name = "unit_steps_of"
-    n: Any
+    n: Size
     dtype: DType
 
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.n,), self.dtype)
 
     def eval(self) -> Any:
+        require_count("linspace", self.n, "num")
         return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
 
 
@@ -193,13 +196,12 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
     Args:
       start, stop: Numbers or float tensors of one shape; differentiable.
-      num: How many, 1 or more: an int, or an integer scalar tensor.
+      num: How many, 0 or more: an int, or an integer scalar tensor.
       axis: Where the new axis goes in the result, for `start` and `stop` that are no scalars.
     Returns: Tensor [num] for scalars.
     """
     count = static_int("linspace", num, "num")
-    if count is not None and not isinstance(count, Dim) and count < 1:
-        raise InvalidArgumentError(f"linspace: num is {count}; it must be 1 or more.")
+    require_count("linspace", count, "num")
     fixed = not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in (start, stop))
     if fixed and count is not None:
         first, last = to_numpy(start), to_numpy(stop)

@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, divide_exactly, product
+from graphad.core.dims import Dim, Size, divide_exactly, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
@@ -27,7 +27,7 @@ from graphad.core.shapes import (
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
-from graphad.ops.array.sizes import known_value, mixed_sizes, static_sizes  # noqa: F401  known_value is used from here
+from graphad.ops.array.sizes import known_value, mixed_sizes, require_sizes, static_sizes  # noqa: F401  known_value is used from here
 
 INDEX_KINDS = (dtypes.int32, dtypes.int64)
 
@@ -77,7 +77,7 @@ class SizeVector(Op):
 
     name = "sizes"
     by_value = ()
-    dims: tuple[Any, ...]
+    dims: tuple[Size, ...]
     dtype: DType
     scalar: bool = False
 
@@ -120,7 +120,7 @@ class Reshape(Op):
     name = "reshape"
     keeps = (False, False)
     aliases = {0: 0}
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if is_definite(x.dims) and product(x.dims) != product(self.shape):
@@ -258,7 +258,7 @@ class BroadcastTo(Op):
 
     name = "broadcast_to"
     keeps = (False, False)
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is not None:
@@ -266,6 +266,7 @@ class BroadcastTo(Op):
         return TensorSpec.of(self.shape, x.dtype)
 
     def eval(self, x: Any) -> Any:
+        require_sizes("broadcast_to", self.shape)
         out = np.empty(self.shape, x.dtype)
         out[...] = x
         return out
@@ -324,6 +325,7 @@ class BroadcastToShape(Op):
 
     def eval(self, x: Any, sizes: Any) -> Any:
         want = tuple(int(size) for size in sizes)
+        require_sizes("broadcast_to", want)
         _check_broadcast(x.shape, want)
         return np.array(np.broadcast_to(x, want))
 
@@ -349,9 +351,14 @@ def broadcast_to(x: Any, shape: Any, name: str | None = None) -> Tensor:
       shape: Sizes: a list, a shape, or an integer tensor.
     Raises: InvalidArgumentError: it does not broadcast.
     """
-    x = lift(x)
-    sizes = static_sizes("broadcast_to", shape)
+    return broadcast_for("broadcast_to", lift(x), shape)
+
+
+def broadcast_for(op: str, x: Any, shape: Any) -> Tensor:
+    """`broadcast_to` for a function whose name messages are to give."""
+    sizes = static_sizes(op, shape)
     if sizes is not None:
+        require_sizes(op, sizes)
         return bind(BroadcastTo(tuple(sizes)), x)  # type: ignore[no-any-return]
     vector, static = mixed_sizes(shape)
     return bind(BroadcastToShape(static), x, vector)  # type: ignore[no-any-return]
@@ -363,7 +370,7 @@ class SumTo(Op):
 
     name = "sum_to"
     keeps = (False, False)
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphad.core.convert import lift
 from graphad.core.dims import Dim
-from graphad.core.errors import ArgumentTypeError, DTypeError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import EagerTensor, Tensor
 
@@ -47,6 +48,21 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
             raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
         out.append(data.__index__())
     return out
+
+
+def require_sizes(op: str, sizes: Sequence[Any], word: str = "shape") -> None:
+    """Raises: InvalidArgumentError: a size is negative; one that is only known at run time (None, a symbol) passes."""
+    for size in sizes:
+        if isinstance(size, int) and size < 0:
+            raise InvalidArgumentError(
+                f"{op}: {word} {tuple(sizes)} has a negative size; sizes are 0 or more."
+            )
+
+
+def require_count(op: str, count: Any, word: str) -> None:
+    """Raises: InvalidArgumentError: a number that is known is negative."""
+    if isinstance(count, int) and count < 0:
+        raise InvalidArgumentError(f"{op}: {word} is {count}; it must be 0 or more.")
 
 
 def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:

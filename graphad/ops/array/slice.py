@@ -13,6 +13,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
+from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
@@ -97,11 +98,12 @@ class Slice(Op):
     name = "slice"
     keeps = (False, False)
     aliases = {0: 0}
-    starts: tuple[Any, ...]
-    strides: tuple[Any, ...]
-    sizes: tuple[Any, ...]
+    starts: tuple[Size, ...]
+    strides: tuple[int, ...]
+    sizes: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
+        _require_inside("slice", self.starts, self.strides, self.sizes, x.dims)
         return x.with_dims(self.sizes)
 
     def eval(self, x: Any) -> Any:
@@ -124,6 +126,21 @@ class Slice(Op):
         return forms.View("slice", (self.starts, self.strides, self.sizes))
 
 
+def _require_inside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -> None:
+    """Raise unless a block whose sizes are numbers lies inside of `dims`: kernels trust it."""
+    if dims is None or sizes is None:
+        return
+    fits = len(starts) == len(strides) == len(sizes) == len(dims)
+    for start, stride, size, whole in zip(starts, strides, sizes, dims, strict=False):
+        if type(start) is type(stride) is type(size) is type(whole) is int and size:
+            last = start + stride * (size - 1)
+            fits = fits and stride != 0 and 0 <= start < whole and 0 <= last < whole
+    if not fits:
+        raise InvalidArgumentError(
+            f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
+        )
+
+
 def _steps_key(starts: Any, strides: Any, sizes: Any) -> tuple[builtins.slice, ...]:
     out = []
     for start, stride, size in zip(starts, strides, sizes, strict=True):
@@ -140,11 +157,12 @@ class SliceGrad(Op):
 
     name = "slice_grad"
     keeps = (False, False)
-    starts: tuple[Any, ...]
-    strides: tuple[Any, ...]
-    shape: tuple[Any, ...]
+    starts: tuple[Size, ...]
+    strides: tuple[int, ...]
+    shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
+        _require_inside("slice_grad", self.starts, self.strides, x.dims, self.shape)
         return x.with_dims(self.shape)
 
     def eval(self, x: Any) -> Any:
@@ -232,7 +250,7 @@ class GetItemGrad(Op):
 
     name = "getitem_grad"
     key: Key
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
 
     keeps = (True, False)
 

@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
@@ -57,7 +57,7 @@ class TopIndices(Op):
 
     name = "top_indices"
     keeps = (False, False)
-    k: Any
+    k: Size
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:

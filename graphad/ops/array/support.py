@@ -116,15 +116,18 @@ def merge_sizes(op: str, shapes: Sequence[Any], axis: int) -> Any:
     return size
 
 
-def merge_dims(op: str, shapes: Sequence[Any]) -> Any:
-    """The shape that all of `shapes` describe. Raises: InvalidArgumentError: ranks or sizes differ."""
+def merge_dims(op: str, shapes: Sequence[Any], joined: int | None = None) -> Any:
+    """The shape that all of `shapes` describe, with None for the axis `joined`, along which they may differ.
+
+    Raises: InvalidArgumentError: ranks or sizes differ.
+    """
     known = [dims for dims in shapes if dims is not None]
     if not known:
         return None
     if len({len(dims) for dims in known}) > 1:
         listed = ", ".join(format_dims(dims) for dims in known)
         raise InvalidArgumentError(f"{op}: shapes {listed} have different ranks; all must have the same.")
-    return tuple(merge_sizes(op, known, axis) for axis in range(len(known[0])))
+    return tuple(None if axis == joined else merge_sizes(op, known, axis) for axis in range(len(known[0])))
 
 
 def known_scalar(ctx: Any, x: Any) -> Any:

@@ -88,7 +88,7 @@ def _check_same(
     elif not same_structure(then_nest.shape, else_nest.shape):
         raise ArgumentTypeError(
             "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of return "
-            f"values.\n\ntrue_fn output: {then_nest.shape}\nfalse_fn output: {else_nest.shape}"
+            f"values.\n\ntrue_fn output: {then_nest}\nfalse_fn output: {else_nest}"
         )
     places = [k for k, leaf in enumerate(then_nest.leaves) if leaf is not None]
     specs = zip(then_part.graph.output_specs, else_part.graph.output_specs, strict=True)

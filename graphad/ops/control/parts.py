@@ -13,6 +13,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import current
 from graphad.core.nest import Rebuild, flatten
+from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.graph.builder import GraphBuilder
@@ -39,6 +40,28 @@ class Nest:
         """The nest with other tensors in its places."""
         given = iter(tensors)
         return self.rebuild([None if leaf is None else next(given) for leaf in self.leaves])
+
+    def __str__(self) -> str:
+        """The nest with dtype and shape in the place of each tensor: [float32(2, 3), {'a': int32()}]."""
+        return str(self.rebuild([_Shown(leaf) for leaf in self.leaves]))
+
+
+class _Shown:
+    """A leaf as messages print it."""
+
+    def __init__(self, leaf: Any) -> None:
+        self._leaf = leaf
+
+    def __repr__(self) -> str:
+        x = self._leaf
+        if x is None:
+            return "None"
+        if not isinstance(x, Tensor):
+            try:
+                x = lift(x)
+            except (TypeError, ValueError):
+                return type(x).__name__
+        return f"{x.dtype.name}{format_dims(x.dims)}"
 
 
 def same_structure(a: Any, b: Any) -> bool:

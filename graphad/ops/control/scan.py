@@ -200,7 +200,7 @@ def _fold(
         found = Nest(result)
         if not same_structure(found.shape, nest.shape):
             raise ArgumentTypeError(
-                f"{op}: fn returned a result structured as {found.shape}, the initializer is structured as {nest.shape}."
+                f"{op}: fn returned a result structured as {found}, the initializer is structured as {nest}."
             )
         leaves = [leaf for leaf in found.leaves if leaf is not None]
         return [_same_dtype(op, x, leaf) for x, leaf in zip(start, leaves, strict=True)]

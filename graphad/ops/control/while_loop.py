@@ -197,7 +197,7 @@ def _next(nest: Nest, values: Sequence[Any], result: Any, labels: Sequence[str])
     found = Nest(result)
     if not same_structure(found.shape, nest.shape):
         raise ArgumentTypeError(
-            f"while_loop: the body returned {found.shape}, the loop variables are structured as {nest.shape}; "
+            f"while_loop: the body returned {found}, the loop variables are structured as {nest}; "
             "the number of elements and the structure must be the same."
         )
     out = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.dims import product
+from graphad.core.dims import Size, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims
@@ -20,6 +20,7 @@ from graphad.core.spec import TensorSpec
 from graphad.ops.array.shape import Reshape
 from graphad.ops.linalg import matmul
 from graphad.ops.nn import windows as w
+from graphad.ops.nn.windows import Padding
 from graphad.ops.rules import FLOATING, require_kind, same_dtype
 
 
@@ -27,7 +28,7 @@ class Convolution(Op):
     """What the three ops share."""
 
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
     dilations: tuple[int, int]
 
     def _spans(self, kernel: Sequence[Any]) -> list[Any]:
@@ -80,7 +81,7 @@ class Conv2D(Convolution):
     name = "conv2d"
     keeps = (True, False)
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
     dilations: tuple[int, int]
 
     def infer(self, x: TensorSpec, kernel: TensorSpec) -> TensorSpec:
@@ -124,9 +125,9 @@ class Conv2DInputGrad(Convolution, w.Shaped):
     keeps = ((0, 1), False)
     by_value = (0, 1)
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
     dilations: tuple[int, int]
-    dims: Any = None
+    dims: tuple[Size, ...] | None = None
 
     def infer(self, g: TensorSpec, kernel: TensorSpec, like: TensorSpec) -> TensorSpec:
         same_dtype("conv2d_transpose", (g, kernel))
@@ -186,9 +187,9 @@ class Conv2DFilterGrad(Convolution, w.Shaped):
     keeps = ((0, 1), False)
     by_value = (0, 1)
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
     dilations: tuple[int, int]
-    dims: Any = None
+    dims: tuple[Size, ...] | None = None
 
     def infer(self, x: TensorSpec, g: TensorSpec, like: TensorSpec) -> TensorSpec:
         return self.result(like)

@@ -25,7 +25,7 @@ from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.support import all_stacked, same_row
 from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
 from graphad.ops.nn.softmax import LogSoftmax, log_softmax
-from graphad.ops.rules import FLOATING, require_kind, require_rank, scalar_like
+from graphad.ops.rules import FLOATING, require_fit, require_kind, require_rank, scalar_like
 
 
 def _without_classes(x: TensorSpec) -> TensorSpec:
@@ -170,12 +170,14 @@ def softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """-sum(labels * log(softmax(logits))) along `axis`; both [..., classes], one number per row."""
     logits, labels = lift_pair("softmax_cross_entropy_with_logits", logits, labels)
+    require_fit("softmax_cross_entropy_with_logits", labels, logits, ("labels", "logits"))
     return -reduce_sum(labels * log_softmax(logits, axis), axis=axis)  # type: ignore[no-any-return]
 
 
 def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
     """-labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too."""
     x, z = lift_pair("sigmoid_cross_entropy_with_logits", logits, labels)
+    require_fit("sigmoid_cross_entropy_with_logits", z, x, ("labels", "logits"))
     zero = lift(0, x.dtype)
     # max(x, 0) and -|x| by `where`, since their derivatives of all orders belong together at 0.
     positive = x >= zero

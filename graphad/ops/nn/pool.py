@@ -13,10 +13,12 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import Size
 from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.nn import windows as w
+from graphad.ops.nn.windows import Padding
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
 
@@ -25,7 +27,7 @@ class Pool(Op):
 
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
 
     def _pads(self, shape: Sequence[int]) -> w.Pads:
         return w.pads_of(self.padding, shape[1:3], self.window, self.strides)
@@ -63,7 +65,7 @@ class MaxPool(Pool):
     keeps = (True, False)
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self._result(require_kind(self.name, x, REAL, "input"))
@@ -91,7 +93,7 @@ class MaxPoolGrad(Pool):
     keeps = ((0,), False)
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
 
     def infer(self, x: TensorSpec, g: TensorSpec) -> TensorSpec:
         return x
@@ -120,7 +122,7 @@ class MaxPoolPick(Pool):
     keeps = ((0,), False)
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
 
     def infer(self, x: TensorSpec, h: TensorSpec) -> TensorSpec:
         return self._result(x)
@@ -143,7 +145,7 @@ class AvgPool(Pool):
     keeps = (False, False)
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self._result(require_kind(self.name, x, FLOATING, "input"))
@@ -173,8 +175,8 @@ class AvgPoolGrad(Pool, w.Shaped):
     by_value = (0,)
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
-    dims: Any = None
+    padding: Padding
+    dims: tuple[Size, ...] | None = None
 
     def infer(self, g: TensorSpec, x: TensorSpec) -> TensorSpec:
         return self.result(x)

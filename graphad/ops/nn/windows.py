@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
+from graphad.core.dims import Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite
@@ -21,6 +22,7 @@ from graphad.ops.array.shape import Reshape
 from graphad.ops.rules import scalar_like
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
+Padding = Any  # "SAME", "VALID", or Pads: the type of attributes that say how images are padded
 
 
 def pair(op: str, name: str, value: Any) -> tuple[int, int]:
@@ -220,7 +222,7 @@ class Patches(Op):
     keeps = (False, False)
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
     dilations: tuple[int, int]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -265,9 +267,9 @@ class PatchesGrad(Shaped):
     by_value = (0,)
     window: tuple[int, int]
     strides: tuple[int, int]
-    padding: Any
+    padding: Padding
     dilations: tuple[int, int]
-    dims: Any = None
+    dims: tuple[Size, ...] | None = None
 
     def infer(self, g: TensorSpec, like: TensorSpec) -> TensorSpec:
         return self.result(like)

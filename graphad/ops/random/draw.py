@@ -13,12 +13,13 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.dims import product
+from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
+from graphad.ops.array.sizes import require_sizes
 from graphad.ops.array.support import as_stacked
 from graphad.ops.random import philox
 
@@ -59,7 +60,7 @@ class SplitKey(Op):
 
     name = "split_key"
     keeps = (False, False)
-    n: Any
+    n: Size
 
     def infer(self, key: TensorSpec) -> TensorSpec:
         _require_key(key)
@@ -86,6 +87,7 @@ def _require_key(key: TensorSpec) -> None:
 
 def _drawn(kind: str, keys: Any, shape: Any, dtype: Any, limits: Sequence[Any] = ()) -> Any:
     """A draw for each key of a stack of keys."""
+    require_sizes(f"random.{kind}", shape)
     lead, count = keys.shape[:-1], product(shape)
     rows = []
     for key in np.reshape(keys, (-1, 2)):
@@ -114,7 +116,7 @@ class Draw(Op):
     name = "draw"
     keeps = (False, False)
     kind: str
-    shape: tuple[Any, ...]
+    shape: tuple[Size, ...]
     dtype: DType
 
     def infer(self, key: TensorSpec, *limits: TensorSpec) -> TensorSpec:

@@ -20,7 +20,7 @@ from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.shape import shape
-from graphad.ops.array.sizes import mixed_sizes, static_sizes
+from graphad.ops.array.sizes import mixed_sizes, require_count, require_sizes, static_sizes
 from graphad.ops.array.sort import ArgSort
 from graphad.ops.random import philox
 from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Draw, DrawTo
@@ -29,10 +29,7 @@ from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Draw, DrawTo
 def _draw(kind: str, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Any:
     sizes = static_sizes("random", size)
     if sizes is not None:
-        if any(isinstance(n, int) and n < 0 for n in sizes):
-            raise InvalidArgumentError(
-                f"random.{kind}: shape {tuple(sizes)} has a negative size; sizes are 0 or more."
-            )
+        require_sizes(f"random.{kind}", sizes)
         return bind(Draw(kind, tuple(sizes), dtype), key, *limits)
     vector, static = mixed_sizes(size)
     return bind(DrawTo(kind, static, dtype), key, *limits, vector)
@@ -136,6 +133,7 @@ class Generator:
 
     def split(self, count: int = 1) -> list[Generator]:
         """New generators with seeds drawn from this one."""
+        require_count("Generator.split", count, "count")
         return [
             Generator.from_seed(int(philox.derived(np.asarray(self.next_key()), 0)[0])) for _ in range(count)
         ]

@@ -71,8 +71,8 @@ def test_linspace_holds_both_ends() -> None:
     assert x.shape == [201] and x.dtype == tf.float32
     assert float(x[0]) == -10.0 and float(x[-1]) == 10.0 and float(x[100]) == 0.0
     assert a.linspace(3.0, 4.0, 1).numpy().tolist() == [3.0]
-    with pytest.raises(ValueError, match="num is 0"):
-        a.linspace(0.0, 1.0, 0)
+    with pytest.raises(ValueError, match="num is -1"):
+        a.linspace(0.0, 1.0, -1)
 
 
 # -- indexing --------------------------------------------------------------------------------------------------------
@@ -224,6 +224,28 @@ def test_equal_elements_share_no_gradient_in_a_sort() -> None:
         (lambda: a.boolean_mask(X, [True, False]), "Shapes .* are incompatible"),
         (lambda: a.top_k(X, 5), "at least k columns"),
         (lambda: a.zeros([-1]), "negative size"),
+        (
+            lambda: a.concat([a.ones([2, 4]), a.ones([2, 3])], 0),
+            r"concat: shapes \(2, 4\), \(2, 3\) differ at axis 1: sizes 4 and 3",
+        ),
+        (
+            lambda: a.concat([a.ones([2, 4]), a.ones([3])], 0),
+            r"concat: shapes \(2, 4\), \(3,\) have different ranks",
+        ),
+        (lambda: a.gather_nd(a.ones([3]), [[7]]), r"^gather_nd: indices\[0\] = 7 is not in \[0, 3\)"),
+        (lambda: a.scatter_nd([[7]], a.ones([1]), [3]), r"^scatter_nd: indices\[0\] = 7 is not in \[0, 3\)"),
+        (
+            lambda: a.tensor_scatter_nd_update(a.ones([3]), [[7]], a.ones([1])),
+            r"^tensor_scatter_nd_update: indices\[0\] = 7 is not in \[0, 3\)",
+        ),
+        (
+            lambda: a.tensor_scatter_nd_add(a.ones([3]), [[7]], a.ones([1])),
+            r"^tensor_scatter_nd_add: indices\[0\] = 7 is not in \[0, 3\)",
+        ),
+        (
+            lambda: a.tensor_scatter_nd_sub(a.ones([3]), [[1]], a.ones([2])),
+            r"^tensor_scatter_nd_sub: updates has shape \(2,\)",
+        ),
     ],
 )
 def test_errors_name_the_op_and_the_numbers(function: Callable[[], Any], message: str) -> None:
@@ -266,3 +288,62 @@ def test_identity_is_another_tensor_to_tapes() -> None:
 def test_zeros_like_has_no_gradient() -> None:
     assert _gradient(a.zeros_like, X) is None
     assert a.ones_like([1, 2], dtype=tf.float64).dtype == tf.float64
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda n: a.fill([n], 1.0), r"^fill: shape \(-3,\) has a negative size"),
+        (lambda n: a.broadcast_to(a.ones([1]), [n]), r"^broadcast_to: shape \(-3,\) has a negative size"),
+        (lambda n: a.zeros([n]), r"^zeros: shape \(-3,\)"),
+        (lambda n: a.ones([2, n]), r"^ones: shape \(2, -3\)"),
+        (lambda n: a.constant(1.0, shape=[n]), r"^constant: shape \(-3,\)"),
+        (lambda n: a.eye(n), "^eye: num_rows is -3"),
+        (lambda n: a.eye(2, n), "^eye: num_columns is -3"),
+        (lambda n: a.eye(2, batch_shape=[n]), r"^eye: batch_shape \(-3,\)"),
+        (lambda n: a.repeat(a.ones(2), n), "^repeat: repeats holds -3"),
+        (lambda n: a.repeat(a.ones(2), [1, n]), "^repeat: repeats holds -3"),
+        (lambda n: a.tile(a.ones(2), [n]), r"^tile: Expected multiples .* got \(-3,\)"),
+        (lambda n: a.one_hot([0], n), "^one_hot: depth is -3"),
+        (lambda n: a.scatter_nd([[0]], a.ones([1]), [n]), r"^scatter_nd: shape \(-3,\)"),
+        (lambda n: a.unsorted_segment_sum(a.ones([1]), [0], n), "^unsorted_segment_sum: num_segments is -3"),
+        (lambda n: a.linspace(0.0, 1.0, n), "^linspace: num is -3"),
+        (lambda n: tf.random.normal([n]), r"^random.normal: shape \(-3,\)"),
+        (lambda n: tf.random.uniform([n]), r"^random.uniform: shape \(-3,\)"),
+        (lambda n: tf.random.stateless_uniform([n], [1, 2]), r"^random.uniform: shape \(-3,\)"),
+        (lambda n: tf.random.get_global_generator().split(n), "^Generator.split: count is -3"),
+    ],
+)
+def test_negative_sizes_are_refused_by_the_op_and_with_the_number(
+    function: Callable[[Any], Any], message: str
+) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        function(-3)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda n: a.fill([n], 1.0), r"broadcast_to: shape \(-3,\) has a negative size"),
+        (lambda n: a.zeros([n, 2]), r"broadcast_to: shape \(-3, 2\) has a negative size"),
+        (lambda n: a.eye(n), "eye: num_rows is -3"),
+        (lambda n: a.repeat(a.ones(2), n), "(repeat: repeats holds|tile: Expected multiples .*) .*-3"),
+        (lambda n: a.tile(a.ones(2), [n]), r"tile: Expected multiples .* got \(-3,\)"),
+        (lambda n: a.one_hot([0], n), "one_hot: depth is -3"),
+        (lambda n: a.scatter_nd([[0]], a.ones([1]), [n]), r"scatter_nd: shape \(-3,\)"),
+        (lambda n: a.linspace(0.0, 1.0, n), "linspace: num is -3"),
+        (lambda n: tf.random.normal([n]), r"random.normal: shape \(-3,\)"),
+    ],
+)
+def test_negative_sizes_that_only_a_call_knows_are_refused_as_well(
+    function: Callable[[Any], Any], message: str
+) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        tf.function(function)(tf.constant(-3))
+
+
+def test_linspace_of_no_steps_is_empty() -> None:
+    assert a.linspace(0.0, 1.0, 0).shape == (0,)
+    assert a.linspace(tf.constant([0.0, 1.0]), [1.0, 2.0], 0).shape == (0, 2)
+    assert a.linspace(tf.constant([0.0, 1.0]), [1.0, 2.0], 0, axis=-1).shape == (2, 0)
+    assert tf.function(lambda n: a.linspace(0.0, 1.0, n))(tf.constant(0)).shape == (0,)

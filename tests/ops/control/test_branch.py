@@ -171,3 +171,14 @@ def test_unused_results_and_operands_are_pruned():
     assert inputs == [0, 2] and outputs == [1] and op.n_outputs == 1
     assert op.eval(np.bool_(True), np.float32(3.0)) == (6.0,)
     assert op.eval(np.bool_(False), np.float32(3.0)) == (3.0,)
+
+
+def test_unequal_structures_are_shown_with_dtypes_and_shapes():
+    @tf.function
+    def f(p, x):
+        return tf.cond(p, lambda: (x,), lambda: [x, {"a": 1, "b": None}])
+
+    with pytest.raises(TypeError) as caught:
+        f(tf.constant(True), tf.ones([2, 3]))
+    assert "true_fn output: (float32(2, 3),)\n" in str(caught.value)
+    assert "false_fn output: [float32(2, 3), {'a': int32(), 'b': None}]" in str(caught.value)

@@ -107,3 +107,10 @@ def test_no_elements():
         assert run(tf.zeros([0, 2])).shape == (0, 2)
     for run in runs(lambda x: tf.foldl(lambda a, b: a + b, x, initializer=tf.constant(3.0))):
         assert run(tf.zeros([0])).numpy() == 3.0
+
+
+def test_unequal_structures_are_shown_with_dtypes_and_shapes():
+    with pytest.raises(
+        TypeError, match=r"structured as \(float32\(\), float32\(\)\), .* structured as float32\(\)\."
+    ):
+        tf.scan(lambda a, x: (a, x), tf.ones([3]), tf.constant(0.0))

@@ -244,3 +244,12 @@ def test_random_numbers_differ_from_step_to_step():
         y = f(x)
     assert len(set(y.numpy().tolist())) == 6
     np.testing.assert_array_equal(tape.gradient(y, x), y)  # the numbers of the forward run, not others
+
+
+def test_unequal_structures_are_shown_with_dtypes_and_shapes():
+    for run in (lambda f: f, tf.function):
+        loop = run(lambda n: tf.while_loop(lambda i: i < n, lambda i: [(i, [1.0, 2.0])], [n - n]))
+        with pytest.raises(
+            TypeError, match=r"returned \[\(int32\(\), \[float32\(\), float32\(\)\]\)\], .* as \[int32\(\)\]"
+        ):
+            loop(tf.constant(3))

@@ -313,3 +313,13 @@ def test_jacobians_of_a_small_network_in_a_function_with_unknown_batch() -> None
         x, labels = tf.constant(real(n, 3, 3, 1)), tf.constant(integer(n, low=0, high=8))
         for y, z in zip(f(x, labels), jacobians(x, labels), strict=True):
             np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("op", [nn.softmax_cross_entropy_with_logits, nn.sigmoid_cross_entropy_with_logits])
+def test_cross_entropies_name_themselves_and_both_operands(op: Callable[..., Any]) -> None:
+    name = op.__name__
+    with pytest.raises(ValueError, match=rf"^{name}: .*labels has shape \(2, 3\), logits \(2, 4\)"):
+        op(tf.ones([2, 3]), tf.ones([2, 4]))
+    with pytest.raises(TypeError, match=f"^{name}: labels has dtype float64, logits has float32"):
+        op(tf.ones([2, 3], tf.float64), tf.ones([2, 3]))
+    assert op(tf.ones([1, 3]), tf.ones([2, 3])).shape[0] == 2

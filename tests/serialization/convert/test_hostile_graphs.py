@@ -119,6 +119,44 @@ def test_odd_versions_of_an_op_are_refused(version):
         op("transpose", perm=(1,)),
         op("broadcast_to", shape=(-5,)),
         op("getitem", key=DictValue(())),
+        op("getitem", key=(1.5,)),
+        op("getitem", key=(None,)),
+        op("getitem", key=((0,),)),
+        op("getitem", key=(True,)),
+        op("getitem", key=("x",)),
+        op("getitem", key=("...", "...")),
+        op("getitem", key=(("at", 1),)),
+        op("getitem", key=(("slice", None, None, 0, None),)),
+        op("getitem", key=(("slice", 1.5, None, None, None),)),
+        op("getitem", key=(("slice", None, None, None, -1),)),
+        op("getitem", key=(("slice", None, None, None),)),
+        op("getitem", key=(("slice", None, ("at", 1), None, None),)),
+        op("getitem_grad", key=(1.5,), shape=(3,)),
+        op("getitem_grad", key=(0,), shape=(None,)),
+        op("getitem_grad", key=(5,), shape=(3, 3)),
+        op("getitem_grad", key=(0,), shape=(3, 4)),
+        op("reshape", shape=(3.0,)),
+        op("reshape", shape=(True, 3)),
+        op("broadcast_to", shape=(None,)),
+        op("broadcast_to", shape=((3,),)),
+        op("sum_to", shape=(1.5,)),
+        op("tile", multiples=(1.5,)),
+        op("split", sizes=(1.5, 1.5), axis=0),
+        op("slice", starts=(1,), strides=(1,), sizes=(3,)),
+        op("slice", starts=(0,), strides=(0,), sizes=(3,)),
+        op("slice", starts=(2**40,), strides=(1,), sizes=(1,)),
+        op("slice", starts=(-1,), strides=(1,), sizes=(1,)),
+        op("slice", starts=(0,), strides=(1.5,), sizes=(2,)),
+        op("slice_grad", starts=(1,), strides=(1,), shape=(3,)),
+        op("top_indices", k=1.5, dtype=DTypeValue("int32")),
+        op("avg_pool2d", window=(1, 1), strides=(1, 1), padding=None),
+        op("mirror_pad", paddings=((1, 1),), mode="wrap"),
+        op("polygamma", n=-1),
+        op("squeeze", axes=(0, 0)),
+        op("expand_dims", axes=(1, -1, 1)),
+        op("max_pool2d", window=(0, 1), strides=(1, 1), padding="SAME"),
+        op("max_pool2d", window=(1, 1), strides=(1, 0), padding="SAME"),
+        op("mirror_pad", paddings=((1.5, 1),), mode="reflect"),
         op("one_hot", depth=-1, axis=0),
         op("polygamma", n=1.5),
     ],
@@ -141,7 +179,20 @@ def test_wrong_counts_of_outputs_are_refused(specs):
 
 
 def test_no_op_has_an_attribute_of_an_unknown_kind():
-    known = {"int", "bool", "float", "str", "DType", "Graph", "Any", "None", "Key", "Pairs"}
+    known = {
+        "int",
+        "bool",
+        "float",
+        "str",
+        "DType",
+        "Graph",
+        "Any",
+        "None",
+        "Key",
+        "Pairs",
+        "Size",
+        "Padding",
+    }
     for each in all_ops().values():
         for field in each.attributes:
             kind = str(each.declared[field])
@@ -180,6 +231,53 @@ def test_no_op_takes_odd_attributes_and_inputs(name):
                 loaded(records)
             except LoadError as error:
                 assert str(error).isascii()
+
+
+def test_keys_refer_to_integers_that_are_there():
+    made = op("getitem_at", key=(("at", 1),))
+    assert loaded(
+        model([node(0, [0, 1], (8,))], [made], inputs=(0, 3), specs=(*SPECS, SpecRecord("float32", ())))
+    )
+    refused(model([node(0, [0])], [made]), text="its key refers to")
+    refused(model([node(0, [0, 1])], [made], inputs=(0, 5)), text="no index in its key")
+    refused(
+        model([node(0, [0, 1])], [op("getitem_at", key=(("at", 2),))], inputs=(0, 3)),
+        text="its key refers to",
+    )
+    refused(
+        model([node(0, [0, 1])], [op("getitem_at", key=(("at", 0),))], inputs=(0, 3)), text="which is no Key"
+    )
+
+
+def test_shapes_that_are_inputs_are_vectors_of_integers():
+    for wrong in (0, 3):
+        refused(model([node(0, [0, 1], (1,))], [op("tile_to")], inputs=(0, wrong)))
+        refused(
+            model([node(0, [0, 1], (1,))], [op("getitem_grad_to", key=(0,))], inputs=(0, wrong)),
+            text="no shape",
+        )
+
+
+@pytest.mark.parametrize(
+    ("then_branch", "else_branch", "claim"),
+    [
+        (graph([], (0, 7), (1,)), graph([], (0, 7), (0,)), 0),
+        (graph([], (0, 7), (0,)), graph([], (0, 7), (1,)), 0),
+        (graph([], (0, 7), (1,)), graph([], (0, 7), (1,)), 0),
+        (graph([], (0, 7), (0,)), graph([], (0, 7), (0,)), 5),
+        (graph([], (0, 7), (0, 0)), graph([], (0, 7), (0,)), 0),
+        (graph([], (0, 7), (0,)), graph([], (0, 7), ()), 0),
+    ],
+)
+def test_branches_must_give_what_the_file_says(then_branch, else_branch, claim):
+    cond = op("cond", then_graph=GraphValue(0), else_graph=GraphValue(1), kinds=("both",), depth=0, full=())
+
+    def made(one, other, claim):
+        return model([node(0, [2, 0, 1], (claim,))], [cond], [one, other], inputs=(0, 7, 2))
+
+    same, five = graph([], (0, 7), (0,)), graph([], (0, 7), (1,))
+    assert loaded(made(same, same, 0)) and loaded(made(same, five, 6))
+    refused(made(then_branch, else_branch, claim), text="op 'cond'")
 
 
 # G3: what is claimed of values

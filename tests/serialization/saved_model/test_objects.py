@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphad as gd
+from graphad.core.errors import ArgumentTypeError
 from serialization.errors import CorruptModelError, MissingModelError, SaveError
 from serialization.saved_model import Asset, LoadOptions, contains_saved_model, load, save
 from serialization.wire.files import FileSystem
@@ -632,3 +633,22 @@ def test_variable_that_changes_while_it_is_saved_is_saved_as_it_was(tmp_path, mo
     monkeypatch.undo()
     loaded = load(tmp_path / "m", options=LoadOptions(verify=True))
     assert np.asarray(module.v)[0] > 3 and np.all(np.asarray(loaded.v) == 1)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"m"])
+def test_what_is_no_path_is_refused_by_name(path):
+    for name, call in (
+        ("save", lambda: save(gd.Module(), path)),
+        ("load", lambda: load(path)),
+        ("contains_saved_model", lambda: contains_saved_model(path)),
+    ):
+        with pytest.raises(ArgumentTypeError, match=f"^{name}: export_dir must be a string or a path"):
+            call()
+
+
+def test_what_are_no_options_is_refused_by_name(tmp_path):
+    with pytest.raises(ArgumentTypeError, match="save: options must be SaveOptions or None, got 3"):
+        save(gd.Module(), tmp_path / "m", options=3)
+    assert not (tmp_path / "m").exists()
+    with pytest.raises(ArgumentTypeError, match="load: options must be LoadOptions or None, got 3"):
+        load(tmp_path / "m", options=3)
