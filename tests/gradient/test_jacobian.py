@@ -380,3 +380,86 @@ def test_jacobians_of_unknown_sizes_are_differentiable(batch):
             total = tf.reduce_sum(jacobian(x) ** 2)
         np.testing.assert_allclose(total, np.sum((3 * X**2) ** 2), rtol=1e-12)
         np.testing.assert_allclose(tape.gradient(total, x), 36 * X**3, rtol=1e-12)
+
+
+def batch_jacobian_of(f, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.batch_jacobian(y, x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        tf.nn.softmax,
+        lambda x: x - tf.reduce_mean(x, axis=-1, keepdims=True),
+        lambda x: tf.gather(x, [0, 1], axis=-1),
+        lambda x: tf.cumsum(x, axis=1),
+        lambda x: tf.math.cumprod(x, axis=-1),
+    ],
+)
+def test_batch_jacobian_of_a_function_traced_with_unknown_rank(f):
+    x = tf.constant(X)
+    traced = tf.function(f, input_signature=[tf.TensorSpec(None, tf.float64)])
+    np.testing.assert_allclose(batch_jacobian_of(traced, x), batch_jacobian_of(f, x), atol=1e-12)
+
+
+UNKNOWN_ROWS = [[None, 3], [None, None], [4, 3]]
+
+
+@pytest.mark.parametrize("shape", UNKNOWN_ROWS)
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [
+        ("reduce_mean", lambda x: x - tf.reduce_mean(x, 0)),
+        ("matmul", lambda x: tf.matmul(tf.constant(np.ones((4, 4))), x)),
+        ("reduce_mean", lambda x: tf.cond(x[0, 0] > 0, lambda: x, lambda: x - tf.reduce_mean(x, 0))),
+        ("reduce_mean", lambda x: tf.function(lambda x: x - tf.reduce_mean(x, 0))(x)),
+        ("cumsum", lambda x: tf.cumsum(x)),
+    ],
+)
+def test_mixed_rows_are_named_while_sizes_are_unknown(shape, name, f):
+    traced = tf.function(
+        lambda x: batch_jacobian_of(f, x), input_signature=[tf.TensorSpec(shape, tf.float64)]
+    )
+    with pytest.warns(UserWarning, match=f"not independent: {name} mixes rows"):
+        traced(tf.constant(X))
+
+
+@pytest.mark.parametrize("shape", UNKNOWN_ROWS)
+@pytest.mark.parametrize(
+    "f",
+    [
+        net,
+        lambda x: x - tf.reduce_mean(x, 1, keepdims=True),
+        lambda x: tf.reshape(x, [-1, 3]) * 2.0,
+        lambda x: tf.reshape(x, tf.shape(x)),
+        lambda x: tf.cond(x[0, 0] > 0, lambda: x, lambda: tf.sin(x)),
+        lambda x: tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, x])[1],
+    ],
+)
+def test_independent_rows_are_silent_while_sizes_are_unknown(shape, f):
+    traced = tf.function(
+        lambda x: batch_jacobian_of(f, x), input_signature=[tf.TensorSpec(shape, tf.float64)]
+    )
+    np.testing.assert_allclose(traced(tf.constant(X)), batch_jacobian_of(f, tf.constant(X)), atol=1e-12)
+
+
+def clipped(axis):
+    f = tf.custom_gradient(
+        lambda x: (x * 1, lambda u: tf.clip_by_norm(u, tf.constant(1.0, u.dtype), axes=[axis]))
+    )
+    return {"eager": f, "function": tf.function(lambda x: f(x))}
+
+
+@pytest.mark.parametrize("how", ["eager", "function"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_custom_gradient_mixes_rows_only_if_its_rule_does(how, inside):
+    def jacobian(axis):
+        call = lambda x: batch_jacobian_of(clipped(axis)[how], x)  # noqa: E731
+        return tf.function(call)(tf.constant(X)) if inside else call(tf.constant(X))
+
+    assert jacobian(1).shape == [4, 3, 3]
+    with pytest.warns(UserWarning, match="not independent: custom_gradient mixes rows"):
+        jacobian(0)

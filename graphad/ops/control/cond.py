@@ -236,7 +236,8 @@ class Cond(Op):
         return tuple(y if m else ctx.unstacked(y) for y, m in zip(outputs, mask, strict=True))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        then_axes, else_axes = rows_of(self.then_graph, axes[1:]), rows_of(self.else_graph, axes[1:])
+        then_axes = rows_of(self.then_graph, axes[1:], specs[1:])
+        else_axes = rows_of(self.else_graph, axes[1:], specs[1:])
         return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: joined_rows((axes[0], a, b))))
 
 
