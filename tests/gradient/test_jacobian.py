@@ -463,3 +463,63 @@ def test_a_custom_gradient_mixes_rows_only_if_its_rule_does(how, inside):
     assert jacobian(1).shape == [4, 3, 3]
     with pytest.warns(UserWarning, match="not independent: custom_gradient mixes rows"):
         jacobian(0)
+
+
+def twice(f, start):
+    return tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, f(a)), [0, start])[1]
+
+
+NESTED = {
+    "a loop in a loop": lambda x: twice(lambda a: twice(lambda b: b * x, a), x),
+    "a loop in a loop in a loop": lambda x: twice(
+        lambda a: twice(lambda b: twice(lambda c: tf.sin(c) * x, b), a), x
+    ),
+    "a loop in a branch": lambda x: tf.cond(x[0] > 0, lambda: twice(lambda a: a * x, x), lambda: x),
+    "a loop in a branch in a loop": lambda x: twice(
+        lambda a: tf.cond(a[0] > 0, lambda: twice(lambda b: b * x, a), lambda: a), x
+    ),
+}
+
+
+@pytest.mark.parametrize("f", NESTED.values(), ids=NESTED.keys())
+def test_jacobians_of_nested_control_flow_with_unknown_sizes(f):
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.jacobian(y, x)
+
+    traced = tf.function(jacobian, input_signature=[tf.TensorSpec([None], tf.float64)])
+    for values in ([0.5, 2.0, 3.0], [-1.0, 0.3]):
+        x = tf.constant(np.array(values))
+        np.testing.assert_allclose(traced(x), jacobian(x), rtol=1e-12)
+
+
+LARGE = np.arange(300) % 3 == 0
+
+
+@pytest.mark.parametrize(
+    ("f", "n"),
+    [
+        (lambda x: tf.sin(tf.boolean_mask(x * x, [True, False, True])), 3),
+        (lambda x: tf.sin(tf.boolean_mask(x * x, x > 0)), 3),
+        (lambda x: tf.sin(tf.boolean_mask(x * x, LARGE)), 300),
+        (lambda x: tf.sin(tf.boolean_mask(tf.reshape(x * x, [2, 3]), [True, False, True], axis=1)), 6),
+    ],
+    ids=["known", "computed", "large", "axis"],
+)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_hessian_through_a_mask_inside_a_function(f, n, is_known):
+    def hessian(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            g = tape.gradient(y, x)
+        return outer.jacobian(g, x)
+
+    traced = tf.function(hessian, input_signature=[tf.TensorSpec([n if is_known else None], tf.float64)])
+    for sign in (1.0, -1.0):
+        x = tf.constant(sign * np.linspace(-1.0, 2.0, n))
+        np.testing.assert_allclose(traced(x), hessian(x), atol=1e-12)

@@ -165,7 +165,9 @@ class Cond(Op):
             b = None if kind == THEN else next(else_values)
             known = None
             if a is None or b is None:
-                known = ctx.integers_of(else_graph, b) if a is None else ctx.integers_of(then_graph, a)
+                graph, value = (else_graph, b) if a is None else (then_graph, a)
+                known = ctx.integers_of(graph, value)
+                ctx.note_stack(y, graph, value)
             out.append(y if known is None else known)
         return tuple(out)
 
