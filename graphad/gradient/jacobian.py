@@ -17,7 +17,6 @@ from graphad.core.dims import product
 from graphad.core.errors import (
     ArgumentTypeError,
     FailedPreconditionError,
-    GraphadError,
     InvalidArgumentError,
     MissingRuleError,
     NonlinearGradientError,
@@ -25,11 +24,12 @@ from graphad.core.errors import (
 from graphad.core.frames import warn_user
 from graphad.core.levels import current, entered
 from graphad.core.nest import flatten, is_nested
-from graphad.core.op import IO, MIXED, WRITES
+from graphad.core.op import IO, WRITES
 from graphad.core.shapes import TensorShape, format_dims, is_definite
-from graphad.core.tensor import VALUES, EagerTensor, Handle
+from graphad.core.tensor import VALUES, Handle
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.forward import push_entries
+from graphad.gradient.independence import mixing_op
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import eye, zeros
@@ -356,16 +356,15 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, p
         return _zeros_like_rows(target, source, empty)
     entries = list(tape.entries)
     mark = mark_of(source)
-    if not _is_static(target, entries, [source]):
-        return _batch_rows_later(entries, target, source, mark)
-    mixer = _mixing_op(entries, mark, target)
-    if mixer is not None and _rows_really_mix(entries, target, mark):
-        line = getattr(mixer[1], "line", None)
+    mixing = mixing_op(entries, source, target)
+    if mixing is not None:
         warn_user(
-            f"batch_jacobian: the rows of the target are not independent: {mixer[0].name} mixes rows"
-            + (f" (at {line})" if line else "")
+            f"batch_jacobian: the rows of the target are not independent: {mixing.name} mixes rows"
+            + (f" (at {mixing.line})" if mixing.line else "")
             + ". The result is the Jacobian summed over the target's rows; use jacobian for all of it."
         )
+    if not _is_static(target, entries, [source]):
+        return _batch_rows_later(entries, target, source, mark)
     count = product(row)
     pieces = []
     wanted = {mark}
@@ -419,61 +418,3 @@ def _batch_rows_later(entries: Sequence[Any], target: Any, source: Any, mark: An
 def _spread(bar: Any, target: Any) -> Any:
     """One row repeated for every row of the target, whose sizes may be unknown."""
     return bind(BroadcastToShape(target.dims), bar, shape(target))
-
-
-# -- independence of rows ------------------------------------------------------------------------------------------------
-
-
-def _mixing_op(entries: Sequence[Any], source: Any, target: Any) -> tuple[Any, Any] | None:
-    """The first op on the way from source to target that mixes rows, with one of its values; None if rows are independent."""
-    axes: dict[Any, Any] = {source: 0}
-    blame: dict[Any, Any] = {}
-    for op, inputs, outputs, marks, out_marks in entries:
-        mine = [axes.get(mark) if mark is not None else None for mark in marks]
-        if all(axis is None for axis in mine):
-            continue
-        if MIXED in mine:
-            out = MIXED
-            culprit = next(blame[mark] for mark, axis in zip(marks, mine, strict=True) if axis == MIXED)
-        else:
-            try:
-                out = op.rows([x.spec for x in inputs], mine)
-            except (GraphadError, TypeError, IndexError):
-                out = MIXED
-            culprit = (op, next((y for y in (*outputs, *inputs) if getattr(y, "line", None)), None))
-        for mark in out_marks:
-            if mark is not None and out is not None:
-                axes[mark] = out
-                if out == MIXED:
-                    blame[mark] = culprit
-    end = axes.get(mark_of(target))
-    if end is None or end == 0:
-        return None
-    if end == MIXED:
-        return blame[mark_of(target)]
-    last = next(entry for entry in reversed(entries) if mark_of(target) in entry[4])
-    return last[0], None
-
-
-def _rows_really_mix(entries: Sequence[Any], target: Any, source: Any) -> bool:
-    """Pull back a random cotangent, and the same with random row weights: they differ by the weights if rows are independent."""
-    if type(target) is not EagerTensor or current() is not None:
-        return True  # no numbers to try it with
-    generator = np.random.default_rng(20)
-    data = generator.standard_normal(target.dims).astype(target.data.dtype)
-    weights = generator.uniform(0.5, 2.0, target.dims[0]).astype(target.data.dtype)
-    plain = _pulled(entries, target, source, data)
-    weighted = _pulled(entries, target, source, data * weights.reshape(-1, *[1] * (data.ndim - 1)))
-    if plain is None or weighted is None:
-        return False
-    expected = plain * weights.reshape(-1, *[1] * (plain.ndim - 1))
-    scale = float(np.max(np.abs(expected), initial=0.0)) + 1e-30
-    tolerance = 1e-8 if data.dtype == np.float64 else 1e-3
-    return bool(np.max(np.abs(weighted - expected), initial=0.0) > tolerance * scale)
-
-
-def _pulled(entries: Sequence[Any], target: Any, source: Any, bar: np.ndarray) -> Any:
-    bars = {mark_of(target): lift(bar)}
-    backward(entries, bars, {source}, TRANSFORMS)
-    found = dense(bars.get(source))
-    return None if found is None else found.data

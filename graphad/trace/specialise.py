@@ -19,10 +19,11 @@ from graphad.core.levels import entered
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import EagerTensor
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.shape import Reshape, SizeVector
 from graphad.trace.counted import steps_of
+from graphad.trace.known import KnownSlices, KnownTensor, SlicesSpec, slices_of
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 SizeKey = tuple[tuple[Any, ...], ...]
@@ -157,11 +158,16 @@ def specialise(
             values: list[Any] = list(inputs)
             for i, value in enumerate(known or ()):
                 if type(value) is KnownSlices:
-                    trace._slices[inputs[i].index] = value.values
+                    trace._slices[inputs[i].index] = value
                 elif value is not None:
                     values[i] = KnownTensor(value, specs[i].dtype)
             outputs = trace.inline(graph, values)
-            return trace.finish(outputs, RETURN, False, inputs)
+            done = trace.finish(outputs, RETURN, False, inputs)
+            number: Any = trace.number
+            slices = {number[i]: found for i, found in trace._slices.items() if i in number}
+            if slices:
+                done.derived[KnownSlices] = slices
+            return done
 
 
 def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) -> bool:
@@ -195,33 +201,6 @@ def _rule(kind: type[Op]) -> int:
     return found
 
 
-class KnownTensor(Tensor):
-    """An integer value that is known while specialising: an array of ints, or an object array of ints and Dims.
-
-    It becomes a constant or a `sizes` node only when an op that does not fold reads it.
-    """
-
-    __slots__ = ("__weakref__", "mark", "serial", "spec", "values")
-
-    def __init__(self, values: Any, dtype: DType) -> None:
-        self.values = values
-        self.spec = TensorSpec.of(np.shape(values), dtype)
-        self.serial: int | None = None
-        self.mark = None
-
-    def __repr__(self) -> str:
-        return f"<sizes {self.values}>"
-
-
-class KnownSlices:
-    """The integers that every slice of a stack holds, however many slices there are."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, values: Any) -> None:
-        self.values = values
-
-
 class Specialiser(Trace):
     """A trace in which shape arithmetic folds; it is also the context of `fold` rules."""
 
@@ -229,7 +208,7 @@ class Specialiser(Trace):
         super().__init__(name)
         self._expanding = expanding
         self._keeps_rules = keeps_rules
-        self._slices: dict[int, Any] = {}
+        self._slices: dict[int, KnownSlices] = {}
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         kind = type(op)
@@ -270,26 +249,42 @@ class Specialiser(Trace):
         values = self.known_values(x)
         if values is not None:
             return values
-        slices = self._slices.get(x.index) if type(x) is SymbolicTensor and x.trace is self else None
-        return None if slices is None else KnownSlices(slices)
+        if type(x) is SlicesSpec:
+            return x.slices
+        mask = self.mask_of(x)
+        if mask is not None and mask.size <= KNOWN_LIMIT:
+            return mask
+        return self._slices.get(x.index) if type(x) is SymbolicTensor and x.trace is self else None
 
     def slice_of(self, x: Any) -> Any:
         """A slice of a stack as an operand of `specialised`: the integers that every slice holds, or its spec."""
         values = self.known_values(x)
+        spec = TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype)
         if values is not None and np.ndim(values) and len(values):
             rows = [np.ravel(row).tolist() for row in values]
             values = values[0] if all(row == rows[0] for row in rows) else None
         elif values is None and type(x) is SymbolicTensor and x.trace is self:
-            values = self._slices.get(x.index)
-        if values is not None:
-            return KnownTensor(values, x.dtype)
-        return TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype)
+            slices = self._slices.get(x.index)
+            if slices is not None and slices.depth > 1:
+                return SlicesSpec(spec, KnownSlices(slices.values, slices.depth - 1))
+            values = None if slices is None else slices.values
+        return spec if values is None else KnownTensor(values, x.dtype)
 
     def note_slices(self, stack: Any, graph: Graph, value: int) -> None:
-        """Remember what every slice of a stack holds, if `value` of the body that makes it is known."""
-        values = self._held(graph, value)
-        if values is not None and type(stack) is SymbolicTensor:
-            self._slices[stack.index] = values
+        """Remember what every slice of a stack holds, if `value` of the body that makes it is known, or its slices are."""
+        if type(stack) is not SymbolicTensor:
+            return
+        values, slices = self._held(graph, value), slices_of(graph, value)
+        if values is not None:
+            self._slices[stack.index] = KnownSlices(values)
+        elif slices is not None:
+            self._slices[stack.index] = KnownSlices(slices.values, slices.depth + 1)
+
+    def note_stack(self, stack: Any, graph: Graph, value: int) -> None:
+        """Remember what the slices of an output of a sub-graph hold."""
+        slices = slices_of(graph, value)
+        if slices is not None and type(stack) is SymbolicTensor:
+            self._slices[stack.index] = slices
 
     def integers_of(self, graph: Graph, value: int) -> KnownTensor | None:
         """The integers that a value of a specialised sub-graph holds whatever its operands are, None if they differ."""
@@ -313,6 +308,11 @@ class Specialiser(Trace):
         if type(x) is SymbolicTensor and x.trace is self:
             return self.builder.values.get(x.index)
         return x.data if type(x) is EagerTensor else None
+
+    def mask_of(self, x: Any) -> Any:
+        """The booleans of a mask whose values are known, None for other values: sizes come from them."""
+        data = x.values if type(x) is KnownTensor else self.number_of(x)
+        return data if data is not None and data.dtype.kind == "b" and np.ndim(data) else None
 
     def _simpler(self, op: Any, kind: type[Op], rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """What stands for an op in the definite graph, None for the op itself."""

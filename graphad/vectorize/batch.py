@@ -25,7 +25,8 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.shape import BroadcastTo, ExpandDims
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.reduce import reduce_sum
-from graphad.trace.specialise import KNOWN_LIMIT, KnownSlices, specialise
+from graphad.trace.known import KnownSlices
+from graphad.trace.specialise import KNOWN_LIMIT, specialise
 from graphad.trace.tracer import Trace, Traced, trace_flat
 from graphad.vectorize.closing import closed
 
@@ -234,7 +235,11 @@ def _key_of(known: Any) -> Any:
     if known is None:
         return None
     values = known.values if type(known) is KnownSlices else known
-    return type(known) is KnownSlices, np.shape(values), tuple(np.ravel(values).tolist())
+    return (
+        known.depth if type(known) is KnownSlices else 0,
+        np.shape(values),
+        tuple(np.ravel(values).tolist()),
+    )
 
 
 def _small_integers(x: Any) -> Any:

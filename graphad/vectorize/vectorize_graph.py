@@ -92,7 +92,14 @@ class Vectorize(Op):
             x if not s and _is_sizes(spec) and x.size <= KNOWN_LIMIT else None
             for x, s, spec in zip(values, self.stacked, specs, strict=True)
         ]
-        graph, mask = batched(definite(self.graph, specs, known), self.stacked, size)
+        graph = definite(self.graph, specs, known)
+        if not all(spec.is_definite for spec in graph.specs):  # what a mask lets through is known now as well
+            known = [
+                x if not s and _is_mask(spec) else value
+                for x, s, spec, value in zip(values, self.stacked, specs, known, strict=True)
+            ]
+            graph = definite(self.graph, specs, known)
+        graph, mask = batched(graph, self.stacked, size)
         outputs = []
         for k, (y, has_rows) in enumerate(zip(run(graph, values), mask, strict=True)):
             if has_rows or k in self.uniform:
@@ -117,7 +124,14 @@ class Vectorize(Op):
         if all(spec.is_definite for spec in graph.specs):
             return False
         pairs = zip(inputs, self.stacked, strict=True)
-        return any(not s and _is_sizes(x.spec) and ctx.known(x) is None for x, s in pairs)
+        return any(
+            not s
+            and (
+                (_is_sizes(x.spec) and ctx.known(x) is None)
+                or (_is_mask(x.spec) and ctx.known_operand(x) is None)
+            )
+            for x, s in pairs
+        )
 
     def _expanded(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         level = BatchLevel(next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s))
@@ -186,6 +200,10 @@ class VectorizeForward(Vectorize):
 
 def _is_sizes(spec: TensorSpec) -> bool:
     return not spec.is_handle and spec.dtype.is_integer and spec.rank == 1
+
+
+def _is_mask(spec: TensorSpec) -> bool:
+    return not spec.is_handle and spec.dtype.kind == "bool" and spec.rank != 0
 
 
 def _uniform_outputs(graph: Graph, stacked: Sequence[bool]) -> list[int]:

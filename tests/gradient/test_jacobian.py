@@ -380,3 +380,146 @@ def test_jacobians_of_unknown_sizes_are_differentiable(batch):
             total = tf.reduce_sum(jacobian(x) ** 2)
         np.testing.assert_allclose(total, np.sum((3 * X**2) ** 2), rtol=1e-12)
         np.testing.assert_allclose(tape.gradient(total, x), 36 * X**3, rtol=1e-12)
+
+
+def batch_jacobian_of(f, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.batch_jacobian(y, x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        tf.nn.softmax,
+        lambda x: x - tf.reduce_mean(x, axis=-1, keepdims=True),
+        lambda x: tf.gather(x, [0, 1], axis=-1),
+        lambda x: tf.cumsum(x, axis=1),
+        lambda x: tf.math.cumprod(x, axis=-1),
+    ],
+)
+def test_batch_jacobian_of_a_function_traced_with_unknown_rank(f):
+    x = tf.constant(X)
+    traced = tf.function(f, input_signature=[tf.TensorSpec(None, tf.float64)])
+    np.testing.assert_allclose(batch_jacobian_of(traced, x), batch_jacobian_of(f, x), atol=1e-12)
+
+
+UNKNOWN_ROWS = [[None, 3], [None, None], [4, 3]]
+
+
+@pytest.mark.parametrize("shape", UNKNOWN_ROWS)
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [
+        ("reduce_mean", lambda x: x - tf.reduce_mean(x, 0)),
+        ("matmul", lambda x: tf.matmul(tf.constant(np.ones((4, 4))), x)),
+        ("reduce_mean", lambda x: tf.cond(x[0, 0] > 0, lambda: x, lambda: x - tf.reduce_mean(x, 0))),
+        ("reduce_mean", lambda x: tf.function(lambda x: x - tf.reduce_mean(x, 0))(x)),
+        ("cumsum", lambda x: tf.cumsum(x)),
+    ],
+)
+def test_mixed_rows_are_named_while_sizes_are_unknown(shape, name, f):
+    traced = tf.function(
+        lambda x: batch_jacobian_of(f, x), input_signature=[tf.TensorSpec(shape, tf.float64)]
+    )
+    with pytest.warns(UserWarning, match=f"not independent: {name} mixes rows"):
+        traced(tf.constant(X))
+
+
+@pytest.mark.parametrize("shape", UNKNOWN_ROWS)
+@pytest.mark.parametrize(
+    "f",
+    [
+        net,
+        lambda x: x - tf.reduce_mean(x, 1, keepdims=True),
+        lambda x: tf.reshape(x, [-1, 3]) * 2.0,
+        lambda x: tf.reshape(x, tf.shape(x)),
+        lambda x: tf.cond(x[0, 0] > 0, lambda: x, lambda: tf.sin(x)),
+        lambda x: tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, x])[1],
+    ],
+)
+def test_independent_rows_are_silent_while_sizes_are_unknown(shape, f):
+    traced = tf.function(
+        lambda x: batch_jacobian_of(f, x), input_signature=[tf.TensorSpec(shape, tf.float64)]
+    )
+    np.testing.assert_allclose(traced(tf.constant(X)), batch_jacobian_of(f, tf.constant(X)), atol=1e-12)
+
+
+def clipped(axis):
+    f = tf.custom_gradient(
+        lambda x: (x * 1, lambda u: tf.clip_by_norm(u, tf.constant(1.0, u.dtype), axes=[axis]))
+    )
+    return {"eager": f, "function": tf.function(lambda x: f(x))}
+
+
+@pytest.mark.parametrize("how", ["eager", "function"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_custom_gradient_mixes_rows_only_if_its_rule_does(how, inside):
+    def jacobian(axis):
+        call = lambda x: batch_jacobian_of(clipped(axis)[how], x)  # noqa: E731
+        return tf.function(call)(tf.constant(X)) if inside else call(tf.constant(X))
+
+    assert jacobian(1).shape == [4, 3, 3]
+    with pytest.warns(UserWarning, match="not independent: custom_gradient mixes rows"):
+        jacobian(0)
+
+
+def twice(f, start):
+    return tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, f(a)), [0, start])[1]
+
+
+NESTED = {
+    "a loop in a loop": lambda x: twice(lambda a: twice(lambda b: b * x, a), x),
+    "a loop in a loop in a loop": lambda x: twice(
+        lambda a: twice(lambda b: twice(lambda c: tf.sin(c) * x, b), a), x
+    ),
+    "a loop in a branch": lambda x: tf.cond(x[0] > 0, lambda: twice(lambda a: a * x, x), lambda: x),
+    "a loop in a branch in a loop": lambda x: twice(
+        lambda a: tf.cond(a[0] > 0, lambda: twice(lambda b: b * x, a), lambda: a), x
+    ),
+}
+
+
+@pytest.mark.parametrize("f", NESTED.values(), ids=NESTED.keys())
+def test_jacobians_of_nested_control_flow_with_unknown_sizes(f):
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.jacobian(y, x)
+
+    traced = tf.function(jacobian, input_signature=[tf.TensorSpec([None], tf.float64)])
+    for values in ([0.5, 2.0, 3.0], [-1.0, 0.3]):
+        x = tf.constant(np.array(values))
+        np.testing.assert_allclose(traced(x), jacobian(x), rtol=1e-12)
+
+
+LARGE = np.arange(300) % 3 == 0
+
+
+@pytest.mark.parametrize(
+    ("f", "n"),
+    [
+        (lambda x: tf.sin(tf.boolean_mask(x * x, [True, False, True])), 3),
+        (lambda x: tf.sin(tf.boolean_mask(x * x, x > 0)), 3),
+        (lambda x: tf.sin(tf.boolean_mask(x * x, LARGE)), 300),
+        (lambda x: tf.sin(tf.boolean_mask(tf.reshape(x * x, [2, 3]), [True, False, True], axis=1)), 6),
+    ],
+    ids=["known", "computed", "large", "axis"],
+)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_hessian_through_a_mask_inside_a_function(f, n, is_known):
+    def hessian(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            g = tape.gradient(y, x)
+        return outer.jacobian(g, x)
+
+    traced = tf.function(hessian, input_signature=[tf.TensorSpec([n if is_known else None], tf.float64)])
+    for sign in (1.0, -1.0):
+        x = tf.constant(sign * np.linspace(-1.0, 2.0, n))
+        np.testing.assert_allclose(traced(x), hessian(x), atol=1e-12)

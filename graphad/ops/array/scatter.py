@@ -17,7 +17,16 @@ from graphad.core.shapes import are_compatible, format_dims, is_definite, normal
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
-from graphad.ops.array.gather import GatherNd, ScatterNd, ScatterNdTo, check_coordinates, check_nd, nd_index
+from graphad.ops.array.gather import (
+    GatherNd,
+    ScatterNd,
+    ScatterNdTo,
+    check_coordinates,
+    check_nd,
+    gather,
+    nd_index,
+)
+from graphad.ops.array.shape import reshape
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import known_value, require_count, require_sizes, static_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
@@ -315,6 +324,18 @@ class BooleanMask(Op):
         if ctx.stacked(1):
             return ctx.rowwise(self, x, mask)
         return bind(BooleanMask(self.axis % (len(x.dims) - 1) + 1), x, mask)
+
+    def fold(self, ctx: Any, x: Any, mask: Any) -> Any:
+        """With a known mask the size of the result is known too."""
+        data = ctx.mask_of(mask)
+        if data is None:
+            return None
+        place = self.axis % len(x.dims)
+        after = place + data.ndim
+        if any(type(size) is not int for size in x.dims[place:after]) or x.dims[place:after] != data.shape:
+            return None
+        flat = reshape(x, (*x.dims[:place], data.size, *x.dims[after:]))
+        return gather(flat, lift(np.flatnonzero(data)), axis=place)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if axes[1] is not None:

@@ -67,7 +67,7 @@ class GraphCall(Op):
         return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return tuple(rows_of(self.graph, axes))
+        return tuple(rows_of(self.graph, axes, specs))
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         raise InternalError(f"{self.name}: the call was recorded without residuals.")

@@ -165,7 +165,9 @@ class Cond(Op):
             b = None if kind == THEN else next(else_values)
             known = None
             if a is None or b is None:
-                known = ctx.integers_of(else_graph, b) if a is None else ctx.integers_of(then_graph, a)
+                graph, value = (else_graph, b) if a is None else (then_graph, a)
+                known = ctx.integers_of(graph, value)
+                ctx.note_stack(y, graph, value)
             out.append(y if known is None else known)
         return tuple(out)
 
@@ -236,7 +238,8 @@ class Cond(Op):
         return tuple(y if m else ctx.unstacked(y) for y, m in zip(outputs, mask, strict=True))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        then_axes, else_axes = rows_of(self.then_graph, axes[1:]), rows_of(self.else_graph, axes[1:])
+        then_axes = rows_of(self.then_graph, axes[1:], specs[1:])
+        else_axes = rows_of(self.else_graph, axes[1:], specs[1:])
         return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: joined_rows((axes[0], a, b))))
 
 

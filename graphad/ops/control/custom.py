@@ -11,10 +11,11 @@ from typing import Any
 
 from graphad.core.bind import bind
 from graphad.core.errors import MissingGradientError
-from graphad.core.op import Op, define
+from graphad.core.op import MIXED, Op, define
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
+from graphad.ops.control.rows import joined_rows, rows_of
 
 
 @define
@@ -112,6 +113,20 @@ class ClosedCustom(_PassesOutputs):
         rule = ClosedRule(f"{self.rule.name}/rows", graph, self.rule.positions)
         xs_and_ys = [x if ctx.stacked(k) else ctx.stack(x) for k, x in enumerate(xs[:last])]
         return bind(ClosedCustom(rule, self.n_inputs, self.n_outputs), *xs_and_ys, *xs[last:])
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        """What counts is the rule: the cotangent of x has its rows where x has them, if those of y have."""
+        last = self.n_inputs + self.n_outputs
+        found = joined_rows(axes[: self.n_inputs])
+        if found is None or found == MIXED:
+            return (found,) * self.n_outputs
+        y_specs = specs[self.n_inputs : last]
+        y_axes = [found if axis is None or axis == MIXED else axis for axis in axes[self.n_inputs : last]]
+        x_axes = rows_of(self.rule.graph, [*y_axes, *axes[last:]], [*y_specs, *specs[last:]])
+        for place, axis in zip(self.rule.positions, axes[: self.n_inputs], strict=True):
+            if place >= 0 and axis is not None and x_axes[place] not in (None, axis):
+                return (MIXED,) * self.n_outputs
+        return tuple(y_axes)
 
 
 @define

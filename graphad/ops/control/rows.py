@@ -5,25 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.errors import GraphadError
 from graphad.core.op import MIXED
+from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 
 
-def rows_of(graph: Graph, axes: Sequence[Any]) -> list[Any]:
+def rows_of(graph: Graph, axes: Sequence[Any], specs: Sequence[TensorSpec] | None = None) -> list[Any]:
     """For each output the row axis, None if it does not depend on rows, MIXED if rows interact.
 
     Args:
       graph: The graph.
       axes: The same for each input.
+      specs: What is known of its inputs, where that is more than the graph says.
     """
     known: list[Any] = [*axes, *[None] * len(graph.constants)]
+    found = _specs_for(graph, specs)
     for node in graph.nodes:
-        known.extend(node_rows(graph, node, [known[i] for i in node.inputs]))
+        mine = [known[i] for i in node.inputs]
+        known.extend(_node_rows(node, [found[i] for i in node.inputs], mine))
     return [known[i] for i in graph.outputs]
+
+
+def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[TensorSpec]:
+    """The specs of all values, inferred again from those of the inputs."""
+    if specs is None or all(spec.is_definite for spec in graph.specs):
+        return graph.specs
+    found = [*specs, *graph.specs[len(graph.inputs) : graph.first_node_value]]
+    for node in graph.nodes:
+        inferred = node.specs
+        if not all(spec.is_definite for spec in node.specs):
+            try:
+                out = node.op.infer(*[found[i] for i in node.inputs])
+                inferred = tuple(out) if node.op.multiple else (out,)
+            except GraphadError:
+                pass
+        found.extend(inferred)
+    return found
 
 
 def node_rows(graph: Graph, node: Node, axes: Sequence[Any]) -> list[Any]:
     """What one node makes of the row axes of its inputs."""
+    return _node_rows(node, [graph.specs[i] for i in node.inputs], axes)
+
+
+def _node_rows(node: Node, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> list[Any]:
     n = len(node.specs)
     if all(axis is None for axis in axes):
         return [None] * n
@@ -31,8 +57,32 @@ def node_rows(graph: Graph, node: Node, axes: Sequence[Any]) -> list[Any]:
         return [None] * n
     if MIXED in axes and not node.op.structured:
         return [MIXED] * n
-    found = node.op.rows([graph.specs[i] for i in node.inputs], axes)
+    if any(
+        axis is not None and spec.dims is None for spec, axis in zip(specs, axes, strict=True)
+    ) and not getattr(node.op, "structured", False):
+        return [MIXED] * n  # an axis says nothing without a rank
+    found = node.op.rows(specs, axes)
     return list(found) if isinstance(found, tuple | list) else [found] * n
+
+
+def rows_within(
+    op: Any, specs: Sequence[TensorSpec], axes: Sequence[Any], line: str | None
+) -> tuple[Any, Any]:
+    """The op that mixes rows in an op that does, itself unless it holds graphs, and its line."""
+    for field in ("graph", "then_graph", "else_graph", "body"):
+        graph = getattr(op, field, None)
+        if not op.structured or not isinstance(graph, Graph):
+            continue
+        first = len(axes) - len(graph.inputs)
+        known: list[Any] = [*axes[first:], *[None] * len(graph.constants)]
+        found = _specs_for(graph, specs[first:] if field != "body" else None)
+        for node in graph.nodes:
+            mine = [known[i] for i in node.inputs]
+            out = _node_rows(node, [found[i] for i in node.inputs], mine)
+            if MIXED in out and MIXED not in mine:
+                return rows_within(node.op, [found[i] for i in node.inputs], mine, node.line or line)
+            known.extend(out)
+    return op, line
 
 
 def joined_rows(axes: Sequence[Any]) -> Any:
