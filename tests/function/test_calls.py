@@ -555,3 +555,18 @@ def test_a_variable_keeps_its_shape_when_sizes_are_unknown(jit):
     with pytest.raises(tf.errors.InvalidArgumentError, match=wrong):
         give(tf.ones([4]))
     assert v.numpy().tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize("divide", [lambda x, y: x // y, lambda x, y: x % y], ids=["floordiv", "mod"])
+def test_dividing_integers_by_zero_raises_on_every_tier(divide, jit):
+    f = tf.function(lambda x, y: divide(x, y) * 2, jit_compile=jit)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
+        f(tf.constant([7, 8]), tf.constant([2, 0]))
+    np.testing.assert_array_equal(
+        f(tf.constant([7, -7]), tf.constant([2, 2])), divide(np.array([7, -7]), 2) * 2
+    )
+    by_three = tf.function(lambda x: divide(x, 3) * 2, jit_compile=jit)
+    np.testing.assert_array_equal(by_three(tf.constant([7, -7])), divide(np.array([7, -7]), 3) * 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
+        tf.function(lambda x: divide(x, 0) * 2, jit_compile=jit)(tf.constant([7]))
