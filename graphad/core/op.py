@@ -13,7 +13,14 @@ from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 
-from graphad.core.errors import InternalError, InvalidArgumentError, MissingGradientError, MissingRuleError
+from graphad.core.dtypes import as_dtype
+from graphad.core.errors import (
+    GraphadError,
+    InternalError,
+    InvalidArgumentError,
+    MissingGradientError,
+    MissingRuleError,
+)
 from graphad.core.registry import gradient_of, register
 from graphad.core.spec import TensorSpec
 
@@ -280,3 +287,21 @@ def evaluated(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
     if not op.multiple:
         out = (out,)
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
+
+
+def explain_failure(error: Exception, op: Op, values: Sequence[Any]) -> None:
+    """Raise what `infer` says of the values that an `eval` could not take, unless the error speaks for graphad already.
+
+    While tracing with unknown ranks, `infer` may have had nothing to object to; NumPy's own words do not name the op.
+    """
+    if isinstance(error, GraphadError) or op.structured:
+        return
+    try:
+        specs = [
+            x.spec if hasattr(x, "spec") else TensorSpec.of(np.shape(x), as_dtype(x.dtype)) for x in values
+        ]
+        op.infer(*specs)
+    except GraphadError as said:
+        raise said from error
+    except Exception:  # infer has nothing to say
+        return

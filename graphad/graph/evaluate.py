@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.core.op import evaluated
+from graphad.core.errors import GraphadError
+from graphad.core.op import evaluated, explain_failure
 from graphad.graph.ir import Graph
 
 Runner = Callable[[Graph, Sequence[Any]], Sequence[Any]]
@@ -22,9 +23,13 @@ def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
         try:
             known.extend(evaluated(node.op, [known[i] for i in node.inputs]))
         except Exception as error:
+            try:
+                explain_failure(error, node.op, [known[i] for i in node.inputs])
+            except GraphadError as said:
+                error = said
             if node.line is not None:
                 error.add_note(f"in the traced line {node.line}")
-            raise
+            raise error
         for value in last[position]:
             known[value] = None
     return [known[i] for i in graph.outputs]

@@ -51,3 +51,15 @@ def test_a_loaded_function_checks_what_it_assigns(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"variable shape \(2,\)"):
         loaded.set(tf.ones([4]))
     np.testing.assert_array_equal(loaded.v.numpy(), [1.0, 2.0])
+
+
+def test_shapes_that_do_not_fit_are_said_in_the_words_of_the_op() -> None:
+    f = tf.function(
+        lambda c, x, y: tf.cond(c, lambda: x, lambda: tf.constant(1.0)) + y,
+        input_signature=[S([], tf.bool), S([2, 4]), S([2, 3])],
+    )
+    for _ in range(5):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="add: Incompatible shapes") as caught:
+            f(True, tf.ones([2, 4]), tf.ones([2, 3]))
+        assert any("in the traced line" in note for note in caught.value.__notes__)
+    np.testing.assert_array_equal(f(False, tf.ones([2, 4]), tf.ones([2, 3])).numpy(), np.full([2, 3], 2.0))

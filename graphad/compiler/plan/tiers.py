@@ -20,7 +20,7 @@ from graphad.compiler.plan.buffers import own
 from graphad.core import bind as door
 from graphad.core.collector import held
 from graphad.core.errors import GraphadError
-from graphad.core.op import evaluated
+from graphad.core.op import evaluated, explain_failure
 from graphad.graph.ir import Graph, Node
 from graphad.ops.elementwise import Elementwise
 from graphad.trace.specialise import with_sizes
@@ -44,13 +44,14 @@ SWITCH = 0.0005  # seconds after which a busy caller lets the preparing thread g
 class HostPlan:
     """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
 
-    __slots__ = ("_base", "_outputs", "_steps")
+    __slots__ = ("_asked", "_base", "_outputs", "_steps")
 
     def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
         self._base: list[Any] = [*graph.constants, *[None] * (graph.size - graph.first_node_value)]
         last = _last_uses(graph)
         aliased = _aliased(graph)
         self._steps = []
+        self._asked: dict[int, tuple[Any, tuple[int, ...]]] = {-1: (None, ())}
         for node, gone in zip(graph.nodes, last, strict=True):
             op = with_sizes(node.op, numbers)
             if not node.inputs and not op.effects and not op.multiple and not op.structured:
@@ -61,6 +62,7 @@ class HostPlan:
                     aliased.add(node.start)
                     continue
             self._steps.append(_step(node, op, gone))
+            self._asked[node.start] = op, node.inputs
         self._outputs = [
             (value, value in aliased or value in graph.outputs[:k]) for k, value in enumerate(graph.outputs)
         ]
@@ -68,7 +70,7 @@ class HostPlan:
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input values."""
         known = [*values, *self._base]
-        line = None
+        line, out = None, -1
         try:
             with np.errstate(all="ignore"):  # native code raises no warnings either
                 for count, f, a, b, out, gone, line in self._steps:  # noqa: B007
@@ -83,9 +85,15 @@ class HostPlan:
                     for i in gone:
                         known[i] = None
         except Exception as error:
+            try:
+                op, inputs = self._asked[out]
+                if op is not None:
+                    explain_failure(error, op, [known[i] for i in inputs])
+            except GraphadError as said:
+                error = said
             if line is not None:
                 error.add_note(f"in the traced line {line}")
-            raise
+            raise error
         return [_result(known[value], shared) for value, shared in self._outputs]
 
 
