@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from graphad.compiler.cpu.functions import has_function
 from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
+from graphad.compiler.plain import may_fail
 from graphad.compiler.source import code_of
 from graphad.compiler.units import (
     ASSIGN,
@@ -171,7 +170,7 @@ class _Partitioner:
         if any(value not in self.sites for value in node.inputs) or not is_definite(node.specs[0].dims):
             return None
         if isinstance(op, Elementwise):
-            if op.name in ("floordiv", "mod") and not self._divides(specs[1], node.inputs[1]):
+            if may_fail(self.graph, node):
                 return None
             key = (op, *[spec.dtype for spec in specs])
             if key not in self.lowered:
@@ -181,13 +180,6 @@ class _Partitioner:
             return self._supported(op.lower(*specs))
         except UndecidedSize:
             return None
-
-    def _divides(self, spec: TensorSpec, divisor: int) -> bool:
-        """Whether a division cannot fail: of floats, or by constants other than 0. Others raise, which kernels do not."""
-        if not spec.dtype.is_integer:
-            return True
-        number = divisor - len(self.graph.inputs)
-        return 0 <= number < len(self.graph.constants) and bool(np.all(self.graph.constants[number]))
 
     def _supported(self, form: Any) -> Any:
         maps = (

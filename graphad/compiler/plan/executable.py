@@ -25,6 +25,7 @@ from graphad.compiler.plan.tiers import (
 from graphad.core.collector import held
 from graphad.core.dims import evaluate
 from graphad.core.flags import ALWAYS, AUTO, flags
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
@@ -44,9 +45,10 @@ ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes 
 class SizeClass:
     """One size class of a graph."""
 
-    def __init__(self, specialised: Specialised, options: Options) -> None:
+    def __init__(self, specialised: Specialised, inputs: Sequence[TensorSpec], options: Options) -> None:
         self.key = specialised.key
         self.pins = specialised.pins
+        self.inputs = inputs  # as traced: a variable's says what it allows, not what it holds
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.compilation = Compilation(self.graph, specialised.literals)
         self.calls = 0
@@ -68,7 +70,7 @@ class Sizes:
         """The native call, None where it cannot be made."""
         with self._lock:
             ready = self.native is None and self.size_class.compilation.state == READY
-            if ready and _can_assign(self.size_class.graph, self.numbers):
+            if ready and _can_assign(self.size_class, self.numbers):
                 self.bound = self.size_class.compilation.bind(self.numbers)
                 self.native = None if self.bound is None else self.bound.call
         return self.native
@@ -158,7 +160,7 @@ class Executable:
                 if pins != specialised.pins:
                     specialised = _specialise_with(self.graph, shapes, pins)
                 _, _, numbers = size_class(self.graph, shapes, pins)
-                cls = self.classes[specialised.key] = SizeClass(specialised, self.options)
+                cls = self.classes[specialised.key] = SizeClass(specialised, self.graph.inputs, self.options)
             found = Sizes(cls, numbers)
             if len(self._sizes) >= BOUND_LIMIT:
                 self._sizes.pop(next(iter(self._sizes)))
@@ -214,15 +216,15 @@ def _elements(graph: Graph, numbers: dict[str, int]) -> int:
     return total
 
 
-def _can_assign(graph: Graph, numbers: dict[str, int]) -> bool:
+def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
     """Whether every variable allows the shape it is given; where one does not, evaluating with NumPy says so."""
+    graph = size_class.graph
     for node in graph.nodes:
         if node.op.name == "assign":
-            variable, value = (graph.specs[i] for i in node.inputs)
-            dims = value.dims
-            if dims is not None and None not in dims:
-                dims = tuple([evaluate(size, numbers) for size in dims])
-            if not variable.describes(dims):
+            variable, given = size_class.inputs[node.inputs[0]], graph.specs[node.inputs[1]].dims
+            if given is not None:
+                given = tuple([None if size is None else evaluate(size, numbers) for size in given])
+            if not variable.describes(given):
                 return False
     return True
 
