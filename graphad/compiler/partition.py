@@ -164,14 +164,12 @@ class _Partitioner:
 
     def _lower(self, node: Node) -> Any:
         op = node.op
-        if op.structured or op.multiple or not node.inputs:
+        if op.structured or op.multiple or not node.inputs or may_fail(self.graph, node):
             return None
         specs = [self.specs[value] for value in node.inputs]
         if any(value not in self.sites for value in node.inputs) or not is_definite(node.specs[0].dims):
             return None
         if isinstance(op, Elementwise):
-            if may_fail(self.graph, node):
-                return None
             key = (op, *[spec.dtype for spec in specs])
             if key not in self.lowered:
                 self.lowered[key] = self._supported(op.lower(*specs))
