@@ -115,13 +115,13 @@ def loaded(records):
 def refused(records, error=CorruptModelError, text=""):
     """Loading fails in this way, quickly and without much memory."""
     tracemalloc.start()
-    start = time.process_time()
+    start = time.thread_time()
     try:
         with pytest.raises(error, match=text or None) as caught:
             loaded(records)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()
-    assert time.process_time() - start < 0.5
+    assert time.thread_time() - start < 2
     assert isinstance(caught.value, LoadError)
     return caught.value
