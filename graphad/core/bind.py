@@ -54,11 +54,7 @@ def bind(op: Op, *inputs: Any) -> Any:
                 return EagerTensor(y)
         outputs = checked(op, inputs)
     elif type(level) is EagerLevel and not op.structured and current() is level:
-        quick = op.quick
-        if quick is not None and not VERIFY and (y := quick(*inputs)) is not None:
-            outputs = (EagerTensor(y),)
-        else:
-            outputs = checked(op, inputs)
+        outputs = evaluate(op, inputs)
         if op.gradless is None:
             for recorder in level.recorders:
                 recorder.record(op, inputs, outputs)

@@ -289,19 +289,21 @@ def evaluated(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
 
 
-def explain_failure(error: Exception, op: Op, values: Sequence[Any]) -> None:
-    """Raise what `infer` says of the values that an `eval` could not take, unless the error speaks for graphad already.
+def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
+    """What `infer` says of the values that an `eval` could not take; the error itself if it speaks for graphad already.
 
     While tracing with unknown ranks, `infer` may have had nothing to object to; NumPy's own words do not name the op.
     """
     if isinstance(error, GraphadError) or op.structured:
-        return
+        return error
     try:
         specs = [
             x.spec if hasattr(x, "spec") else TensorSpec.of(np.shape(x), as_dtype(x.dtype)) for x in values
         ]
         op.infer(*specs)
     except GraphadError as said:
-        raise said from error
+        said.__cause__ = error
+        return said
     except Exception:  # infer has nothing to say
-        return
+        pass
+    return error

@@ -47,9 +47,8 @@ class Recorder:
         self._leaves: set[Any] = set()  # of the tracked marks those that no entry has made
         self._entries: list[Any] = []
         self._sweep_at = _FIRST_SWEEP
-        self.drop_above = (
-            _DROP_BYTES  # tests drop even small values, to catch rules that read undeclared ones
-        )
+        # Tests drop even small values, to catch rules that read undeclared ones.
+        self.drop_above = _DROP_BYTES
 
     @property
     def entries(self) -> list[Any]:
@@ -61,9 +60,7 @@ class Recorder:
 
     def follow(self, x: Any) -> Any:
         """Follow a tensor or handle from now on; returns its mark."""
-        mark = x.mark
-        if mark is None:
-            mark = x.mark = Mark()
+        mark = mark_of(x)
         self._tracked.add(mark)
         self._leaves.add(mark)
         return mark
@@ -118,9 +115,7 @@ class Recorder:
     def _out_mark(self, y: Any) -> Any:
         """The mark of a result, which is followed from now on; None if it is no number that has a gradient."""
         if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
-            mark = y.mark
-            if mark is None:
-                mark = y.mark = Mark()
+            mark = mark_of(y)
             self._tracked.add(mark)
             return mark
         return None

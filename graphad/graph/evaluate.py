@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.core.errors import GraphadError
-from graphad.core.op import evaluated, explain_failure
+from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph
 
 Runner = Callable[[Graph, Sequence[Any]], Sequence[Any]]
@@ -23,10 +22,7 @@ def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
         try:
             known.extend(evaluated(node.op, [known[i] for i in node.inputs]))
         except Exception as error:
-            try:
-                explain_failure(error, node.op, [known[i] for i in node.inputs])
-            except GraphadError as said:
-                error = said
+            error = explained(error, node.op, [known[i] for i in node.inputs])
             if node.line is not None:
                 error.add_note(f"in the traced line {node.line}")
             raise error

@@ -20,7 +20,7 @@ from graphad.compiler.plan.buffers import own
 from graphad.core import bind as door
 from graphad.core.collector import held
 from graphad.core.errors import GraphadError
-from graphad.core.op import evaluated, explain_failure
+from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.ops.elementwise import Elementwise
 from graphad.trace.specialise import with_sizes
@@ -85,12 +85,9 @@ class HostPlan:
                     for i in gone:
                         known[i] = None
         except Exception as error:
-            try:
-                op, inputs = self._asked[out]
-                if op is not None:
-                    explain_failure(error, op, [known[i] for i in inputs])
-            except GraphadError as said:
-                error = said
+            op, inputs = self._asked[out]
+            if op is not None:
+                error = explained(error, op, [known[i] for i in inputs])
             if line is not None:
                 error.add_note(f"in the traced line {line}")
             raise error
