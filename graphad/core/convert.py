@@ -80,8 +80,8 @@ def _adopt(op: str, x: Any, dtype: DType | None) -> Any:
     try:
         return lift(x, dtype)
     except DTypeError as cause:
-        if dtype is not None and isinstance(x, np.ndarray | np.generic):
-            mine = dtypes.as_dtype(x.dtype)
+        if dtype is not None and exports_array(x):
+            mine = dtypes.as_dtype(_exported(x).dtype)
             raise DTypeError(
                 f"{op}: cannot combine an array of dtype {mine.name} with a tensor of dtype {dtype.name}; cast one of them."
             ) from cause
@@ -177,8 +177,8 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         raise UnconvertibleError(
             f"Attempt to convert a value ({x!r}) with an unsupported type ({type(x)}) to a Tensor."
         )
-    if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
-        return np.array(np.from_dlpack(x))
+    if exports_array(x):
+        return _as_known(np.array(_exported(x)), x)  # a copy: what exports it may change it
     kinds = {type(item) for item in _leaves(x)} if isinstance(x, list | tuple) else set()
     if bool in kinds and len(kinds) > 1:
         raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")
@@ -186,10 +186,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         array = np.array(x)
     except ValueError as cause:
         raise InvalidArgumentError("Can't convert non-rectangular Python sequence to Tensor.") from cause
-    if array.dtype == object or array.dtype.kind in "USOV":
-        raise UnconvertibleError(
-            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor."
-        )
+    array = _as_known(array, x)
     if not kinds or any(issubclass(kind, np.generic | np.ndarray) for kind in kinds):
         return array.astype(np.float32) if not kinds and isinstance(x, list | tuple) else array
     if array.dtype == np.float64 and dtype is not dtypes.float64:
@@ -198,6 +195,44 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
     ):
         return array.astype(np.int32)
+    return array
+
+
+_EXPORTS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__")
+
+
+def exports_array(x: Any) -> bool:
+    """Whether `x` hands out an array of numbers: an array, a data frame, a tensor of another library, a buffer."""
+    if isinstance(x, np.ndarray | np.generic):
+        return True
+    if isinstance(x, type | str | bytes):
+        return False
+    if any(hasattr(x, name) for name in _EXPORTS):
+        return True
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _exported(x: Any) -> np.ndarray:
+    """The array that `x` hands out. Raises: UnconvertibleError: it fails to."""
+    try:
+        if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
+            return np.from_dlpack(x)
+        return np.asarray(x)
+    except Exception as cause:  # the code of another library, which may raise anything
+        raise UnconvertibleError(
+            f"Attempt to convert a value of type {type(x)} to a Tensor, but it gave no array: {cause}"
+        ) from cause
+
+
+def _as_known(array: np.ndarray, x: Any) -> np.ndarray:
+    if array.dtype == object or array.dtype.kind in "USOV":
+        raise UnconvertibleError(
+            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor."
+        )
     return array
 
 

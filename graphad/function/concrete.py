@@ -12,7 +12,7 @@ from typing import Any
 
 from graphad.compiler import executable_of
 from graphad.core.bind import bind
-from graphad.core.convert import lift
+from graphad.core.convert import exports_array, lift
 from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.levels import busy, current
 from graphad.core.nest import flatten
@@ -229,11 +229,7 @@ class ConcreteFunction:
         values: list[Any] = list(args)
         wrong = None
         for i, x in enumerate(values):
-            if (
-                not isinstance(x, VALUES)
-                and not hasattr(x, "__graphad_tensor__")
-                and not hasattr(x, "__array__")
-            ):
+            if not isinstance(x, VALUES) and not hasattr(x, "__graphad_tensor__") and not exports_array(x):
                 wrong = f"expected argument #{i}(zero-based) to be a Tensor; got {type(x).__name__}"
                 break
         if wrong is None:

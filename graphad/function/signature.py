@@ -1,7 +1,8 @@
 """From a call's arguments to flat tensors and a trace key, and back to the structure the Python function wants.
 
-Tensors and arrays count by dtype and shape; variables by dtype, shape and which of them are the same; Python numbers,
-strings and None by value; other objects by identity. Containers keep their structure, dictionaries by sorted keys.
+Tensors and whatever hands out an array (a data frame, a buffer) count by dtype and shape; variables by dtype, shape and
+which of them are the same; Python numbers, strings and None by value; other objects by identity. Containers keep their
+structure, dictionaries by sorted keys.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.convert import lift
+from graphad.core.convert import exports_array, lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, GraphadError
 from graphad.core.nest import flatten, flatten_tree
@@ -320,16 +321,16 @@ def classify(leaf: Any) -> tuple[Any, Any]:
         return leaf.spec, leaf
     if isinstance(leaf, TensorSpec):
         return leaf, leaf
-    if isinstance(leaf, np.ndarray | np.generic):
+    if isinstance(leaf, np.generic):  # np.float64 is a float too
         tensor = lift(leaf)
         return tensor.spec, tensor
     if isinstance(leaf, _LITERALS):
         return Literal(leaf), None
-    if hasattr(leaf, "__graphad_tensor__"):
-        tensor = lift(leaf)
-        return tensor.spec, tensor
     if isinstance(leaf, DType):
         return Literal(leaf), None
+    if hasattr(leaf, "__graphad_tensor__") or exports_array(leaf):
+        tensor = lift(leaf)
+        return tensor.spec, tensor
     if getattr(type(leaf), "__weakrefoffset__", 0) == 0 and isinstance(leaf, Hashable):
         return Literal(
             leaf

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphad.core.bind import bind, new_recorder
-from graphad.core.convert import lift
+from graphad.core.convert import exports_array, lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import current, entered, remove_recorder
@@ -253,7 +253,7 @@ def _is_tensor_like(x: Any) -> bool:
     return (
         isinstance(x, Tensor | int | float | complex | bool)
         or hasattr(x, "__graphad_tensor__")
-        or hasattr(x, "__array__")
+        or exports_array(x)
     )
 
 
