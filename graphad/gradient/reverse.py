@@ -220,11 +220,11 @@ class Pullback:
         )
         graph.derived.update(self._asked)
         places = iter(range(len(kept)))
-        first = self.n_outputs
+        position = {i: self.n_outputs + k for k, i in enumerate(self._residual_serials)}
         return BackwardGraph(
             graph,
             [self._input_serials[i] for i in inputs],
-            [first + self._residual_serials.index(i) for i in residuals],
+            [position[i] for i in residuals],
             [None if bar is None else next(places) for bar in x_bars],
         )
 

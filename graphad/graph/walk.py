@@ -41,6 +41,18 @@ def sub_graphs(op: Op) -> list[Graph]:
     return [value for value in (getattr(op, field) for field in op.attributes) if isinstance(value, Graph)]
 
 
+def expanded_nodes(graph: Graph) -> int:
+    """How many nodes there are when every sub-graph is written out where it is used: both branches, a loop's body once."""
+    found: int | None = graph.derived.get(expanded_nodes)
+    if found is None:
+        found = len(graph.nodes)
+        for node in graph.nodes:
+            if node.op.structured:
+                found += sum(map(expanded_nodes, sub_graphs(node.op)))
+        graph.derived[expanded_nodes] = found
+    return found
+
+
 def with_outputs(graph: Graph, outputs: Sequence[int], keep_all: bool = False) -> Graph:
     """The same graph returning other values; nodes that nothing needs any more are left out."""
     nodes = list(graph.nodes) if keep_all else needed_nodes(graph.nodes, outputs)

@@ -7,12 +7,12 @@ which are inlined. A question that the symbols cannot decide pins one of them to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphad.core.dims import Dim, UndecidedSize, apart_from, evaluate
+from graphad.core.dims import Dim, UndecidedSize, apart_from
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError
 from graphad.core.levels import entered
@@ -20,8 +20,10 @@ from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph
+from graphad.graph.walk import expanded_nodes
 from graphad.ops.array.shape import Reshape, SizeVector
+from graphad.ops.control.call import Call
 from graphad.trace.counted import steps_of
 from graphad.trace.known import KnownSlices, KnownTensor, SlicesSpec, slices_of
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
@@ -29,9 +31,9 @@ from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 SizeKey = tuple[tuple[Any, ...], ...]
 KNOWN_LIMIT = 256  # elements of an integer value that is followed while specialising
 
-_concrete: dict[tuple[Op, tuple[int, ...]], Op] = {}
-_CONCRETE_LIMIT = 50_000
-_SIZES_PER_GRAPH = 32
+# A graph of more nodes, its calls written out, keeps its larger calls as calls: what it shares is then specialised once.
+INLINED_NODES = 100_000
+SMALL_CALL = 1_000
 
 
 def literal_sizes(graph: Graph) -> frozenset[int]:
@@ -137,6 +139,7 @@ def specialise(
     expanding: bool = True,
     known: Sequence[Any] | None = None,
     keeps_rules: bool = False,
+    shared: dict[Any, Graph] | None = None,
 ) -> Graph:
     """The graph replayed with definite input specs; the same object where there is nothing to specialise.
 
@@ -146,13 +149,15 @@ def specialise(
       expanding: Put the simpler ops that an op names by `expand` in its place.
       known: For each input the integers (and size symbols) it holds, None where they are not known.
       keeps_rules: Keep the rules of custom gradients, for a graph that is still to be differentiated.
+      shared: The sub-graphs that were specialised since the outermost graph was begun.
     Raises: UndecidedSize: a comparison needs the number behind a symbol.
     """
     has_known = known is not None and any(value is not None for value in known)
     if not has_known and not _needs_replay(graph, specs, expanding):
         return graph
     with apart_from(literal_sizes(graph)):
-        trace = Specialiser(graph.name, expanding, keeps_rules)
+        trace = Specialiser(graph.name, expanding, keeps_rules, {} if shared is None else shared)
+        trace.keeps_calls = expanded_nodes(graph) > INLINED_NODES
         with entered(trace):
             inputs = [trace.input(spec) for spec in specs]
             values: list[Any] = list(inputs)
@@ -161,7 +166,7 @@ def specialise(
                     trace._slices[inputs[i].index] = value
                 elif value is not None:
                     values[i] = KnownTensor(value, specs[i].dtype)
-            outputs = trace.inline(graph, values)
+            outputs = trace.replay(graph, values)
             done = trace.finish(outputs, RETURN, False, inputs)
             number: Any = trace.number
             slices = {number[i]: found for i, found in trace._slices.items() if i in number}
@@ -202,12 +207,18 @@ def _rule(kind: type[Op]) -> int:
 
 
 class Specialiser(Trace):
-    """A trace in which shape arithmetic folds; it is also the context of `fold` rules."""
+    """A trace in which shape arithmetic folds; it is also the context of `fold` rules.
 
-    def __init__(self, name: str, expanding: bool, keeps_rules: bool = False) -> None:
+    Attributes:
+      keeps_calls: The graph is too large to write all its calls out.
+    """
+
+    def __init__(self, name: str, expanding: bool, keeps_rules: bool, shared: dict[Any, Graph]) -> None:
         super().__init__(name)
+        self.keeps_calls = False
         self._expanding = expanding
         self._keeps_rules = keeps_rules
+        self._shared = shared
         self._slices: dict[int, KnownSlices] = {}
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
@@ -242,7 +253,17 @@ class Specialiser(Trace):
         """A sub-graph for operands that are values of this trace, or specs; known sizes become part of the graph."""
         known = [None if isinstance(x, TensorSpec) else self.known_operand(x) for x in operands]
         specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
-        return specialise(graph, specs, self._expanding, known, self._keeps_rules)
+        key = None
+        if all(values is None for values in known):
+            # Functions that call one function twice double it with each level, so that the same question comes back often.
+            key = graph, tuple([spec.dims for spec in specs])
+            found = self._shared.get(key)
+            if found is not None:
+                return found
+        done = specialise(graph, specs, self._expanding, known, self._keeps_rules, self._shared)
+        if key is not None:
+            self._shared[key] = done
+        return done
 
     def known_operand(self, x: Any) -> Any:
         """What is known of a value that a sub-graph takes: its integers, those of every slice, or None."""
@@ -352,7 +373,18 @@ class Specialiser(Trace):
         return tuple(outputs)
 
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs of a graph on values of this trace."""
+        """The outputs of a sub-graph on values of this trace: written out here, or where that is too much, by a call of it."""
+        if not self.keeps_calls or expanded_nodes(graph) <= SMALL_CALL:
+            return self.replay(graph, inputs)
+        inner = self.specialised(graph, inputs)
+        outputs = list(self.node(Call(inner), inputs))
+        for k, value in enumerate(inner.outputs):
+            integers = self.integers_of(inner, value)
+            outputs[k] = outputs[k] if integers is None else integers
+        return outputs
+
+    def replay(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of a graph on values of this trace, its nodes bound one by one."""
         known: list[Any] = [*inputs, *[self.constant(array) for array in graph.constants]]
         old = graph.specs
         outer = self.line
@@ -504,89 +536,3 @@ def _tidy(values: Any, dtype: DType) -> Any:
 
 def _scalar(array: np.ndarray) -> Any:
     return array if array.ndim else array[()]
-
-
-def symbols_of(op: Op) -> frozenset[str]:
-    """The size symbols in the attributes of an op."""
-    found: frozenset[str] = frozenset()
-    for field in op.attributes:
-        found |= _symbols(getattr(op, field))
-    return found
-
-
-def _symbols(x: Any) -> frozenset[str]:
-    if isinstance(x, Dim):
-        return x.symbols
-    if isinstance(x, Graph):
-        found: frozenset[str] | None = x.derived.get(_symbols)
-        if found is None:
-            parts = [symbols_of(node.op) for node in x.nodes] + [_symbols(spec.dims) for spec in x.specs]
-            found = x.derived[_symbols] = frozenset().union(*parts)
-        return found
-    if type(x) is tuple:
-        out: frozenset[str] = frozenset()
-        for item in x:
-            out |= _symbols(item)
-        return out
-    return frozenset()
-
-
-_symbolic_ops: dict[Op, tuple[str, ...]] = {}
-
-
-def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
-    """The op with every size in its attributes a number."""
-    names = _symbolic_ops.get(op)
-    if names is None:
-        names = tuple(sorted(symbols_of(op)))
-        if op.structured:  # holds graphs, which must not be kept alive from here
-            return op if not names else type(op)(*[_numbered(getattr(op, f), numbers) for f in op.attributes])
-        if len(_symbolic_ops) >= _CONCRETE_LIMIT:
-            _symbolic_ops.clear()
-        _symbolic_ops[op] = names
-    if not names:
-        return op
-    key = (op, tuple([numbers[name] for name in names]))
-    found = _concrete.get(key)
-    if found is None:
-        if len(_concrete) >= _CONCRETE_LIMIT:
-            _concrete.clear()
-        found = _concrete[key] = type(op)(
-            *[_numbered(getattr(op, field), numbers) for field in op.attributes]
-        )
-    return found
-
-
-def _numbered(x: Any, numbers: Mapping[str, int]) -> Any:
-    if isinstance(x, Dim):
-        return evaluate(x, numbers)
-    if isinstance(x, Graph):
-        names = _symbols(x)
-        return x if not names else _numbered_graph(x, {name: numbers[name] for name in names})
-    return tuple([_numbered(item, numbers) for item in x]) if type(x) is tuple else x
-
-
-def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
-    known = graph.derived.setdefault(_numbered_graph, {})
-    key = tuple(sorted(numbers.items()))
-    found = known.get(key)
-    if found is None:
-        if len(known) >= _SIZES_PER_GRAPH:
-            known.clear()
-        nodes = [
-            Node(
-                with_sizes(node.op, numbers),
-                node.inputs,
-                node.start,
-                tuple([_numbered_spec(spec, numbers) for spec in node.specs]),
-                node.line,
-            )
-            for node in graph.nodes
-        ]
-        inputs = [_numbered_spec(spec, numbers) for spec in graph.inputs]
-        found = known[key] = Graph(inputs, graph.constants, nodes, graph.outputs, graph.name)
-    return found
-
-
-def _numbered_spec(spec: TensorSpec, numbers: Mapping[str, int]) -> TensorSpec:
-    return spec.with_dims(_numbered(spec.dims, numbers)) if _symbols(spec.dims) else spec

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.errors import OutOfScopeError, SymbolicValueError
+from graphad.core.errors import InvalidArgumentError, OutOfScopeError, SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import current, entered, here
 from graphad.core.op import Op
@@ -21,6 +21,10 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, spec_of_constant
 from graphad.graph.text import print_spec
+from graphad.graph.walk import expanded_nodes
+
+# Nodes of a graph with all that it calls written out: beyond it, a call would take minutes, and doubles with each further level.
+EXPANDED_LIMIT = 2_000_000
 
 
 class SymbolicTensor(Tensor):
@@ -174,6 +178,12 @@ class Trace:
         serials = [self.serial(y, op) for y in outputs]
         order = [x.index for x in own_inputs] + self.capture_serials
         graph, self.number = self.builder.finish(serials, self.name, order, keep_all)
+        size = expanded_nodes(graph)
+        if size > EXPANDED_LIMIT:
+            raise InvalidArgumentError(
+                f"{self.name}: with the functions it calls written out it has {size} ops, more than the {EXPANDED_LIMIT} that a "
+                "graph may have; call them in a loop (while_loop, map_fn, scan)."
+            )
         return graph
 
 

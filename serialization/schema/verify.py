@@ -84,7 +84,8 @@ class _Verifier:
         self.limits = limits
         self.tensors: dict[str, TensorRecord] = {}
         # what each op refers to, found once per op instead of once per node
-        self.callees: list[int] = []
+        self.callees: list[tuple[int, ...]] = []
+        self.expanded: list[int] = []  # nodes of each graph with its calls written out
         self.op_rules: list[frozenset[int]] = []
 
     def run(self) -> None:
@@ -211,15 +212,15 @@ class _Verifier:
         for name, value in op.attributes:
             with _within("attributes", shown(name)):
                 self._value(value, "attribute", seen)
-        callee, rules = -1, set()
+        callees, rules = [], set()
         for leaf in seen:
             if isinstance(leaf, GraphValue):
                 _in_table(leaf.graph, self.model.graphs, "graph")
-                callee = max(callee, leaf.graph)
+                callees.append(leaf.graph)
             elif isinstance(leaf, RuleValue):
                 _in_table(leaf.rule, self.model.rules, "rule")
                 rules.add(leaf.rule)
-        self.callees.append(callee)
+        self.callees.append(tuple(callees))
         self.op_rules.append(frozenset(rules))
 
     def _graphs(self) -> None:
@@ -237,15 +238,18 @@ class _Verifier:
                 self._array(array)
         values = len(graph.inputs) + len(graph.constants)
         callees = self.callees
+        expanded = len(graph.nodes)
         for position, node in enumerate(graph.nodes):
             # inlined checks: this loop is what loading a large graph costs
             op, inputs, outputs, line = node
             if op >= ops:
                 raise _at_node(position, f"op {op} is not in the table of {ops}.")
-            if callees[op] >= number:
-                raise _at_node(
-                    position, f"it calls graph {callees[op]}, which does not stand before graph {number}."
-                )
+            for callee in callees[op]:
+                if callee >= number:
+                    raise _at_node(
+                        position, f"it calls graph {callee}, which does not stand before graph {number}."
+                    )
+                expanded += self.expanded[callee]
             if inputs and max(inputs) >= values:
                 raise _at_node(
                     position, f"input {max(inputs)} is not defined before the node, which starts at {values}."
@@ -258,6 +262,13 @@ class _Verifier:
         for output in graph.outputs:
             if output >= values:
                 raise bad(f"output {output} is none of the {values} values.")
+        # A few graphs that each call the one before twice are small in a file and without end when run.
+        if expanded > self.limits.expanded_nodes:
+            raise LimitExceededError(
+                f"with the graphs it calls written out it has {expanded} nodes where the limit 'expanded_nodes' allows "
+                f"{self.limits.expanded_nodes}."
+            )
+        self.expanded.append(expanded)
 
     def _rule(self, rule: RuleRecord) -> None:
         _unique("counts", (name for name, _ in rule.counts))

@@ -14,6 +14,8 @@ class Limits(Record):
     manifest_bytes: int = 64 << 20
     nodes_per_graph: int = 200_000
     nodes: int = 2_000_000
+    # of one graph, with all that it calls written out where it is called: what running it, or compiling it, may cost
+    expanded_nodes: int = 2_000_000
     functions: int = 10_000
     graphs: int = 100_000
     tensors: int = 1_000_000

@@ -30,6 +30,7 @@ from serialization.schema.values import (
     DictValue,
     GraphValue,
     InlineArray,
+    ListValue,
     OutputValue,
     RuleValue,
     SpecRecord,
@@ -39,6 +40,7 @@ from serialization.schema.values import (
 )
 from serialization.schema.verify import verify
 from serialization.wire.arrays import TensorRecord, chunk_count, plan_layout
+from serialization.wire.limits import Limits
 
 ROOT = ObjectRecord(ModuleNode("M"))
 SPECS = (SpecRecord("float32", (None,)),)
@@ -223,3 +225,31 @@ def test_long_chains_of_objects_and_graphs_need_no_recursion():
     first = GraphRecord(None, (0,), (), (), (0,))
     callers = tuple(GraphRecord(None, (0,), (), (NodeRecord(k, (0,), (0,)),), (1,)) for k in range(5000))
     verify(GOOD.replace(ops=calls, graphs=(first, *callers)))
+
+
+def doubling(levels, attributes):
+    """Graphs of which each holds the one before twice."""
+    ops = tuple(OpRecord("held", 1, attributes(GraphValue(k))) for k in range(levels))
+    first = GraphRecord(None, (0,), (), (), (0,))
+    graphs = tuple(
+        GraphRecord(
+            None, (0,), (), tuple(NodeRecord(k, (0,), (0,)) for _ in range(3 - len(op.attributes))), (1,)
+        )
+        for k, op in enumerate(ops)
+    )
+    return GOOD.replace(ops=ops, graphs=(first, *graphs), functions=())
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        lambda graph: (("graph", graph),),
+        lambda graph: (("then_graph", graph), ("else_graph", graph)),
+        lambda graph: (("nested", ListValue((graph, (graph,)))), ("other", 1)),
+    ],
+)
+def test_graphs_that_double_with_each_level_are_counted_as_if_written_out(attributes):
+    verify(doubling(19, attributes))
+    with pytest.raises(LimitExceededError, match=r"graphs\[2\d\]: .* 'expanded_nodes'"):
+        verify(doubling(40, attributes))
+    verify(doubling(21, attributes), Limits(expanded_nodes=10**8))

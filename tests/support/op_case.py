@@ -24,7 +24,8 @@ from graphad.gradient.tape import GradientTape
 from graphad.graph.evaluate import evaluate
 from graphad.graph.ir import Graph
 from graphad.ops import operators  # noqa: F401  gives tensors their operators
-from graphad.trace.specialise import specialise, specialise_call, with_sizes
+from graphad.trace.numbered import with_sizes
+from graphad.trace.specialise import specialise, specialise_call
 from graphad.trace.tracer import trace_flat
 from graphad.vectorize.vectorized_map import vectorized_map
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphad import cond, function
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim
@@ -14,10 +15,12 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import evaluate
 from graphad.graph.ir import Graph
+from graphad.graph.walk import expanded_nodes, sub_graphs
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
 from graphad.ops.control.call import Call
 from graphad.ops.math import add, multiply, negative, reduce_mean, reduce_sum
-from graphad.trace.specialise import size_class, specialise, specialise_call, with_sizes
+from graphad.trace.numbered import with_sizes
+from graphad.trace.specialise import size_class, specialise, specialise_call
 from graphad.trace.tracer import trace_flat
 
 RUN_TIME_SHAPE_OPS = {"shape", "reshape_to", "broadcast_to_shape", "sum_to_shape", "size", "rank", "count_of"}
@@ -136,3 +139,65 @@ def test_with_sizes_is_cached_and_leaves_plain_ops_alone() -> None:
     assert with_sizes(op, {"n0": 4}) is with_sizes(op, {"n0": 4})
     assert with_sizes(op, {"n0": 4}).shape == (8, 3)  # type: ignore[attr-defined]
     assert with_sizes(ADD, {"n0": 4}) is ADD
+
+
+def doubled(levels: int, combine: Any) -> Any:
+    """Functions of which each uses the one before twice."""
+    f = function(lambda x: multiply(x, 0.5))
+    for _ in range(levels):
+        f = function(lambda x, g=f: combine(g, x))
+    return f
+
+
+def either(g: Any, x: Any) -> Any:
+    return cond(reduce_sum(x) > 0.0, lambda: g(x), lambda: g(x))
+
+
+@pytest.mark.parametrize("combine", [lambda g, x: add(g(x), g(x)), either])
+def test_a_graph_too_large_to_write_out_keeps_calls_and_specialises_shared_ones_once(combine: Any) -> None:
+    f = doubled(15, combine)
+    graph = f.get_concrete_function(TensorSpec([None])).graph
+    assert expanded_nodes(graph) >= 1 << 15
+    inlined = 1000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphad.trace.specialise.INLINED_NODES", inlined)
+        patch.setattr("graphad.trace.specialise.SMALL_CALL", inlined // 10)
+        special = specialise(graph, [TensorSpec([3])])
+    distinct, stack = {}, [special]
+    while stack:
+        each = stack.pop()
+        if id(each) not in distinct:
+            distinct[id(each)] = len(each.nodes)
+            stack.extend(inner for node in each.nodes for inner in sub_graphs(node.op))
+    assert sum(distinct.values()) < 3 * inlined
+    x = np.array([1.0, 2.0, 4.0], np.float32)
+    np.testing.assert_array_equal(evaluate(special, [x])[0], f(x).numpy())
+
+
+@pytest.mark.parametrize("combine", [lambda g, x: g(g(x)), lambda g, x: add(g(x), g(x)), either])
+def test_functions_that_double_forty_times_are_refused_instead_of_never_ending(combine: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"with the functions it calls written out it has .* ops"):
+        doubled(40, combine).get_concrete_function(TensorSpec([3]))
+
+
+def test_a_size_that_a_kept_call_computes_is_known_outside() -> None:
+    @function
+    def rows(x: Any) -> Any:
+        for _ in range(20):
+            x = add(x, 1.0)
+        return shape(x), x
+
+    def f(x: Any) -> Any:
+        sizes, y = rows(x)
+        return reshape(y, [sizes[1], sizes[0]])
+
+    graph = trace_flat(lambda x: [f(x)], [TensorSpec([None, None])]).graph
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphad.trace.specialise.INLINED_NODES", 10)
+        patch.setattr("graphad.trace.specialise.SMALL_CALL", 10)
+        special = specialise(graph, [TensorSpec([2, 3])])
+    assert names(special) == ["call", "reshape"]
+    assert special.output_specs[0].dims == (3, 2)
+    np.testing.assert_array_equal(
+        evaluate(special, [np.zeros((2, 3), np.float32)])[0], np.full((3, 2), 20.0, np.float32)
+    )

@@ -16,7 +16,7 @@ from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.core.errors import GraphadError
 from graphad.core.op import evaluated
 from graphad.graph.ir import Graph, Node
-from graphad.trace.specialise import symbols_of
+from graphad.trace.numbered import symbols_of
 
 TABLE = RuleTable()
 LIMIT = 4096  # elements of a folded result

@@ -35,7 +35,7 @@ from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.graph.ir import Node
 from graphad.kernels.forms import block_layout
-from graphad.trace.specialise import with_sizes
+from graphad.trace.numbered import with_sizes
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads
 RELEASE_NANOSECONDS = 20_000  # estimated work of a plan from which other Python threads may run meanwhile

@@ -24,7 +24,7 @@ from graphad.graph.ir import Node
 from graphad.kernels.collapse import same_size
 from graphad.kernels.forms import Kernel, block_layout, scalar_word
 from graphad.kernels.record import Record, Struct
-from graphad.trace.specialise import with_sizes
+from graphad.trace.numbered import with_sizes
 
 Address = Callable[[Kernel], int]
 ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"

@@ -23,7 +23,7 @@ from graphad.core.errors import GraphadError
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.ops.elementwise import Elementwise
-from graphad.trace.specialise import with_sizes
+from graphad.trace.numbered import with_sizes
 
 if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
     import queue
@@ -63,9 +63,10 @@ class HostPlan:
                     continue
             self._steps.append(_step(node, op, gone))
             self._asked[node.start] = op, node.inputs
-        self._outputs = [
-            (value, value in aliased or value in graph.outputs[:k]) for k, value in enumerate(graph.outputs)
-        ]
+        self._outputs = []
+        for value in graph.outputs:
+            self._outputs.append((value, value in aliased))
+            aliased.add(value)  # given out again, it is another's too
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input values."""

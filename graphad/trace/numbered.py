@@ -1,0 +1,101 @@
+"""Graphs and ops of a size class with numbers in place of its symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphad.core.dims import Dim, evaluate
+from graphad.core.op import Op
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph, Node
+
+_concrete: dict[tuple[Op, tuple[int, ...]], Op] = {}
+_CONCRETE_LIMIT = 50_000
+_SIZES_PER_GRAPH = 32
+
+
+def symbols_of(op: Op) -> frozenset[str]:
+    """The size symbols in the attributes of an op."""
+    found: frozenset[str] = frozenset()
+    for field in op.attributes:
+        found |= _symbols(getattr(op, field))
+    return found
+
+
+def _symbols(x: Any) -> frozenset[str]:
+    if isinstance(x, Dim):
+        return x.symbols
+    if isinstance(x, Graph):
+        found: frozenset[str] | None = x.derived.get(_symbols)
+        if found is None:
+            parts = [symbols_of(node.op) for node in x.nodes] + [_symbols(spec.dims) for spec in x.specs]
+            found = x.derived[_symbols] = frozenset().union(*parts)
+        return found
+    if type(x) is tuple:
+        out: frozenset[str] = frozenset()
+        for item in x:
+            out |= _symbols(item)
+        return out
+    return frozenset()
+
+
+_symbolic_ops: dict[Op, tuple[str, ...]] = {}
+
+
+def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
+    """The op with every size in its attributes a number."""
+    names = _symbolic_ops.get(op)
+    if names is None:
+        names = tuple(sorted(symbols_of(op)))
+        if op.structured:  # holds graphs, which must not be kept alive from here
+            return op if not names else type(op)(*[_numbered(getattr(op, f), numbers) for f in op.attributes])
+        if len(_symbolic_ops) >= _CONCRETE_LIMIT:
+            _symbolic_ops.clear()
+        _symbolic_ops[op] = names
+    if not names:
+        return op
+    key = (op, tuple([numbers[name] for name in names]))
+    found = _concrete.get(key)
+    if found is None:
+        if len(_concrete) >= _CONCRETE_LIMIT:
+            _concrete.clear()
+        found = _concrete[key] = type(op)(
+            *[_numbered(getattr(op, field), numbers) for field in op.attributes]
+        )
+    return found
+
+
+def _numbered(x: Any, numbers: Mapping[str, int]) -> Any:
+    if isinstance(x, Dim):
+        return evaluate(x, numbers)
+    if isinstance(x, Graph):
+        names = _symbols(x)
+        return x if not names else _numbered_graph(x, {name: numbers[name] for name in names})
+    return tuple([_numbered(item, numbers) for item in x]) if type(x) is tuple else x
+
+
+def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
+    known = graph.derived.setdefault(_numbered_graph, {})
+    key = tuple(sorted(numbers.items()))
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _SIZES_PER_GRAPH:
+            known.clear()
+        nodes = [
+            Node(
+                with_sizes(node.op, numbers),
+                node.inputs,
+                node.start,
+                tuple([_numbered_spec(spec, numbers) for spec in node.specs]),
+                node.line,
+            )
+            for node in graph.nodes
+        ]
+        inputs = [_numbered_spec(spec, numbers) for spec in graph.inputs]
+        found = known[key] = Graph(inputs, graph.constants, nodes, graph.outputs, graph.name)
+    return found
+
+
+def _numbered_spec(spec: TensorSpec, numbers: Mapping[str, int]) -> TensorSpec:
+    return spec.with_dims(_numbered(spec.dims, numbers)) if _symbols(spec.dims) else spec
