@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any
@@ -81,35 +81,38 @@ class Module(Trackable):
         while queue:
             module = queue.pop(0)
             below: list[Module] = []
-            for name in sorted(vars(module)):
-                if name.startswith(PRIVATE):
+            for leaf in module._graphad_parts():
+                if id(leaf) in seen:
                     continue
-                for leaf in _leaves(vars(module)[name], name, module):
-                    if id(leaf) in seen or not isinstance(leaf, Variable | Module):
-                        continue
-                    seen.add(id(leaf))
-                    if wanted(leaf):
-                        yield leaf
-                    if isinstance(leaf, Module):
-                        below.append(leaf)
+                seen.add(id(leaf))
+                if wanted(leaf):
+                    yield leaf
+                if isinstance(leaf, Module):
+                    below.append(leaf)
             queue[:0] = below
 
+    def _graphad_parts(self) -> Iterable[Variable | Module]:
+        """The variables and modules among the attributes, also in containers, in the order in which they are listed."""
+        for name in sorted(vars(self)):
+            if not name.startswith(PRIVATE):
+                try:
+                    yield from parts_of(vars(self)[name], sorted)
+                except TypeError as cause:
+                    raise InvalidArgumentError(
+                        f"Error processing property '{name}' of {self!r}: its keys cannot be sorted."
+                    ) from cause
 
-def _leaves(x: Any, name: str, owner: Any) -> Iterator[Any]:
-    if isinstance(x, dict):
-        try:
-            keys = sorted(x)
-        except TypeError as cause:
-            raise InvalidArgumentError(
-                f"Error processing property '{name}' of {owner!r}: its keys cannot be sorted."
-            ) from cause
-        for key in keys:
-            yield from _leaves(x[key], name, owner)
+
+def parts_of(x: Any, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Iterator[Variable | Module]:
+    """The variables and modules in a value; `in_order` gives the keys of a dictionary."""
+    if isinstance(x, Variable | Module):
+        yield x
+    elif isinstance(x, dict):
+        for key in in_order(x):
+            yield from parts_of(x[key], in_order)
     elif isinstance(x, list | tuple):
         for item in x:
-            yield from _leaves(item, name, owner)
-    else:
-        yield x
+            yield from parts_of(item, in_order)
 
 
 def _snake_case(name: str) -> str:

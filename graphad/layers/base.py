@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphad.core.convert import lift
@@ -13,11 +13,13 @@ from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
+from graphad.core.trackable import PRIVATE
 from graphad.eager.variable import Variable
 from graphad.layers import initializers
-from graphad.module import Module, _snake_case
+from graphad.module import Module, _snake_case, parts_of
 from graphad.ops.math.cast import cast
 
+_PARTS = (Variable, Module, list, tuple, dict)  # what holds, or may hold, variables
 _made: Counter[str] = Counter()
 _serial = itertools.count()
 
@@ -42,7 +44,10 @@ class Layer(Module):
         self.built = False
         self._graphad_building = False
         self._graphad_dtype = as_dtype(dtype)
-        self._graphad_weights: list[Variable] = []  # those that are trained unless the layer is frozen
+        self._graphad_weights: list[Variable] = []  # made by `add_weight` or assigned, in this order
+        self._graphad_trained: list[
+            Variable
+        ] = []  # those of them that are trained unless the layer is frozen
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -62,7 +67,7 @@ class Layer(Module):
     def trainable(self, value: bool) -> None:
         for layer in (self, *[m for m in self.submodules if isinstance(m, Layer)]):
             layer._graphad_trainable = bool(value)
-            for variable in layer._graphad_weights:
+            for variable in layer._graphad_trained:
                 variable.follow_by_default(bool(value))
 
     def build(self, input_shape: TensorShape) -> None:
@@ -106,14 +111,47 @@ class Layer(Module):
             name=name or "weight",
             dtype=wanted,
         )
+        self._graphad_weights.append(made)
         if trainable:
-            self._graphad_weights.append(made)
+            self._graphad_trained.append(made)
         return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        old = vars(self).get(name)
+        if old is not value and isinstance(old, _PARTS):
+            delattr(self, name)  # what takes its place comes last in the order of assignment
+        super().__setattr__(name, value)
+        known = vars(self).get("_graphad_weights")
+        if isinstance(value, Variable) and known is not None and not any(v is value for v in known):
+            known.append(value)
+            if value.trainable:
+                self._graphad_trained.append(value)
+
+    def __delattr__(self, name: str) -> None:
+        old = vars(self).get(name)
+        super().__delattr__(name)
+        if isinstance(old, Variable):
+            for known in (self._graphad_weights, self._graphad_trained):
+                known[:] = [variable for variable in known if variable is not old]
+
+    def _graphad_parts(self) -> Iterable[Variable | Module]:
+        """The layer's own variables, the trained ones first, then its layers: as they were made and assigned."""
+        attributes = [value for name, value in vars(self).items() if not name.startswith(PRIVATE)]
+        listed = [part for value in attributes for part in parts_of(value, iter)]
+        own = [*self._graphad_weights, *[part for part in listed if isinstance(part, Variable)]]
+        trained = {id(variable) for variable in self._graphad_trained}
+        own.sort(key=lambda variable: not (variable.trainable or id(variable) in trained))
+        return [*own, *[part for part in listed if isinstance(part, Module)]]
+
+    @property
+    def variables(self) -> list[Variable]:  # type: ignore[override]
+        """All variables: the layer's own, trained ones before others, then those of its layers in the order of assignment."""
+        return list(super().variables)
 
     @property
     def weights(self) -> list[Variable]:
-        """All variables in the order in which they were made."""
-        return sorted(self.variables, key=lambda v: v.serial)
+        """The same as `variables`."""
+        return self.variables
 
     @property
     def trainable_weights(self) -> list[Variable]:
