@@ -123,6 +123,16 @@ class Variable(Handle, Arithmetic):
         """Make `trainable` true or false from now on: what freezing and thawing a layer does."""
         self._trainable = trainable
 
+    def pin(self) -> None:
+        """Say that what follows holds for this variable alone: functions being traced that take it as an argument will not
+        use this trace for another variable of the same shape."""
+        level = current()
+        while level is not None:
+            creation = getattr(level, "creation", None)
+            if creation is not None:
+                creation.pin(self)
+            level = level.below
+
     def get_shape(self) -> TensorShape:
         return self.shape
 

@@ -20,12 +20,12 @@ from graphad.core.flags import flags
 from graphad.core.frames import note_user_line, user_line
 from graphad.core.levels import busy, current, entered
 from graphad.core.nest import flatten
+from graphad.core.op import evaluated
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.retracing import History, difference, history_of, made_anew
 from graphad.function.signature import Arguments, ObjectKey, Signature
-from graphad.graph.evaluate import evaluate
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 # One lock for all functions: two that call each other cannot wait for one another.
@@ -40,6 +40,7 @@ class Creation:
         self._trace = trace
         self._numbers = numbers
         self.variables: list[Any] = []
+        self.pinned: list[Any] = []
 
     def check(self, name: str) -> None:
         """Raise unless a variable may be made now."""
@@ -55,18 +56,27 @@ class Creation:
     def number_of(self, symbol: SymbolicTensor) -> Any:
         """The number behind a symbol, from the arguments of the first call."""
         builder = self._trace.builder
-        graph, _ = builder.finish([symbol.index], "initial_value")
-        missing = [
-            i for i in builder.inputs if i not in self._numbers and i not in self._trace.capture_serials
-        ]
-        if missing and any(i in node.inputs for node in builder.nodes for i in missing):
+        wanted = {symbol.index}
+        nodes = []
+        for node in reversed(builder.nodes):
+            if not wanted.isdisjoint(node.outputs):
+                nodes.append(node)
+                wanted.update(node.inputs)
+        known = {**builder.values, **self._numbers}
+        for serial, x in zip(self._trace.capture_serials, self._trace.captures, strict=True):
+            known[serial] = x.data if type(x) is EagerTensor else x
+        if not wanted.isdisjoint(set(builder.inputs) - known.keys()):
             raise InvalidArgumentError(
                 "Variable: its initial value depends on an argument, but this function is being traced from specs alone."
             )
-        captured = dict(zip(self._trace.capture_serials, self._trace.captures, strict=True))
-        values = [captured[i] if i in captured else self._numbers.get(i) for i in builder.inputs]
-        values = [x.data if type(x) is EagerTensor else x for x in values]
-        return evaluate(graph, values)[0]
+        for node in reversed(nodes):
+            outputs = evaluated(node.op, [known[i] for i in node.inputs])
+            known.update(zip(node.outputs, outputs, strict=True))
+        return known[symbol.index]
+
+    def pin(self, variable: Any) -> None:
+        """What is traced now holds for calls with this very variable alone."""
+        self.pinned.append(variable)
 
 
 class Function:
@@ -248,9 +258,12 @@ class Function:
                 found = self._trace_new(arguments)
                 for stale in [key for key in self._traces if _is_stale(key)]:
                     del self._traces[stale]
-                self._traces[arguments.key] = found
-                self._latest.append(arguments.key)
+                key = (*arguments.key, *found.pinned.values())
+                self._traces[key] = found
+                self._latest.append(key)
                 self._report()
+            for slot in found.pinned:
+                arguments.values[slot].pin()
             return found
 
     def _most_specific(self, arguments: Arguments) -> ConcreteFunction | None:
@@ -261,6 +274,8 @@ class Function:
             if theirs.structure != arguments.structure or theirs.slots != arguments.slots:
                 continue
             if not all(_accepts(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)):
+                continue
+            if any(key.value is not arguments.values[slot] for slot, key in concrete.pinned.items()):
                 continue
             score = sum(_known(leaf) for leaf in theirs.leaves)
             if score > best_score:
@@ -303,7 +318,7 @@ class Function:
                     serial = trace.capture(value)
                     trace.captures.pop()
                     trace.capture_serials.pop()
-                    handles[len(inputs)] = value
+                    handles[len(inputs)] = numbers[serial] = value
                     inputs.append(SymbolicTensor(trace, serial, trace.builder.specs[serial], None))
                     continue
                 symbol = trace.input(spec, name)
@@ -343,6 +358,11 @@ class Function:
             self.signature,
             self.jit_compile,
         )
+        concrete.pinned = {
+            slot: ObjectKey(value)
+            for slot, value in handles.items()
+            if any(value is variable for variable in creation.pinned)
+        }
         return concrete, creation.variables
 
     def _output(self, leaf: Any) -> Any:
@@ -401,7 +421,7 @@ def _accepts(mine: Any, theirs: Any) -> bool:
 
 def _is_stale(key: Any) -> bool:
     """Whether a trace belongs to an object that is gone, so that no call can fit it again."""
-    return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in key[1])
+    return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in (*key[1], *key[3:]))
 
 
 def _known(leaf: Any) -> int:

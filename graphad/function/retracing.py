@@ -49,8 +49,8 @@ def made_anew(name: str) -> str:
 
 def difference(signature: Signature, old: Any, new: Any) -> str:
     """What distinguishes two trace keys, and the cure."""
-    old_structure, old_leaves, _ = old
-    new_structure, new_leaves, _ = new
+    old_structure, old_leaves, old_slots, *old_pins = old
+    new_structure, new_leaves, new_slots, *new_pins = new
     if old_structure != new_structure or len(old_leaves) != len(new_leaves):
         return "the structure of the arguments changed; pass the same containers every time."
     for a, b, name in zip(old_leaves, new_leaves, signature.leaf_names(new_structure), strict=True):
@@ -67,4 +67,6 @@ def difference(signature: Signature, old: Any, new: Any) -> str:
                 "change, or set reduce_retracing=True."
             )
         return f"{label} is another object ({a!r}, {b!r}); make it once and pass the same one."
+    if old_slots == new_slots and old_pins != new_pins:
+        return "another variable is passed, and an optimizer keeps slots of its own for each; pass the same ones."
     return "the same variable is passed in other places than before."

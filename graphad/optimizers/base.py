@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.levels import entered
 from graphad.core.trackable import Trackable
 from graphad.eager.variable import Variable
-from graphad.ops.array.create import zeros_like
 
 
 class Optimizer(Trackable):
@@ -50,11 +52,16 @@ class Optimizer(Trackable):
     def build(self, variables: Iterable[Any]) -> None:
         """Make the slots of these variables, so that none is made later."""
         for variable in variables:
+            if self.slots:
+                variable.pin()  # a function that is being traced works with the slots of this variable
             if id(variable) not in self._graphad_slots:
-                made = tuple(
-                    Variable(zeros_like(variable.data), trainable=False, name=f"{variable.name[:-2]}/{slot}")
-                    for slot in self.slots
-                )
+                with entered(None):  # they belong to the optimizer, whichever function is being traced
+                    made = tuple(
+                        Variable(
+                            np.zeros_like(variable.data), trainable=False, name=f"{variable.name[:-2]}/{slot}"
+                        )
+                        for slot in self.slots
+                    )
                 self._graphad_slots[id(variable)] = (variable, *made)
                 self._slot_variables.extend(made)
 

@@ -101,7 +101,49 @@ def test_slots_may_be_made_in_the_first_call_of_a_function(make):
         eager.apply_gradients([(g, eager_v)])
     np.testing.assert_allclose(v, eager_v, rtol=1e-6)
     assert optimizer.iterations.numpy() == 3
-    assert step.experimental_get_tracing_count() == 2
+    assert step.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("jit", [None, True])
+@pytest.mark.parametrize(
+    "make",
+    [keras.optimizers.SGD, keras.optimizers.Adam, lambda rate: keras.optimizers.SGD(rate, momentum=0.9)],
+)
+def test_a_function_may_take_the_variables_that_it_trains_as_arguments(make, jit):
+    def step(optimizer, variable, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(variable * variable * x)
+        optimizer.apply_gradients([(tape.gradient(loss, variable), variable)])
+
+    def trained(run):
+        optimizer = make(0.1)
+        variables = [tf.Variable([1.0, 2.0]), tf.Variable([3.0, -4.0])]
+        call = run(lambda variable, x: step(optimizer, variable, x))
+        for i in (0, 0, 1, 0, 1, 1, 1, 0):
+            call(variables[i], tf.constant([1.0, 0.5]))
+        return [*variables, *optimizer.variables]
+
+    def nested(f):
+        inner = tf.function(f, jit_compile=jit)
+        return tf.function(lambda variable, x: inner(variable, x), jit_compile=jit)
+
+    want = trained(lambda f: f)
+    for run in (lambda f: tf.function(f, jit_compile=jit), nested):
+        for found, wanted in zip(trained(run), want, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_a_variable_made_in_the_first_call_may_start_from_an_argument_that_is_a_variable():
+    made = []
+
+    @tf.function
+    def f(variable, unused):
+        variable.assign(variable * 1.0)
+        if not made:
+            made.append(tf.Variable(tf.zeros_like(variable) + 3.0))
+        return made[0] + variable
+
+    np.testing.assert_allclose(f(tf.Variable([1.0, 2.0]), tf.constant(1.0)), [4.0, 5.0])
 
 
 def test_the_learning_rate_can_be_changed_without_retracing_and_may_be_a_function():
