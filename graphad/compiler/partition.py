@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.compiler.chain import Chain
 from graphad.compiler.cpu.functions import has_function
 from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
@@ -65,8 +66,7 @@ class _Partitioner:
         self.inside: dict[int, int] = {}  # value -> unit in whose loop it is computed
         self.sizes: dict[int, Any] = {}  # scalar values that are sizes
         self.constants = dict(enumerate(graph.constants, len(graph.inputs)))
-        self.effect: int | None = None
-        self.links: dict[int, list[int]] = {}
+        self.chain = Chain(graph)
         self.reads: dict[int, int] = {}
         self.given: dict[int, Node] = {}
         self.assigned: dict[int, int] = {}  # handle input -> value it was last given
@@ -160,7 +160,8 @@ class _Partitioner:
             return
         if isinstance(form, forms.Contract) and self._contract(node, form):
             return
-        self._host(node)
+        unit = self._host(node)
+        self._behind(unit, self.chain.add_raising(unit.index))
 
     def _lower(self, node: Node) -> Any:
         op = node.op
@@ -209,26 +210,24 @@ class _Partitioner:
             value = self._plain(node.inputs[1])
             self.assigned[node.inputs[0]] = value
             unit = self._unit(ASSIGN, (value,))
-            unit.nodes.append(node)
-            unit.reads = [self._site(value)]
+            unit.nodes, unit.reads = [node], [self._site(value)]
             if value in self.sites:
                 self.sites[node.start] = self.sites[value]
             else:
                 self.maker[node.start] = unit.index
-            self._chain(unit)
+            self._behind(unit, self.chain.add_effect(unit.index))
             return
         for value in node.inputs:
             if value < len(self.graph.inputs) and self.specs[value].is_handle and op_writes(node):
                 self.assigned[value] = _UNKNOWN
-        self._chain(self._host(node))
+        unit = self._host(node)
+        self._behind(unit, self.chain.add_effect(unit.index))
 
-    def _chain(self, unit: Unit) -> None:
-        if self.effect is not None:
-            self.links.setdefault(unit.index, []).append(self.effect)
-            before = self.units[self._find(self.effect)]
+    def _behind(self, unit: Unit, others: Sequence[int]) -> None:
+        for index in others:
+            before = self.units[self._find(index)]
             unit.above |= before.above | before.bits
             before.is_read = True
-        self.effect = unit.index
 
     def _host(self, node: Node) -> Unit:
         unit = self._unit(HOST, node.inputs)
@@ -308,6 +307,7 @@ class _Partitioner:
             unit.writes.append(value)
             self.maker[value] = unit.index
             self._own(value)
+        self._behind(unit, self.chain.add_raising(unit.index))
         return True
 
     # ops that only move elements
@@ -500,7 +500,7 @@ class _Partitioner:
                 row.append(unit)
 
     def _sources(self, unit: Unit) -> list[Unit]:
-        found = {self._find(i) for i in self.links.get(unit.index, ())}
+        found = {self._find(i) for i in self.chain.links.get(unit.index, ())}
         for root in self._reads(unit):
             made = self.maker.get(root)
             if made is not None:
@@ -577,7 +577,7 @@ class _Partitioner:
         live = [unit for unit in live if unit.kind != LOOP or unit.writes]
         waits: dict[int, set[int]] = {}
         for unit in live:
-            needs = {self._find(i) for i in self.links.get(unit.index, ())}
+            needs = {self._find(i) for i in self.chain.links.get(unit.index, ())}
             for site in unit.reads:
                 made = self.maker.get(site.root)
                 if made is not None:

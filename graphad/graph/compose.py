@@ -107,9 +107,9 @@ def without_nodes(graph: Graph, gone: Sequence[Node], keep_all: bool) -> tuple[G
       keep_all: Hand over every value of `gone`, not only those that are read.
     Returns: The graph of `gone` (with the same inputs), what is left, and the numbers of the values in the latter.
     """
-    starts = {node.start for node in gone}
+    dropped = set(gone)
     values = [i for node in gone for i in node.outputs]
-    left = [node for node in graph.nodes if node.start not in starts]
+    left = [node for node in graph.nodes if node not in dropped]
     read = {i for node in left for i in node.inputs} | set(graph.outputs)
     handed = [i for i in values if keep_all or i in read]
     first = _selected(graph, gone, handed)

@@ -69,7 +69,7 @@ def _is_size(distance: Dim) -> bool:
 
 def _compared(test: Graph) -> tuple[str, int, int, int] | None:
     """(relation, slack, the input that is compared, what with) of a test that is one comparison."""
-    if len(test.nodes) != 1 or test.outputs != (test.nodes[0].start,):
+    if len(test.nodes) != 1 or test.outputs != tuple(test.nodes[0].outputs):
         return None
     node = test.nodes[0]
     row = _COMPARISONS.get(node.op.name)
@@ -116,4 +116,4 @@ def _bound(ctx: Any, op: Any, bound: int, carry: Sequence[Any], invariants: Sequ
 
 
 def _producer(graph: Graph, value: int) -> Node | None:
-    return next((node for node in graph.nodes if node.start == value), None)
+    return next((node for node in graph.nodes if value in node.outputs), None)

@@ -114,7 +114,9 @@ def abs_of_sign_change(s: Sweep, node: Node) -> Any:
     if inner is None:
         return None
     if inner.op.name == "abs":
-        return inner.start
+        return node.inputs[0]
+    if node.specs[0].dtype.is_unsigned:
+        return None  # there -x is another number of no sign
     return s.bind(node.op, inner.inputs[0])
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.core.dims import Dim, product
+from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.shape import SizeVector
 
@@ -25,21 +26,18 @@ def same_size(a: Any, b: Any) -> bool:
     """Whether two sizes are equal for certain, without asking what a symbol stands for."""
     if isinstance(a, Dim) or isinstance(b, Dim):
         return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
-    return bool(a == b)
+    return a is not None and bool(a == b)  # two sizes that are not known may differ
 
 
 def same_dims(a: Any, b: Any) -> bool:
     """Whether two shapes are equal for certain, without asking what a symbol stands for."""
-    return a is b or (a is not None and b is not None and len(a) == len(b) and all(map(same_size, a, b)))
+    return a is not None and b is not None and len(a) == len(b) and all(map(same_size, a, b))
 
 
 @rewrite("expand_dims", "squeeze")
 def axes_by_reshape(s: Sweep, node: Node) -> Any:
     """Axes of size 1 put in or taken out: a reshape."""
-    dims = node.specs[0].dims
-    if dims is None or None in _sizes(dims) or not _definite(s, node.inputs[0]):
-        return None
-    return _reshaped(s, node.inputs[0], dims)
+    return _reshaped(s, node.inputs[0], node.specs[0].dims)
 
 
 @rewrite("reshape")
@@ -129,7 +127,10 @@ def mean_by_sum(s: Sweep, node: Node) -> Any:
     if spec.dims is None or total is None or div is None or spec.dtype.name not in ("float32", "float64"):
         return None
     axes = range(len(spec.dims)) if op.axes is None else op.axes  # type: ignore[attr-defined]
-    count = product([spec.dims[axis] for axis in axes])
+    sizes = [spec.dims[axis] for axis in axes]
+    if not is_definite(sizes):
+        return None
+    count = product(sizes)
     return s.bind(div, s.bind(total, x), s.bind(SizeVector((count,), spec.dtype, True)))
 
 
@@ -197,19 +198,13 @@ def nothing_at_all(s: Sweep, node: Node) -> Any:
 
 
 def _reshaped(s: Sweep, x: int, dims: Any) -> Any:
-    op = s.op("reshape", tuple(dims))
+    """x in another shape; None where its sizes depend on data."""
     if same_dims(s.spec(x).dims, dims):
         return x
+    if not is_definite(s.spec(x).dims) or not is_definite(dims):
+        return None
+    op = s.op("reshape", tuple(dims))
     return None if op is None else s.bind(op, x)
-
-
-def _definite(s: Sweep, value: int) -> bool:
-    dims = s.spec(value).dims
-    return dims is not None and None not in _sizes(dims)
-
-
-def _sizes(dims: Any) -> list[Any]:
-    return [0 if isinstance(size, Dim) else size for size in dims]
 
 
 def run(graph: Graph, options: Any = None) -> Graph:

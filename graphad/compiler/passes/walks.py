@@ -81,7 +81,7 @@ def _start(s: Sweep, value: int) -> Any:
 def _affine(body: Graph, value: int) -> tuple[int, int] | None:
     """(input, constant) where a value is an input of the body plus a constant."""
     total = 0
-    makers = {node.start: node for node in body.nodes if node.op.name in ("add", "sub")}
+    makers = {value: node for node in body.nodes if node.op.name in ("add", "sub") for value in node.outputs}
     while value in makers:
         node = makers[value]
         a, b = node.inputs
@@ -152,7 +152,7 @@ def _given(body: Graph, specs: list[TensorSpec], slices: dict[int, int]) -> Grap
     further = [builder.add_input(spec) for spec in specs]
     known += [builder.add_constant(array) for array in body.constants]
     for node in body.nodes:
-        if node.start in slices:
+        if len(node.specs) == 1 and node.start in slices:
             known.append(further[slices[node.start]])
             continue
         start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)

@@ -70,6 +70,11 @@ def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
+def as_value(y: Any) -> Any:
+    """What `eval` gave as ops are given it: a NumPy scalar for shape (), never an array of rank 0."""
+    return y[()] if type(y) is np.ndarray and not y.ndim else y
+
+
 def own(y: Any, *sources: Any) -> Any:
     """A host step's result as an output: a NumPy scalar for shape (), a copy where it is a view or one of `sources`."""
     if type(y) is np.ndarray:

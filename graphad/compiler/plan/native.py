@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphad.compiler.cpu.runtime import entry, pool, repeat
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder, PlanImage, Row
 from graphad.compiler.plan import buffers, steps
-from graphad.compiler.plan.buffers import own
+from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
@@ -33,7 +33,7 @@ from graphad.compiler.units import ASSIGN, LOOP, Site, Unit
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
-from graphad.graph.ir import Node
+from graphad.core.op import Op, explained
 from graphad.kernels.forms import block_layout
 from graphad.trace.numbered import with_sizes
 
@@ -211,7 +211,7 @@ class Bound:
 
     def _text(self) -> str:
         schedule, partition, graph = self.schedule, self.partition, self.graph
-        helpers = (own, strided, fit, failed, blame)
+        helpers = (as_value, own, strided, fit, failed, blame)
         names = self._names = {helper.__name__: helper for helper in helpers}
         names["take"] = buffers.results.take
         lines: list[str] = []
@@ -225,7 +225,7 @@ class Bound:
         state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
         last = self._last_uses()
         number = 0
-        hosts: list[Node] = []
+        hosts: list[Asked] = []
         body: list[str] = []
         for k, segment in enumerate(schedule.segments):
             if segment.is_native:
@@ -254,7 +254,7 @@ class Bound:
         if hosts:
             names["hosts"] = hosts
             lines.append("at = -1")
-            caught = ["except Exception as error:", "    blame(error, hosts, at)", "    raise"]
+            caught = ["except Exception as error:", "    raise blame(error, hosts, at, globals(), locals())"]
             body = ["try:", *[f"    {line}" for line in body], *caught]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
 
@@ -289,6 +289,7 @@ class Bound:
         state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
         packed = state[0] if len(state) == 1 else f"({', '.join(state)})"
         out.append("if status:")
+        out.append("    at = -1")
         out.append(f"    push({packed})")
         out.append("    return failed(status)")
         return out
@@ -302,7 +303,7 @@ class Bound:
             return f"d{root}"
         if kind == CONSTANT:
             if f"c{root}" not in self._names:
-                self._names[f"c{root}"] = steps.constant_of(self.partition, root, self.numbers)
+                self._names[f"c{root}"] = as_value(steps.constant_of(self.partition, root, self.numbers))
             return f"c{root}"
         return f"r{root}"
 
@@ -321,12 +322,12 @@ class Bound:
             self.shape(root)
         ):  # else it is the first part only
             self._names[f"n{value}"] = numbers
-            return f"{name}.reshape(n{value})"
+            return f"{name}.reshape(n{value})" + ("" if numbers else "[()]")
         shape, steps = self._strided(site)
         self._names[f"view{value}"] = (shape, steps, self._offset(site))
         return f"strided({name}, *view{value})"
 
-    def _python(self, unit: Unit, hosts: list[Node]) -> list[str]:
+    def _python(self, unit: Unit, hosts: list[Asked]) -> list[str]:
         node = unit.nodes[0]
         if unit.kind == ASSIGN:
             handle, value = node.inputs
@@ -335,11 +336,12 @@ class Bound:
             if node.start not in self.partition.sites:
                 lines.append(f"r{node.start} = v{handle}.data")
             return lines
-        k = len(hosts)
-        hosts.append(node)
-        self._names[f"f{node.start}"] = with_sizes(node.op, self.numbers).eval
+        k, op = len(hosts), with_sizes(node.op, self.numbers)
         values = [self._value(v, site) for v, site in zip(node.inputs, unit.reads, strict=True)]
-        call = f"f{node.start}({', '.join(values)})"
+        # Named by its place among the steps: a node without outputs has no value of its own to be named by.
+        self._names[f"f{k}"] = op.eval
+        hosts.append(Asked(op, f"[{', '.join(values)}]", node.line))
+        call = f"f{k}({', '.join(values)})"
         targets = [f"r{value}" for value in node.outputs]
         lines = [f"at = {k}"]
         if node.op.multiple:
@@ -352,6 +354,8 @@ class Bound:
         for value in node.outputs:
             if value in native:
                 lines.append(f"r{value} = fit(r{value})")
+            if not self.partition.specs[value].dims:
+                lines.append(f"r{value} = as_value(r{value})")
         return lines
 
     def _sources(self, root: int) -> str:
@@ -416,10 +420,25 @@ def failed(status: int) -> None:
     raise InternalError(f"plan: a native step returned status {status}")
 
 
-def blame(error: Exception, hosts: Sequence[Node], at: int) -> None:
-    """Say in which traced line a host step failed."""
-    if 0 <= at < len(hosts) and hosts[at].line is not None:
-        error.add_note(f"in the traced line {hosts[at].line}")
+class Asked(NamedTuple):
+    """What a host step was asked to do: its op, the expression of its inputs, its traced line."""
+
+    op: Op
+    inputs: str
+    line: str | None
+
+
+def blame(
+    error: Exception, hosts: Sequence[Asked], at: int, names: dict[str, Any], known: Mapping[str, Any]
+) -> Exception:
+    """The error of a host step, in the words of every tier and with its traced line."""
+    if at < 0:
+        return error
+    op, inputs, line = hosts[at]
+    error = explained(error, op, eval(inputs, names, known))
+    if line is not None:
+        error.add_note(f"in the traced line {line}")
+    return error
 
 
 @functools.lru_cache(maxsize=2048)

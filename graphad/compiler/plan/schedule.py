@@ -83,13 +83,13 @@ def schedule(partition: Partition) -> Schedule:
             ):
                 storage[root] = FRESH
     end = len(units)
+    shaped = {site.root for site in map(sites.get, partition.outputs) if site is not None and site.shape}
     for value in partition.outputs:
         site = sites.get(value)
         root = value if site is None else site.root
         if storage.get(root) == ARENA:
-            storage[root] = (
-                SCALAR if not partition.specs[root].dims and site is not None and not site.shape else FRESH
-            )
+            is_scalar = not partition.specs[root].dims and site is not None and root not in shaped
+            storage[root] = SCALAR if is_scalar else FRESH
         if root in lives:
             lives[root] = (lives[root][0], end)
     for segment in segments:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.compiler.plan.buffers import own
+from graphad.compiler.plan.buffers import as_value, own
 from graphad.core import bind as door
 from graphad.core.collector import held
 from graphad.core.errors import GraphadError
@@ -44,25 +44,26 @@ SWITCH = 0.0005  # seconds after which a busy caller lets the preparing thread g
 class HostPlan:
     """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
 
-    __slots__ = ("_asked", "_base", "_outputs", "_steps")
+    __slots__ = ("_base", "_outputs", "_steps")
 
     def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
-        self._base: list[Any] = [*graph.constants, *[None] * (graph.size - graph.first_node_value)]
+        self._base: list[Any] = [
+            *map(as_value, graph.constants),
+            *[None] * (graph.size - graph.first_node_value),
+        ]
         last = _last_uses(graph)
         aliased = _aliased(graph)
         self._steps = []
-        self._asked: dict[int, tuple[Any, tuple[int, ...]]] = {-1: (None, ())}
         for node, gone in zip(graph.nodes, last, strict=True):
             op = with_sizes(node.op, numbers)
             if not node.inputs and not op.effects and not op.multiple and not op.structured:
                 # It depends on sizes alone: computed once, unless it is large.
-                value = op.eval()
+                value = as_value(op.eval())
                 if np.size(value) <= GIVEN_LIMIT:
                     self._base[node.start - len(graph.inputs)] = value
                     aliased.add(node.start)
                     continue
             self._steps.append(_step(node, op, gone))
-            self._asked[node.start] = op, node.inputs
         self._outputs = []
         for value in graph.outputs:
             self._outputs.append((value, value in aliased))
@@ -71,10 +72,10 @@ class HostPlan:
     def run(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for input values."""
         known = [*values, *self._base]
-        line, out = None, -1
+        asked: tuple[Any, tuple[int, ...], str | None] | None = None
         try:
             with np.errstate(all="ignore"):  # native code raises no warnings either
-                for count, f, a, b, out, gone, line in self._steps:  # noqa: B007
+                for count, f, a, b, out, gone, asked in self._steps:  # noqa: B007
                     if count == 2:
                         known[out] = f(known[a], known[b])
                     elif count == 1:
@@ -86,37 +87,39 @@ class HostPlan:
                     for i in gone:
                         known[i] = None
         except Exception as error:
-            op, inputs = self._asked[out]
-            if op is not None:
+            if asked is not None:
+                op, inputs, line = asked
                 error = explained(error, op, [known[i] for i in inputs])
-            if line is not None:
-                error.add_note(f"in the traced line {line}")
+                if line is not None:
+                    error.add_note(f"in the traced line {line}")
             raise error
         return [_result(known[value], shared) for value, shared in self._outputs]
 
 
 def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
+    """(how many inputs, the function, what to call it with, where the results go, what nobody reads after it, its node)."""
+    asked = op, node.inputs, node.line
     f = op.eval
     if isinstance(op, Elementwise) and type(op).eval is Elementwise.eval:
         f = type(op).formula
     if op.multiple:
-        f = _many(op)
-        return -1, f, node.inputs, len(node.specs), node.start, gone, node.line
+        f = lambda *values: evaluated(op, values)  # noqa: E731
+        return -1, f, node.inputs, len(node.specs), node.start, gone, asked
+    if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs make scalars of scalars by themselves
+        f = _valued(f)
     if len(node.inputs) == 2:
-        return 2, f, node.inputs[0], node.inputs[1], node.start, gone, node.line
+        return 2, f, node.inputs[0], node.inputs[1], node.start, gone, asked
     if len(node.inputs) == 1:
-        return 1, f, node.inputs[0], 0, node.start, gone, node.line
-    return 0, f, node.inputs, 0, node.start, gone, node.line
+        return 1, f, node.inputs[0], 0, node.start, gone, asked
+    return 0, f, node.inputs, 0, node.start, gone, asked
 
 
-def _many(op: Any) -> Callable[..., tuple[Any, ...]]:
-    return lambda *values: evaluated(op, values)
+def _valued(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: as_value(f(*values))
 
 
 def _result(y: Any, shared: bool) -> Any:
     if type(y) is np.ndarray:
-        if not y.ndim:
-            return y[()]
         return y.copy() if shared else own(y) if y.base is not None else y
     return y
 
