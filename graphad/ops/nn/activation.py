@@ -18,7 +18,7 @@ from graphad.core.op import define
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erf, expm1, maximum, minimum, sigmoid, tanh, where
-from graphad.ops.rules import FLOATING, REAL
+from graphad.ops.rules import FLOATING, REAL, unbroadcast
 
 # Klambauer et al. (2017), "Self-Normalizing Neural Networks"
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -58,7 +58,7 @@ class ReluGrad(Elementwise):
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
-        return (bind(RELU_GRAD, h, ctx.inputs[1]), None)
+        return (unbroadcast(ctx, 0, bind(RELU_GRAD, h, ctx.inputs[1])), None)
 
     def expand(self, g: Any, y: Any) -> Any:
         return where(y > _zero(y), g, _zero(g))
@@ -94,9 +94,11 @@ class EluGrad(Elementwise):
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+        # Only one of g and y may be stacked, and then h is: each cotangent is summed back to its input.
         g, y = ctx.inputs
-        of_y = where(y > _zero(y), _zero(y), h * g) if ctx.needs(1) else None
-        return (bind(ELU_GRAD, h, y), of_y)
+        of_g = unbroadcast(ctx, 0, bind(ELU_GRAD, h, y)) if ctx.needs(0) else None
+        of_y = unbroadcast(ctx, 1, where(y > _zero(y), _zero(y), h * g)) if ctx.needs(1) else None
+        return (of_g, of_y)
 
     def expand(self, g: Any, y: Any) -> Any:
         return where(y > _zero(y), g, g * (y + lift(1.0, y.dtype)))

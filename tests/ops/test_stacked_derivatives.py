@@ -1,0 +1,69 @@
+"""Second and third derivatives under stacked cotangents, of every op: what vectorising gives is what a loop over rows gives.
+
+In the derivative of a Jacobian some operands of a derivative rule carry the axis of rows and others do not, so every rule has
+to sum back what was broadcast. That is seen only when such rules are differentiated again.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from tests.support.op_case import OpCase
+
+_MOST = 400  # elements of the largest Jacobian that is taken
+
+
+def _cases() -> Iterator[Any]:
+    for path in sorted(Path(__file__).parent.glob("*/cases.py")):
+        table = importlib.import_module(f"tests.ops.{path.parent.name}.cases")
+        for number, case in enumerate(table.CASES):
+            if case.order > 0 and case.sources:
+                yield pytest.param(case, id=f"{path.parent.name}-{number}-{case.name}")
+
+
+def _derivatives(case: OpCase, of: int, vectorised: bool) -> list[Any]:
+    """Of every output: its Jacobian, the gradient of a sum over that Jacobian, and the Jacobian of that gradient."""
+    tensors = case.tensors()
+    x = tensors[of]
+    found = []
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            ys = case.call(*tensors)
+        for y in ys:
+            if not y.dtype.is_differentiable or int(np.prod(y.shape)) * int(np.prod(x.shape)) > _MOST:
+                continue
+            jacobian = tape.jacobian(y, x, experimental_use_pfor=vectorised)
+            if jacobian is None:
+                continue
+            found.append(jacobian)
+            if case.order > 1:
+                weights = np.random.default_rng(3).uniform(0.5, 1.5, jacobian.shape)
+                total = tf.reduce_sum(jacobian * tf.cast(weights, jacobian.dtype))
+                gradient = outer.gradient(total, x)
+                if gradient is not None:
+                    found.append(tf.convert_to_tensor(gradient))
+                    if case.order > 1 and not x.dtype.is_complex:
+                        third = outer.jacobian(found[-1], x, experimental_use_pfor=vectorised)
+                        if third is not None:
+                            found.append(third)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:Calling GradientTape.gradient on a persistent tape")
+@pytest.mark.parametrize("case", list(_cases()))
+def test_derivatives_of_jacobians_are_those_of_loops_over_rows(case: OpCase) -> None:
+    for of in case.sources:
+        stacked, looped = (_derivatives(case, of, vectorised) for vectorised in (True, False))
+        assert len(stacked) == len(looped)
+        for found, want in zip(stacked, looped, strict=True):
+            assert found.shape == want.shape and found.dtype is want.dtype
+            np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=1e-7, atol=1e-7, equal_nan=True)
