@@ -16,7 +16,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleE
 from graphad.core.levels import busy, current
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 _RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _INT32 = np.iinfo(np.int32)
@@ -48,6 +48,11 @@ def lift(x: Any, dtype: DType | None = None) -> Any:
         if level is not None:
             return level.constant(data)
     return EagerTensor(data)
+
+
+def lift_own(x: Any) -> Any:
+    """`x` as a tensor that a caller may be given: what `lift` makes of a variable stands for it, and is for ops alone."""
+    return x.value() if isinstance(x, Handle) else lift(x)  # type: ignore[attr-defined]
 
 
 def lift_pair(op: str, a: Any, b: Any) -> tuple[Any, Any]:

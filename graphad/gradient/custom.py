@@ -22,6 +22,7 @@ from graphad.core.op import READS, Op
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
+from graphad.ops.array.create import IDENTITY
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.state.variables import READ
 
@@ -199,7 +200,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
         )
     bound_self, args = _split_self(f, args)
     leaves, rebuild = flatten(list(args))
-    xs = [lift(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves]
+    xs = _told_apart(leaves)
     arguments = [x for x in xs if isinstance(x, Tensor)]
     reads = _VariableReads()
     level = new_recorder(reads)
@@ -233,6 +234,26 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     inputs = [*arguments, *variables]
     outputs = bind(CustomGradient(rule, len(inputs)), *inputs, *ys)
     return rebuild_value(list(outputs))
+
+
+def _told_apart(leaves: Sequence[Any]) -> list[Any]:
+    """The arguments as tensors, each with an identity of its own.
+
+    A tape inside the function or inside its gradient function follows an argument by its identity: the same tensor given
+    twice is two arguments to it, and the value of a variable is not the variable.
+    """
+    xs: list[Any] = []
+    seen: set[int] = set()
+    for leaf in leaves:
+        if isinstance(leaf, Handle):
+            leaf = bind(READ, leaf)
+        elif _is_tensor_like(leaf):
+            leaf = lift(leaf)
+            if id(leaf) in seen:
+                leaf = bind(IDENTITY, leaf)
+            seen.add(id(leaf))
+        xs.append(leaf)
+    return xs
 
 
 def _current_trace() -> Any:

@@ -254,6 +254,11 @@ class ForwardAccumulator:
                 raise InvalidArgumentError(
                     f"ForwardAccumulator: primal {x!r} is neither a Tensor nor a Variable."
                 )
+            if id(x) in self._tangents:
+                raise InvalidArgumentError(
+                    f"ForwardAccumulator: {x!r} was specified as a primal multiple times; give it once, with the sum of "
+                    "its tangents."
+                )
             dot = lift(dot, x.spec.dtype)
             if dot.dims != x.dims:
                 raise InvalidArgumentError(

@@ -18,6 +18,7 @@ from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops import numpy_protocols
+from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.slice import getitem
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.math.arithmetic import ADD, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
@@ -167,7 +168,7 @@ def _neg(self: Any) -> Any:
 
 
 def _pos(self: Any) -> Any:
-    return lift(_value(self))
+    return bind(IDENTITY, lift(_value(self)))
 
 
 def _abs(self: Any) -> Any:

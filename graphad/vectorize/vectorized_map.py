@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import entered
 from graphad.core.nest import Rebuild, flatten
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
+from graphad.ops.array.create import IDENTITY
 from graphad.trace.tracer import trace_flat
 from graphad.vectorize.batch import BatchLevel, stack_rows
 from graphad.vectorize.vectorize_graph import vectorize
@@ -46,7 +48,8 @@ def vectorized_map(
         out = fn(rebuild([level.wrap(x) for x in stacks]))
         flat, rebuild_out = flatten(out)
         flat = [lift(y) for y in flat]
-    return rebuild_out([stack_rows(level, y) for y in flat])
+    rows = [stack_rows(level, y) for y in flat]
+    return rebuild_out([bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows])
 
 
 def _unknown(fn: Callable[[Any], Any], stacks: list[Any], rebuild: Rebuild) -> Any:

@@ -686,3 +686,65 @@ def test_a_registered_gradient_must_return_one_gradient_for_each_input():
     tf.RegisterGradient(name)(lambda op, upstream: upstream)
     with pytest.raises(ValueError, match=rf"{name}: its gradient function returned 1 gradients for 2 inputs"):
         gradients(add, tf.constant(1.0), tf.constant(2.0))
+
+
+@in_both
+def test_the_same_tensor_given_twice_is_two_arguments(run):
+    @tf.custom_gradient
+    def product(a, b):
+        def gradient(upstream):
+            with tf.GradientTape() as tape:
+                tape.watch([a, b])
+                y = a * a * b
+            return tape.gradient(y, [a, b], output_gradients=upstream)
+
+        return a * a * b, gradient
+
+    again = tf.recompute_grad(lambda a, b: a * a * b)
+
+    def body(x):
+        found = []
+        for f in (product, again):
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = f(x, x)
+                slope = tape.gradient(y, x)
+            found += [slope, outer.gradient(slope, x)]
+        return found
+
+    assert [float(y) for y in run(body, tf.constant(2.0))] == [12.0, 12.0] * 2
+
+
+@in_both
+def test_arguments_in_a_nest_are_told_apart(run):
+    f = tf.recompute_grad(lambda pair, c: pair["a"] * pair["b"] * c)
+
+    def body(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f({"a": x, "b": x}, x)
+        return tape.gradient(y, x)
+
+    assert float(run(body, tf.constant(2.0))) == 12.0
+
+
+@in_both
+def test_a_variable_and_what_was_read_from_it_are_different_arguments(run):
+    v = tf.Variable(2.0)
+    f = tf.recompute_grad(lambda a, b: a * b * v)
+
+    def body():
+        found = []
+        for arguments in (
+            lambda: (v, v),
+            lambda: (v, tf.convert_to_tensor(v)),
+            lambda: (tf.convert_to_tensor(v),) * 2,
+        ):
+            with tf.GradientTape() as tape:
+                y = f(*arguments())
+            found.append(tape.gradient(y, v))
+        return found
+
+    assert [float(y) for y in run(body)] == [12.0] * 3

@@ -125,3 +125,9 @@ def test_dual_graph_gives_values_and_tangents():
     y, y_dot = evaluate(dual, [X, V])
     assert y == pytest.approx(float(f(tf.constant(X))))
     assert y_dot == pytest.approx(reverse(f, X, V), rel=1e-12)
+
+
+def test_a_primal_given_twice_is_refused():
+    x = tf.constant(3.0)
+    with pytest.raises(ValueError, match="specified as a primal multiple times; give it once"):
+        tf.autodiff.ForwardAccumulator([x, x], [tf.constant(1.0), tf.constant(2.0)])

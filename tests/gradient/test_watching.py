@@ -238,3 +238,75 @@ def test_ops_before_watch_are_not_recorded(run):
         return tape.gradient(z, x)
 
     assert run(body, tf.constant(3.0)).numpy() == 9.0
+
+
+M = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+NOTHING_TO_DO = {
+    "squeeze": (tf.squeeze, M),
+    "squeeze of a scalar": (tf.squeeze, M[0, 0]),
+    "reduce_sum of a scalar": (tf.reduce_sum, M[0, 0]),
+    "reduce_sum over no axes": (lambda x: tf.reduce_sum(x, axis=[]), M),
+    "reduce_mean over no axes": (lambda x: tf.reduce_mean(x, axis=[]), M),
+    "reduce_max over no axes": (lambda x: tf.reduce_max(x, axis=[]), M),
+    "pow": (lambda x: x**1, M),
+    "plus": (lambda x: +x, M),
+    "einsum": (lambda x: tf.einsum("ij->ij", x), M),
+    "reshape": (lambda x: tf.reshape(x, [2, 2]), M),
+    "transpose": (lambda x: tf.transpose(x, [0, 1]), M),
+    "broadcast_to": (lambda x: tf.broadcast_to(x, [2, 2]), M),
+    "identity": (tf.identity, M),
+    "assert_scalar": (tf.debugging.assert_scalar, M[0, 0]),
+    "vectorized_map": (lambda x: tf.vectorized_map(lambda row: row, x), M),
+    "function": (tf.function(lambda x: x), M),
+    "everything": (lambda x: x[...], M),
+}
+
+
+@in_both
+@pytest.mark.parametrize("name", NOTHING_TO_DO)
+def test_an_op_with_nothing_to_do_gives_another_tensor(run, name):
+    op, value = NOTHING_TO_DO[name]
+
+    def body(x):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            with tape.stop_recording():
+                unseen = op(x)
+            y = unseen * 3.0
+            seen = op(x)
+            z = seen * 3.0
+        assert tape.gradient(y, x) is None
+        return tape.gradient(z, x), tape.gradient(z, seen)
+
+    for slope in run(body, tf.constant(value)):
+        np.testing.assert_array_equal(slope, np.full_like(value, 3.0))
+
+
+@in_both
+@pytest.mark.parametrize(
+    "read",
+    [
+        tf.convert_to_tensor,
+        tf.constant,
+        tf.squeeze,
+        tf.math.real,
+        tf.math.conj,
+        lambda v: +v,
+        lambda v: tf.cast(v, tf.float32),
+        lambda v: tf.saturate_cast(v, tf.float32),
+        lambda v: tf.reduce_sum(v, axis=[]),
+        lambda v: tf.nn.dropout(v, 0.0),
+    ],
+)
+def test_what_is_read_from_a_variable_is_not_the_variable(run, read):
+    v = tf.Variable([2.0, 5.0])
+
+    def body():
+        with tf.GradientTape(persistent=True) as tape:
+            x = read(v)
+            y = x * v
+        return tape.gradient(y, [x, v])
+
+    of_x, of_v = run(body)
+    np.testing.assert_array_equal(of_x, [2.0, 5.0])
+    np.testing.assert_array_equal(of_v, [4.0, 10.0])

@@ -13,13 +13,12 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.convert import lift, to_numpy
+from graphad.core.convert import lift, lift_own, to_numpy
 from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
-from graphad.core.registry import lookup
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -52,9 +51,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
              [2, 2]], dtype=int32)
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    value = _own_value(value)
     if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__"):
-        return lift(value, wanted)  # type: ignore[no-any-return]
+        return lift(lift_own(value), wanted)  # type: ignore[no-any-return]
     if shape is None:
         return lift(value, wanted)  # type: ignore[no-any-return]
     sizes = static_sizes("constant", shape)
@@ -74,11 +72,6 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     return lift(data.reshape(sizes))  # type: ignore[no-any-return]
 
 
-def _own_value(x: Any) -> Any:
-    """A variable's value as a tensor of its own; what `lift` makes of a variable stands for it, and is for ops alone."""
-    return bind(lookup("read")(), x) if isinstance(x, Handle) else x
-
-
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
@@ -90,7 +83,8 @@ def convert_to_tensor(
       dtype_hint: A dtype to use if `value` can have it.
     Raises: DTypeError (a ValueError and TypeError): the dtypes do not fit.
     """
-    value = _own_value(value)
+    if isinstance(value, Handle):
+        value = lift_own(value)
     if dtype is None and dtype_hint is not None:
         try:
             return lift(value, as_dtype(dtype_hint))  # type: ignore[no-any-return]

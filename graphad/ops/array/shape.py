@@ -572,4 +572,4 @@ def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Tensor:
         axes = tuple(i for i, size in enumerate(x.dims or ()) if _is_one(size))
     else:
         axes = normalize_axes("squeeze", axis, x.ndim, "x", x.dims) or ()
-    return bind(Squeeze(axes), x) if axes else x  # type: ignore[no-any-return]
+    return bind(Squeeze(axes), x)  # type: ignore[no-any-return]

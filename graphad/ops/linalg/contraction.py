@@ -20,6 +20,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axes
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.join import lift_all
 from graphad.ops.array.shape import ExpandDims, Reshape, broadcast_like, sum_to_input
 from graphad.ops.array.transpose import Transpose
@@ -378,7 +379,8 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, **options: Any)
                 f"einsum: operand {i} of {equation!r} has {len(one)} labels, its tensor has shape {format_dims(xs[i].dims)}."
             )
         xs[i], labels[i] = _without_repeats(xs[i], one)
-    return _apply(labels, result, xs)  # type: ignore[no-any-return]
+    y = _apply(labels, result, xs)
+    return bind(IDENTITY, y) if y is xs[0] else y  # type: ignore[no-any-return]
 
 
 def _without_repeats(x: Any, labels: Labels) -> tuple[Any, Labels]:

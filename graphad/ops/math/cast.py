@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.convert import lift
+from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
@@ -17,7 +17,7 @@ from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
 from graphad.ops.math.select import clip_by_value
 
@@ -74,6 +74,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
       and end at an integer dtype.
     """
     wanted = dtypes.as_dtype(dtype)
+    if isinstance(x, Handle) and x.dtype is wanted:
+        return lift_own(x)  # type: ignore[no-any-return]
     x = lift(x)
     if x.dtype is wanted:
         return x  # type: ignore[no-any-return]
@@ -90,7 +92,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
       dtype: The dtype wanted.
     Returns: Tensor with the shape of `value`.
     """
-    value, wanted = lift(value), dtypes.as_dtype(dtype)
+    value, wanted = lift_own(value), dtypes.as_dtype(dtype)
     source = value.dtype
     if wanted.is_complex or source.is_bool or wanted.is_bool or source.is_complex:
         return cast(value, wanted)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_pair
+from graphad.core.convert import lift, lift_own, lift_pair
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.elementwise import elementwise
@@ -104,7 +104,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; `input` itself unless its dtype is complex."""
-    x = lift(input)
+    x = lift_own(input)
     return bind(REAL_PART, x) if x.dtype.is_complex else x  # type: ignore[no-any-return]
 
 
@@ -118,4 +118,4 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; `x` itself unless its dtype is complex."""
-    return conjugate(lift(x))  # type: ignore[no-any-return]
+    return conjugate(lift_own(x))  # type: ignore[no-any-return]

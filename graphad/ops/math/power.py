@@ -16,6 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.create import IDENTITY
 from graphad.ops.elementwise import elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import DIV, MUL, MUL_ZERO, MULTIPLY_NO_NAN, SQUARE, SUB, multiply, square
 from graphad.ops.math.compare import GREATER, NOT_EQUAL
@@ -140,7 +141,8 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     if isinstance(y, _EXPONENTS) and not isinstance(y, bool) and y in (1, 2, 3) and not isinstance(x, Number):
         x, exponent = lift(x), int(y)
         if x.dtype.is_differentiable or (x.dtype.is_integer and isinstance(y, int | np.integer)):
-            squared = x if exponent == 1 else square(x)
-            return multiply(squared, x) if exponent == 3 else squared  # type: ignore[no-any-return]
+            if exponent == 1:
+                return bind(IDENTITY, x)  # type: ignore[no-any-return]
+            return multiply(square(x), x) if exponent == 3 else square(x)  # type: ignore[no-any-return]
     x, y = lift_pair("pow", x, y)
     return bind(POW, x, y)  # type: ignore[no-any-return]

@@ -23,6 +23,7 @@ from graphad.core.shapes import normalize_axes, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
+from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
 from graphad.ops.elementwise import named, quick_dtypes
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
@@ -366,7 +367,7 @@ def _reduce(op_class: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     axes = as_axes(op_class.name, axis, x)
     if not axes and axes is not None:
         require_kind(op_class.name, x.spec, op_class.kinds)
-        return x  # nothing to reduce
+        return bind(IDENTITY, x)  # nothing to reduce, but another tensor to tapes
     return bind(op_class(axes, bool(keepdims)), x)
 
 

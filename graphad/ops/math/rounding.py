@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.convert import lift
+from graphad.core.convert import lift_own
 from graphad.core.op import no_gradient
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
@@ -65,5 +65,5 @@ sign = unary_function(
 
 def round(x: Any, name: str | None = None) -> Tensor:
     """The nearest integer, halves to the even one, elementwise; `x` itself for integer dtypes. No gradient."""
-    x = lift(x)
+    x = lift_own(x)
     return x if x.dtype.is_integer else bind(Round(), x)  # type: ignore[no-any-return]

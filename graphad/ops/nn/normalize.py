@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.dtypes import float16, float32
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
@@ -93,7 +93,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
       noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
       seed: For the same numbers again.
     """
-    x = lift(x)
+    x = lift_own(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
     if isinstance(rate, Tensor) or hasattr(rate, "__graphad_tensor__"):

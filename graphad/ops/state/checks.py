@@ -15,6 +15,7 @@ from graphad.core.op import IO, Op, define
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.create import rank as rank_of
 from graphad.ops.array.shape import known_value
 from graphad.ops.math.arithmetic import abs
@@ -202,7 +203,7 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
         raise InvalidArgumentError(
             f"{message + ' ' if message else ''}Expected scalar shape, saw shape: {format_dims(x.dims)}."
         )
-    return x  # type: ignore[no-any-return]
+    return bind(IDENTITY, x)  # type: ignore[no-any-return]
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
