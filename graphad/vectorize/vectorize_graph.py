@@ -22,7 +22,9 @@ from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
+from graphad.ops.control.call import Call
 from graphad.ops.control.layers import pulled_back
+from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import KNOWN_LIMIT
 from graphad.vectorize.batch import BatchLevel, batched, definite, stack_rows
@@ -159,7 +161,9 @@ class Vectorize(Op):
             *self.stacked,
             *[s for s, dot in zip(self.stacked, x_dots, strict=True) if dot is not None],
         ]
-        y_dots = iter(bind(Vectorize(graph, tuple(stacked)), *ctx.inputs, *dots))
+        given = [k for k, has in enumerate(mask) if has]
+        uniform = tuple([place for place, k in enumerate(given) if k in self.uniform])
+        y_dots = iter(bind(Vectorize(graph, tuple(stacked), uniform), *ctx.inputs, *dots))
         return [next(y_dots) if has else None for has in mask]
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
@@ -183,19 +187,45 @@ class VectorizeForward(Vectorize):
         return Vectorize(self.graph, self.stacked, self.uniform)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        def run_backward(backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
-            stacked = [self.stacked[i] for i in backward.inputs]
-            stacked += [i not in self.uniform for i in backward.residuals]
-            stacked += [True] * (len(operands) - len(stacked))
-            rows = bind(Vectorize(backward.graph, tuple(stacked)), *operands)
-            x_bars: list[Any] = []
-            for place, s in zip(backward.positions, self.stacked, strict=True):
-                x_bars.append(
-                    None if place is None else rows[place] if s else reduce_sum(rows[place], axis=0)
-                )
+        # What is the same for all rows is there once, and so is its cotangent: it is pulled back once, apart from the rows.
+        once = [bar if k in self.uniform else None for k, bar in enumerate(y_bars)]
+        rows = [None if k in self.uniform else bar for k, bar in enumerate(y_bars)]
+        if all(bar is None for bar in once):
+            return pulled_back(self, ctx, rows, self._rows_back)
+        x_bars = pulled_back(self, ctx, once, self._once_back)
+        if all(bar is None for bar in rows):
             return x_bars
+        return [
+            a if b is None else b if a is None else bind(ADD, a, b)
+            for a, b in zip(x_bars, pulled_back(self, ctx, rows, self._rows_back), strict=True)
+        ]
 
-        return pulled_back(self, ctx, y_bars, run_backward)
+    def _operands_stacked(self, backward: Any) -> list[bool]:
+        stacked = [self.stacked[i] for i in backward.inputs]
+        return stacked + [i not in self.uniform for i in backward.residuals]
+
+    def _rows_back(self, backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
+        stacked = self._operands_stacked(backward)
+        stacked += [True] * (len(operands) - len(stacked))
+        rows = bind(Vectorize(backward.graph, tuple(stacked)), *operands)
+        x_bars: list[Any] = []
+        for place, s in zip(backward.positions, self.stacked, strict=True):
+            x_bars.append(None if place is None else rows[place] if s else reduce_sum(rows[place], axis=0))
+        return x_bars
+
+    def _once_back(self, backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
+        """Cotangents of outputs that are given once; inputs with rows have none from them, but for their shape."""
+        stacked = self._operands_stacked(backward)
+        stacked += [False] * (len(operands) - len(stacked))
+        if any(stacked):
+            every = tuple(range(len(backward.graph.outputs)))
+            found = bind(Vectorize(backward.graph, tuple(stacked), every), *operands)
+        else:
+            found = bind(Call(backward.graph), *operands)
+        return [
+            None if place is None or s else found[place]
+            for place, s in zip(backward.positions, self.stacked, strict=True)
+        ]
 
 
 def _is_sizes(spec: TensorSpec) -> bool:

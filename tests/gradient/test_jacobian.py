@@ -523,3 +523,74 @@ def test_hessian_through_a_mask_inside_a_function(f, n, is_known):
     for sign in (1.0, -1.0):
         x = tf.constant(sign * np.linspace(-1.0, 2.0, n))
         np.testing.assert_allclose(traced(x), hessian(x), atol=1e-12)
+
+
+def energy_gradient(jacobian):
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            energy = tf.reduce_sum(jacobian(x) ** 2)
+        return tape.gradient(energy, x)
+
+    return gradient
+
+
+def jacobian_of(f, kind):
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return getattr(tape, kind)(y, x)
+
+    return jacobian
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("spec", [[None, 3], [None, None]])
+@pytest.mark.parametrize("kind", ["jacobian", "batch_jacobian"])
+def test_second_derivatives_through_jacobians_of_unknown_sizes(kind, spec, rows):
+    signature = [tf.TensorSpec(spec, tf.float64)]
+    jacobian = jacobian_of(net, kind)
+    x = tf.constant(X[:rows] if rows else X[:0])
+
+    def second(gradient, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            slope = gradient(x)
+        return tape.gradient(slope, x)
+
+    first = energy_gradient(jacobian)
+    want_first, want_second = first(x), second(first, x)
+    for gradient in (
+        energy_gradient(tf.function(jacobian, input_signature=signature)),
+        tf.function(first, input_signature=signature),
+    ):
+        np.testing.assert_allclose(gradient(x), want_first, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(second(gradient, x), want_second, rtol=1e-10, atol=1e-12)
+    whole = tf.function(lambda x: second(first, x), input_signature=signature)
+    np.testing.assert_allclose(whole(x), want_second, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["jacobian", "batch_jacobian"])
+def test_gradient_of_a_jacobian_with_one_row_and_one_column_of_unknown_sizes(kind):
+    jacobian = jacobian_of(lambda x: tf.exp(tf.sin(x)), kind)
+    x = tf.constant(X[:1, :1])
+    want = energy_gradient(jacobian)(x)
+    for spec in ([None, 1], [None, None]):
+        traced = tf.function(jacobian, input_signature=[tf.TensorSpec(spec, tf.float64)])
+        np.testing.assert_allclose(energy_gradient(traced)(x), want, rtol=1e-12)
+
+
+def test_forward_mode_through_a_gradient_of_a_jacobian_of_unknown_sizes():
+    gradient = tf.function(
+        energy_gradient(jacobian_of(net, "batch_jacobian")),
+        input_signature=[tf.TensorSpec([None, 3], tf.float64)],
+    )
+    x, dot = tf.constant(X), tf.constant(X[::-1].copy())
+    with tf.autodiff.ForwardAccumulator(x, dot) as accumulator:
+        y = gradient(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        slope = gradient(x)
+    hessian = tape.jacobian(slope, x).numpy()
+    np.testing.assert_allclose(accumulator.jvp(y), np.tensordot(hessian, dot.numpy(), 2), rtol=1e-9)
