@@ -60,6 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--output", metavar="FILE.npz", help="write the outputs there instead of printing them")
     run.set_defaults(command=_run)
+    for command in (show, verify, run):
+        command.add_argument(
+            "--links", choices=("refuse", "follow"), default="refuse", help="whether files may be links"
+        )
     return parser
 
 
@@ -67,7 +71,7 @@ def _show(parsed: argparse.Namespace) -> int:
     from serialization.inspect.describe import describe
     from serialization.inspect.text import lines_of
 
-    found = describe(parsed.path, parsed.graphs)
+    found = describe(parsed.path, parsed.graphs, parsed.links)
     if parsed.json:
         print(json.dumps(found, indent=2, ensure_ascii=True))
     else:
@@ -80,7 +84,7 @@ def _verify(parsed: argparse.Namespace) -> int:
     from serialization.convert.objects import ObjectReader
     from serialization.storage import read_model
 
-    model, arrays = read_model(parsed.path, verify=True)
+    model, arrays = read_model(parsed.path, verify=True, links=parsed.links)
     arrays.verify()
     reader = ObjectReader(model, arrays)
     reader.root()
@@ -100,9 +104,10 @@ def _verify(parsed: argparse.Namespace) -> int:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    from serialization.saved_model import load
+    from serialization.saved_model import LoadOptions, load
 
-    signatures = getattr(load(parsed.path), "signatures", {})
+    loaded = load(parsed.path, options=LoadOptions(links=parsed.links))
+    signatures = getattr(loaded, "signatures", {})
     if parsed.signature not in signatures:
         known = ", ".join(map(shown, signatures)) or "none"
         raise _UsageError(f"run: there is no signature {parsed.signature!r}; the model has {known}.")

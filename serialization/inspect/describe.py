@@ -46,15 +46,16 @@ from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES
 Described = dict[str, Any]
 
 
-def describe(path: str | os.PathLike[str], graphs: bool = False) -> Described:
+def describe(path: str | os.PathLike[str], graphs: bool = False, links: str = "refuse") -> Described:
     """What is in a saved model.
 
     Args:
       path: The model's directory.
       graphs: Also the nodes of every graph.
+      links: "refuse" or "follow" files that are links.
     Raises: LoadError: there is no sound model.
     """
-    model, _ = read_model(path)
+    model, _ = read_model(path, links=links)
     version, digest, size = _manifest(path)
     sizes = [(plan_layout(payload.tensors).size, payload) for payload in model.payloads]
     found: Described = {

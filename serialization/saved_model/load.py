@@ -33,7 +33,7 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
       LoadError (a ValueError): the file is damaged, too large, too new or unsafe; the message names file and field.
     """
     export_dir, options = directory_of("load", export_dir), options_of("load", LoadOptions, options)
-    model, arrays = read_model(export_dir, options.limits, options.verify)
+    model, arrays = read_model(export_dir, options.limits, options.verify, options.links)
     reader = ObjectReader(model, arrays)
     try:
         root = reader.root()

@@ -48,8 +48,11 @@ class LoadOptions:
     Args:
       verify: "lazy" checks large payloads when they are first read, True everything now, False none of their bytes.
       limits: Bounds on sizes and counts, see `serialization.wire.limits.Limits`.
+      links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
+        keep the files of a model elsewhere. What they lead to is checked as ever.
     """
 
-    def __init__(self, verify: Any = "lazy", limits: Any = None) -> None:
+    def __init__(self, verify: Any = "lazy", limits: Any = None, links: str = "refuse") -> None:
         self.verify = verify
         self.limits = limits
+        self.links = links

@@ -9,6 +9,7 @@ leads outside.
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import stat
@@ -19,10 +20,13 @@ from typing import Self
 
 from serialization.errors import CorruptModelError, SaveFailedError, UnsafeModelError
 
-if sys.platform != "win32":  # on Windows two writers are not kept apart
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 TEMPORARY = ".graphad-tmp-"
+LOCK = ".graphad-lock"
 STEP_BYTES = 4 << 20  # so many per system call, and so many after which the disk may begin
 
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
@@ -39,6 +43,14 @@ _WRITE = (
     | os.O_CREAT
     | os.O_EXCL
     | _NO_LINKS
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_LOCKED = (
+    os.O_RDWR
+    | os.O_CREAT
+    | _NO_LINKS
+    | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
@@ -94,7 +106,9 @@ class Temporary:
     """A new file beside its final place: nobody sees it before `commit`, nothing is left of it otherwise."""
 
     def __init__(self, system: FileSystem, directory: str, durable: bool = True) -> None:
-        self.path = os.path.join(directory, f"{TEMPORARY}{os.getpid()}-{next(_numbers)}")
+        self.path = os.path.join(
+            directory, f"{TEMPORARY}{os.getpid()}-{next(_numbers)}-{os.urandom(4).hex()}"
+        )
         self._directory = directory
         self._system = system
         self._durable = durable
@@ -150,27 +164,48 @@ def remove_quietly(system: FileSystem, paths: Iterable[str]) -> None:
 
 
 class Lock:
-    """Keeps other writers away from a directory until closed, or until this process dies."""
+    """Keeps other writers away from a directory until closed, or until this process dies.
+
+    What is locked is a file opened for writing: network file systems give no lock on a directory.
+
+    Attributes:
+      held: Whether it does. Some file systems have no locks at all; then whoever writes must spare what others may need.
+    """
 
     def __init__(self, directory: str) -> None:
+        self.held = False
+        self._path = os.path.join(directory, LOCK)
         self._descriptor = -1
-        if sys.platform == "win32":
-            return
-        self._descriptor = os.open(directory, os.O_RDONLY | _DIRECTORY)
+        while True:
+            self._descriptor = os.open(self._path, _LOCKED, 0o666)
+            try:
+                _lock(self._descriptor)
+            except BlockingIOError as error:
+                self._descriptor = _closed(self._descriptor)
+                raise SaveFailedError(
+                    f"{directory}: another save into this directory is running.", error.errno
+                ) from None
+            except OSError:
+                return
+            if self._is_in_place():
+                self.held = True
+                return
+            self._descriptor = _closed(
+                self._descriptor
+            )  # its owner has just removed it: there may be another by now
+
+    def _is_in_place(self) -> bool:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self.close()
-            raise SaveFailedError(
-                f"{directory}: another save into this directory is running.", error.errno
-            ) from None
-        except OSError:
-            pass  # a file system without locks: as on Windows
+            return os.path.samestat(os.fstat(self._descriptor), os.lstat(self._path))
+        except FileNotFoundError:
+            return False
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self.held and sys.platform != "win32":  # where an open file cannot be removed, it stays
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+        self.held = False
+        self._descriptor = _closed(self._descriptor)
 
     def __enter__(self) -> Self:
         return self
@@ -179,46 +214,74 @@ class Lock:
         self.close()
 
 
-class Directory:
-    """A directory being read: opens plain files in it, and nothing else."""
+def _lock(descriptor: int) -> None:
+    """Raises: BlockingIOError: somebody else has it; OSError: this file system has no locks."""
+    if sys.platform != "win32":
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    try:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EDEADLK):
+            raise BlockingIOError(error.errno, "locked") from error
+        raise
 
-    def __init__(self, path: str, parent: Directory | None = None, name: str = "") -> None:
+
+def _closed(descriptor: int) -> int:
+    if descriptor >= 0:
+        os.close(descriptor)
+    return -1
+
+
+class Directory:
+    """A directory being read: opens plain files in it, and nothing else.
+
+    Args:
+      follow: Links lead to them as well: for stores that keep a model's files elsewhere.
+    """
+
+    def __init__(
+        self, path: str, parent: Directory | None = None, name: str = "", *, follow: bool = False
+    ) -> None:
         self.path = path
+        self.follow = follow
         self.descriptor = -1
         if not _RELATIVE:
-            if parent is not None and os.path.islink(path):
-                raise UnsafeModelError("it is a link; a model's directories must be real ones.")
+            if parent is not None and not follow and os.path.islink(path):
+                raise UnsafeModelError(_IS_LINK)
             return
         if parent is None:
             self.descriptor = os.open(path, os.O_RDONLY | _DIRECTORY)
             return
         try:
-            self.descriptor = os.open(name, os.O_RDONLY | _DIRECTORY | _NO_LINKS, dir_fd=parent.descriptor)
+            links = 0 if follow else _NO_LINKS
+            self.descriptor = os.open(name, os.O_RDONLY | _DIRECTORY | links, dir_fd=parent.descriptor)
         except OSError as error:
             raise _refusal(path, error) from error
 
     def inner(self, name: str) -> Directory:
-        return Directory(os.path.join(self.path, name), self, name)
+        return Directory(os.path.join(self.path, name), self, name, follow=self.follow)
 
     def open(self, name: str) -> tuple[int, int]:
         """Descriptor and size of the plain file `name`."""
         path = os.path.join(self.path, name)
+        flags = _READ & ~_NO_LINKS if self.follow else _READ
         try:
             if self.descriptor >= 0:
-                descriptor = os.open(name, _READ, dir_fd=self.descriptor)
+                descriptor = os.open(name, flags, dir_fd=self.descriptor)
             else:
-                if os.path.islink(path):
-                    raise UnsafeModelError("it is a link; a model's files must be plain files.")
-                descriptor = os.open(path, _READ)
+                if not self.follow and os.path.islink(path):
+                    raise UnsafeModelError(_IS_LINK)
+                descriptor = os.open(path, flags)
         except OSError as error:
             raise _refusal(path, error) from error
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise UnsafeModelError("it is no plain file (a pipe, device or directory).")
-            if status.st_nlink > 1:
+            if status.st_nlink > 1 and not self.follow:
                 raise UnsafeModelError(
-                    "it has more than one hard link; copy the model instead of linking it."
+                    "it has more than one hard link; copy the model instead of linking it, or load it with links='follow'."
                 )
         except BaseException:
             os.close(descriptor)
@@ -237,12 +300,15 @@ class Directory:
         self.close()
 
 
+_IS_LINK = "it is a link; a model's files must be plain files, unless it is loaded with links='follow'."
+
+
 def _refusal(path: str, error: OSError) -> Exception:
     if isinstance(error, FileNotFoundError | PermissionError):
         # with the whole path: the system call had only the name
         return type(error)(error.errno, os.strerror(error.errno or 0), path)
     if os.path.islink(path):
-        return UnsafeModelError("it is a link; a model's files must be plain files.")
+        return UnsafeModelError(_IS_LINK)
     if isinstance(error, NotADirectoryError):
         return CorruptModelError("it is no directory.")
     return UnsafeModelError(f"it is no plain file ({os.strerror(error.errno or 0)}).")

@@ -44,7 +44,7 @@ def several_small_payloads(monkeypatch):
     # one writer at a time: the order of calls is the same in every run
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     monkeypatch.setattr(
-        "serialization.storage._side_by_side", lambda write, groups: [write(group) for group in groups]
+        "serialization.storage.write._side_by_side", lambda write, groups: [write(group) for group in groups]
     )
 
 
@@ -334,7 +334,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from pathlib import Path
-import serialization.storage as storage
+import serialization.storage.write as storage
 from tests.serialization import test_commit
 test_commit.wire_arrays.PAYLOAD_BYTES = 16_100
 storage._side_by_side = lambda write, groups: [write(group) for group in groups]

@@ -204,3 +204,52 @@ def test_swapping_a_file_for_a_link_while_loading_never_reads_the_target(saved, 
             shutil.copy(keep, path)
             _, arrays = read_model(saved, verify=False)
             assert arrays["w"].ravel().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def linked_as_in_a_cache(saved, tmp_path):
+    """The model as hub caches keep it: every file is a link to one that is named by its content."""
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "main"
+    blobs.mkdir()
+    for root, _, names in os.walk(saved):
+        place = snapshot / os.path.relpath(root, saved)
+        place.mkdir(parents=True, exist_ok=True)
+        for number, name in enumerate(names):
+            blob = blobs / f"{os.path.basename(root)}{number}"
+            shutil.copy(os.path.join(root, name), blob)
+            os.symlink(os.path.relpath(blob, place), place / name)
+    return snapshot
+
+
+def test_links_are_followed_only_when_asked_for(saved, tmp_path):
+    plain, arrays = read_model(saved, verify=True)
+    snapshot = linked_as_in_a_cache(saved, tmp_path)
+    with pytest.raises(UnsafeModelError, match="links='follow'"):
+        read_model(snapshot)
+    found, linked = read_model(snapshot, verify=True, links="follow")
+    linked.verify()
+    assert found == plain and all(np.array_equal(linked[name], arrays[name]) for name in arrays)
+    assert linked.asset_path(0).startswith(str(snapshot))
+    with pytest.raises(ValueError, match="links='maybe'"):
+        read_model(snapshot, links="maybe")
+    os.link(files_of(saved)["payload"], tmp_path / "second name")
+    with pytest.raises(UnsafeModelError, match="hard link"):
+        read_model(saved)
+    read_model(saved, links="follow")
+
+
+@pytest.mark.parametrize("kind", ["dangling", "loop", "pipe", "directory", "damaged"])
+def test_what_a_followed_link_leads_to_is_checked_as_ever(saved, tmp_path, kind):
+    payload = files_of(saved)["payload"]
+    target = tmp_path / "target"
+    os.rename(payload, target)
+    os.symlink(payload if kind == "loop" else target, payload)
+    if kind == "damaged":
+        target.write_bytes(b"x" + target.read_bytes()[1:])
+    elif kind != "loop":
+        os.remove(target)
+        if kind == "pipe":
+            os.mkfifo(target)
+        elif kind == "directory":
+            target.mkdir()
+    with pytest.raises(LoadError):
+        read_model(saved, links="follow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -14,7 +15,7 @@ import graphad as gd
 from serialization.inspect.cli import main
 from serialization.inspect.describe import describe
 from serialization.inspect.text import amount, lines_of, plain
-from serialization.saved_model import Asset, SaveOptions, save
+from serialization.saved_model import Asset, LoadOptions, SaveOptions, load, save
 from serialization.schema.graph import RuleRecord
 from serialization.schema.model import FeatureRecord
 from serialization.schema.versions import model_to_body
@@ -181,6 +182,19 @@ def test_verify_finds_damage_anywhere(tmp_path, capsys, file):
     damaged.write_bytes(data)
     status, out, err = printed(capsys, "verify", tmp_path / "m")
     assert (status, out) == (1, "") and err.startswith("CorruptModelError: load: ") and damaged.name in err
+
+
+def test_commands_follow_links_when_told_to(path, tmp_path, capsys):
+    linked = tmp_path / "linked"
+    shutil.copytree(path, linked)
+    (linked / MANIFEST).rename(tmp_path / "manifest")
+    (linked / MANIFEST).symlink_to(tmp_path / "manifest")
+    commands = (["show"], ["verify"], ["run", "--signature", "scaled", "--input", "x=[1, 2]"])
+    for command, *rest in commands:
+        status, _, err = printed(capsys, command, linked, *rest)
+        assert status == 1 and "links='follow'" in err
+        assert printed(capsys, command, linked, *rest, "--links", "follow")[0] in (0, int(command == "run"))
+    assert load(str(linked), options=LoadOptions(links="follow")).kernel.shape == (3, 4)
 
 
 def test_a_missing_model_is_a_message(tmp_path, capsys):

@@ -1,8 +1,4 @@
-"""A model directory: records and arrays in, records and arrays out, with one commit point.
-
-`write_model` follows FORMAT.md, section 6, step by step; `read_model` trusts nothing and gives back arrays
-that are checked when they are first read.
-"""
+"""`write_model`: records and arrays into a directory, with one commit point. It follows FORMAT.md, section 6, step by step."""
 
 from __future__ import annotations
 
@@ -10,24 +6,21 @@ import hashlib
 import os
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from serialization.errors import (
-    CorruptModelError,
-    LimitExceededError,
     LoadError,
-    MissingModelError,
     SaveError,
     SaveFailedError,
-    UnsafeModelError,
+    UnsupportedModelError,
     shown,
 )
 from serialization.schema.model import AssetRecord, ModelRecord, PayloadRecord
 from serialization.schema.versions import FORMAT_VERSION, model_from_body, model_to_body, unknown_features
+from serialization.storage.places import ASSETS, MANIFEST, VARIABLES, asset_directory, asset_path
 from serialization.wire.arrays import (
     CHUNK_BYTES,
     Checker,
@@ -43,218 +36,20 @@ from serialization.wire.arrays import (
 from serialization.wire.files import (
     STEP_BYTES,
     TEMPORARY,
-    Directory,
     FileSystem,
     Lock,
     Temporary,
-    read_exactly,
     remove_quietly,
 )
 from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES, seal, unseal
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
-from serialization.wire.payloads import CHECKED_AT_LOAD, LazyArrays, Payload, Verify
-
-MANIFEST = "saved_model.msgpack"
-VARIABLES = "variables"
-ASSETS = "assets"
 
 _PAYLOAD_NAME = re.compile(r"[0-9a-f]{32}\.safetensors")
 _ASSET_DIRECTORY = re.compile(r"[0-9a-f]{32}")
-_RETRIES = 20
+_ATTEMPTS = 3  # to save while another process removes files
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-# reading
-
-
-def contains_model(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a model at `path`."""
-    return os.path.isfile(os.path.join(os.fspath(path), MANIFEST))
-
-
-class LoadedArrays(LazyArrays):
-    """The stored tensors of a model by name, and the paths of its assets by number."""
-
-    def __init__(
-        self, payloads: Sequence[Payload], model: ModelRecord, directory: str, verify: Verify, limits: Limits
-    ) -> None:
-        super().__init__(payloads, [payload.tensors for payload in model.payloads])
-        self._assets = model.assets
-        self._directory = directory
-        self._limits = limits
-        self._sound = [verify is False] * len(model.assets)
-
-    def asset_path(self, number: int) -> str:
-        """Where asset `number` is; its digest is checked the first time."""
-        asset = self._assets[number]
-        if not self._sound[number]:
-            try:
-                self._check_asset(asset, digest=True)
-            except FileNotFoundError as error:
-                raise _missing(error) from None
-            self._sound[number] = True
-        return _asset_path(self._directory, asset)
-
-    def verify(self) -> None:
-        """Check every byte of every payload and asset now."""
-        super().verify()
-        self._sound = [False] * len(self._assets)
-        for number in range(len(self._assets)):
-            self.asset_path(number)
-
-    def _check_asset(self, asset: AssetRecord, digest: bool) -> None:
-        path = _asset_path(self._directory, asset)
-        try:
-            with (
-                Directory(self._directory) as model,
-                model.inner(ASSETS) as assets,
-                assets.inner(_hex(asset)) as inner,
-            ):
-                descriptor, size = inner.open(asset.name)
-                with open(descriptor, "rb", buffering=0) as file:
-                    if size != asset.size:
-                        raise CorruptModelError(
-                            f"the file has {size} bytes, not {asset.size}; it was cut short or replaced."
-                        )
-                    if digest:
-                        if size > self._limits.payload_bytes:
-                            raise LimitExceededError(
-                                f"{size} bytes to verify where the limit 'payload_bytes' allows {self._limits.payload_bytes}."
-                            )
-                        if hashlib.file_digest(file, "sha256").digest() != asset.sha256:
-                            raise CorruptModelError("the digest does not match: the file is damaged.")
-        except LoadError as error:
-            error.file = path
-            raise
-
-
-def read_model(
-    path: str | os.PathLike[str], limits: Limits | None = None, verify: Verify = "lazy"
-) -> tuple[ModelRecord, LoadedArrays]:
-    """The model at `path`.
-
-    Args:
-      path: The model's directory.
-      limits: Bounds on sizes and counts; the defaults are those of FORMAT.md.
-      verify: "lazy" checks large payloads when they are first read, True everything now, False none of their bytes.
-    Returns: The records, well formed; and the arrays, mapped copy-on-write.
-    Raises:
-      MissingModelError: There is no model (an OSError).
-      LoadError: One of its subclasses, naming file and field.
-    """
-    if verify not in (True, False, "lazy"):
-        raise ValueError(f"load: verify={verify!r}; allowed are 'lazy', True and False.")
-    limits = limits or DEFAULT_LIMITS
-    location = os.fspath(path)
-    manifest = os.path.join(location, MANIFEST)
-    try:
-        directory = Directory(location)
-    except (FileNotFoundError, NotADirectoryError):
-        raise MissingModelError(f"SavedModel file does not exist at: {manifest}") from None
-    with directory:
-        if directory.descriptor < 0 and not os.path.isdir(location):
-            raise MissingModelError(f"SavedModel file does not exist at: {manifest}")
-        file, identity = _manifest_bytes(directory, limits)
-        for _ in range(_RETRIES):
-            try:
-                model = _parse(file, manifest, limits)
-                arrays = _open_payloads(directory, model, verify, limits)
-                break
-            except FileNotFoundError as error:
-                # a writer may have replaced the model since its manifest was read
-                # (by one of the same content, perhaps: what counts is whether it is the same file)
-                file, newer = _manifest_bytes(directory, limits)
-                if newer == identity:
-                    raise _missing(error) from None
-                identity = newer
-        else:
-            raise CorruptModelError("the model is being replaced faster than it can be read.", file=location)
-    unknown = unknown_features(model)
-    if unknown:
-        names = ", ".join(map(shown, unknown))
-        warnings.warn(
-            f"load: {location}: ignoring optional features unknown to this release: {names}.", stacklevel=2
-        )
-    return model, arrays
-
-
-def _manifest_bytes(directory: Directory, limits: Limits) -> tuple[bytes, tuple[int, int]]:
-    """The bytes of the manifest, and what tells this file from one that replaces it."""
-    manifest = os.path.join(directory.path, MANIFEST)
-    try:
-        descriptor, size = directory.open(MANIFEST)
-    except FileNotFoundError:
-        other = "saved_model.pb"
-        hint = " (there is a TensorFlow SavedModel, which graphad does not read)"
-        found = os.path.exists(os.path.join(directory.path, other))
-        raise MissingModelError(
-            f"SavedModel file does not exist at: {manifest}{hint if found else ''}"
-        ) from None
-    except LoadError as error:
-        error.file = manifest
-        raise
-    try:
-        if size > limits.manifest_bytes + HEADER_BYTES + DIGEST_BYTES:
-            raise LimitExceededError(
-                f"the file has {size} bytes where the limit 'manifest_bytes' allows {limits.manifest_bytes}.",
-                file=manifest,
-            )
-        status = os.fstat(descriptor)
-        return bytes(read_exactly(descriptor, size)), (status.st_ino, status.st_ctime_ns)
-    finally:
-        os.close(descriptor)
-
-
-def _parse(file: bytes, manifest: str, limits: Limits) -> ModelRecord:
-    try:
-        version, body = unseal(file)
-        return model_from_body(version, body, limits)
-    except LoadError as error:
-        error.file = manifest
-        raise
-
-
-def _open_payloads(directory: Directory, model: ModelRecord, verify: Verify, limits: Limits) -> LoadedArrays:
-    payloads: list[Payload] = []
-    if model.payloads:
-        with _named(os.path.join(directory.path, VARIABLES), directory.inner, VARIABLES) as variables:
-            for record in model.payloads:
-                name = payload_name(plan_layout(record.tensors).size, record.checks)
-                payloads.append(
-                    Payload(variables, name, record.tensors, record.checks, record.sha256, verify, limits)
-                )
-    arrays = LoadedArrays(payloads, model, directory.path, verify, limits)
-    for number, asset in enumerate(model.assets):
-        now = verify is True or (verify == "lazy" and asset.size <= CHECKED_AT_LOAD)
-        arrays._check_asset(asset, digest=now)
-        if now:
-            arrays._sound[number] = True
-    return arrays
-
-
-def _named(path: str, opener: Callable[[str], Directory], name: str) -> Directory:
-    try:
-        return opener(name)
-    except LoadError as error:
-        error.file = path
-        raise
-
-
-def _missing(error: FileNotFoundError) -> CorruptModelError:
-    return CorruptModelError("the file is missing; the model is not complete.", file=error.filename)
-
-
-def _hex(asset: AssetRecord) -> str:
-    return asset.sha256[:16].hex()
-
-
-def _asset_path(directory: str, asset: AssetRecord) -> str:
-    return os.path.join(directory, ASSETS, _hex(asset), asset.name)
-
-
-# writing
 
 
 def write_model(
@@ -336,6 +131,7 @@ class _Save:
         self.made_directories: list[str] = []
         self.changed_directories: dict[str, None] = {os.path.abspath(location): None}  # each once
         self.committing = False
+        self.alone = False  # no other writer is at work here
 
     def run(
         self,
@@ -346,16 +142,73 @@ class _Save:
     ) -> None:
         try:
             self._make_directory(self.location)
-            with Lock(self.location):
-                self._remove_temporaries(self.location)
-                payloads = self._write_payloads(groups, arrays)
-                copies = self._write_assets(assets)
-                self._commit(model.replace(payloads=payloads, assets=copies))
-                self._remove_unnamed(payloads, copies)
+            with Lock(self.location) as lock:
+                self.alone = lock.held
+                try:
+                    self._save(model, groups, arrays, assets)
+                except BaseException:
+                    # another writer may have found these files, and rely on them
+                    if self.alone and not self.committing:
+                        remove_quietly(self.system, reversed(self.made_files))
+                    raise
         except BaseException:
             if not self.committing:
-                self._take_back()
+                self._remove_directories()
             raise
+
+    def _save(
+        self,
+        model: ModelRecord,
+        groups: list[tuple[TensorRecord, ...]],
+        arrays: Mapping[str, np.ndarray[Any, Any]],
+        assets: Sequence[str | os.PathLike[str]],
+    ) -> None:
+        self._remove_temporaries(self.location)
+        for _ in range(_ATTEMPTS):
+            payloads = self._write_payloads(groups, arrays)
+            copies = self._write_assets(assets)
+            file = self._commit(model.replace(payloads=payloads, assets=copies))
+            if self.alone and self._manifest() == file:
+                self._remove_unnamed(payloads, copies)
+            if self._is_whole(file, payloads, copies):
+                return
+        raise SaveFailedError(
+            f"{self.location}: another process removes what this one writes: the file system does not keep two saves apart; "
+            "let one process at a time save there."
+        )
+
+    def _manifest(self) -> bytes:
+        """The bytes of the manifest that is there now, empty if there is none."""
+        try:
+            with open(os.path.join(self.location, MANIFEST), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def _is_whole(
+        self, file: bytes, payloads: tuple[PayloadRecord, ...], assets: tuple[AssetRecord, ...]
+    ) -> bool:
+        """Whether the model that is there now has all its files, be it the one that was just written or another's."""
+        now = self._manifest()
+        if now != file:
+            try:
+                other = model_from_body(*unseal(now), self.limits)
+            except UnsupportedModelError:
+                return True  # a newer release's: it has looked for itself
+            except LoadError:
+                return False
+            payloads, assets = other.payloads, other.assets
+        expected = []
+        for payload in payloads:
+            size = plan_layout(payload.tensors).size
+            expected.append(
+                (os.path.join(self.location, VARIABLES, payload_name(size, payload.checks)), size)
+            )
+        expected += [(asset_path(self.location, asset), asset.size) for asset in assets]
+        try:
+            return all(os.path.getsize(path) == size for path, size in expected)
+        except FileNotFoundError:
+            return False
 
     def _make_directory(self, path: str) -> None:
         if os.path.lexists(path):
@@ -367,7 +220,11 @@ class _Save:
         parent = os.path.dirname(os.path.abspath(path))
         if path == self.location and not os.path.isdir(parent):
             self._make_parents(parent)
-        self.system.make_directory(path)
+        try:
+            self.system.make_directory(path)
+        except FileExistsError:
+            self._make_directory(path)  # by another writer, just now
+            return
         self.made_directories.append(path)
         self.changed_directories[parent] = None
 
@@ -451,7 +308,7 @@ class _Save:
                 size = file.tell()
                 file.seek(0)
                 record = AssetRecord(name, size, digest)
-                inner = os.path.join(directory, _hex(record))
+                inner = os.path.join(directory, asset_directory(record))
                 self._make_directory(inner)
                 self._remove_temporaries(inner)
                 with Temporary(self.system, inner, self.durable) as temporary:
@@ -467,7 +324,7 @@ class _Save:
         self.changed_directories[directory] = None
         return tuple(records)
 
-    def _commit(self, model: ModelRecord) -> None:
+    def _commit(self, model: ModelRecord) -> bytes:
         file = seal(FORMAT_VERSION, model_to_body(model))
         if len(file) > self.limits.manifest_bytes + HEADER_BYTES + DIGEST_BYTES:
             raise SaveError(
@@ -479,21 +336,22 @@ class _Save:
             temporary.flush()
             self._flush_directories(self.changed_directories)
             # from here on the new manifest may be in place, whatever an interrupt says: its files must stay
+            before = self.committing
             try:
                 self.committing = True
                 temporary.commit(MANIFEST)
             except OSError:
-                self.committing = False
+                self.committing = before
                 raise
         self._flush_directories([self.location])
+        return file
 
     def _flush_directories(self, paths: Iterable[str]) -> None:
         if self.durable:
             for path in paths:
                 self.system.flush_directory(path)
 
-    def _take_back(self) -> None:
-        remove_quietly(self.system, reversed(self.made_files))
+    def _remove_directories(self) -> None:
         for directory in reversed(self.made_directories):
             try:
                 self.system.remove_directory(directory)
@@ -501,6 +359,9 @@ class _Save:
                 continue
 
     def _remove_temporaries(self, directory: str) -> None:
+        """Remove what saves that died have left; without a lock it might be that of a save that runs."""
+        if not self.alone:
+            return
         stale = [name for name in os.listdir(directory) if name.startswith(TEMPORARY)]
         remove_quietly(self.system, (os.path.join(directory, name) for name in stale))
 
@@ -510,7 +371,7 @@ class _Save:
         directory = os.path.join(self.location, VARIABLES)
         old = [name for name in _list(directory) if _PAYLOAD_NAME.fullmatch(name) and name not in named]
         remove_quietly(self.system, (os.path.join(directory, name) for name in old))
-        kept = {(_hex(asset), asset.name) for asset in assets}
+        kept = {(asset_directory(asset), asset.name) for asset in assets}
         directory = os.path.join(self.location, ASSETS)
         for outer in _list(directory):
             inner = os.path.join(directory, outer)
@@ -567,6 +428,3 @@ def _side_by_side(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
     if failures:
         raise failures[0]
     return [results[number] for number in range(len(items))]
-
-
-__all__ = ["LoadedArrays", "UnsafeModelError", "contains_model", "read_model", "write_model"]

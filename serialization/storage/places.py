@@ -1,0 +1,21 @@
+"""Where everything of a model's directory is."""
+
+from __future__ import annotations
+
+import os
+
+from serialization.schema.model import AssetRecord
+
+MANIFEST = "saved_model.msgpack"
+VARIABLES = "variables"
+ASSETS = "assets"
+
+
+def asset_directory(asset: AssetRecord) -> str:
+    """The name of the directory of an asset."""
+    return asset.sha256[:16].hex()
+
+
+def asset_path(directory: str, asset: AssetRecord) -> str:
+    """Where an asset of the model in a directory is."""
+    return os.path.join(directory, ASSETS, asset_directory(asset), asset.name)
