@@ -165,6 +165,17 @@ class Op(metaclass=OpType):
     _exactly: ClassVar[Any]
     _quickly: ClassVar[Any]
 
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any] | None:
+        """The attributes with which this version means what an older one meant, for an op from a file.
+
+        Args:
+          version: The version in the file, less than that of the class.
+          attributes: All attributes of the op in the file, by name.
+        Returns: All attributes of this version, or None where it cannot say what the older one said.
+        """
+        return None
+
     def infer(self, *specs: TensorSpec) -> Any:
         """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
         raise MissingRuleError(f"{self.name}: the op has no infer rule.")
