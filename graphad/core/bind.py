@@ -14,7 +14,7 @@ import numpy as np
 
 from graphad.core.errors import InternalError
 from graphad.core.levels import add_recorder, busy, current, here
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 
@@ -126,7 +126,13 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
             raise x.out_of_scope(op)
     if not op.fits:
         _check(op, inputs)
-    out = op.eval(*values)
+    try:
+        out = op.eval(*values)
+    except Exception as error:
+        found = explained(error, op, values)
+        if found is error:
+            raise
+        raise found from error
     if VERIFY:
         verify_outputs(op, [x.spec for x in inputs], out if op.multiple else (out,))
     if not op.multiple:

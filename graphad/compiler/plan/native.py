@@ -433,6 +433,8 @@ def failed(status: int) -> None:
     """What a status that is not 0 means: None where the arguments did not fit, an error otherwise."""
     if status in _SOFT:
         return
+    if status == repeat.WRONG_STEPS:
+        raise InvalidArgumentError("loop: the limit is not the number of steps that the loop was made for.")
     if status == repeat.TOO_LONG:
         raise InvalidArgumentError(
             "loop: it would run for more steps than the values it walks along have slices."

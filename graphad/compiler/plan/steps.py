@@ -412,14 +412,12 @@ class RepeatMaker:
         return place.moved_by(self, size, self._most(), self.op.reverse)
 
     def _most(self) -> int:
-        """How many slices the stacks that are walked have, -1 without any: no run has more rounds."""
+        """How many slices the shortest of the stacks has, -1 without any: no run has more rounds."""
         _, _, _, stacks = self._operands()
-        if not stacks and not self.op.n_ys:
-            return -1
-        dims = (
-            stacks[0].shape if stacks else self.outer.part.specs[self.unit.writes[self.op.n_carry + 1]].dims
-        )
-        return self.outer.size((dims or (0,))[0])
+        lengths = [site.shape[0] for site in stacks]
+        for value in self.unit.writes[self.op.n_carry + 1 :]:
+            lengths.append((self.outer.part.specs[value].dims or (0,))[0])
+        return min([self.outer.size(length) for length in lengths], default=-1)
 
     def _body_rows(self) -> list[Made]:
         body, part = self.body, self.repeat.body
@@ -506,6 +504,7 @@ class RepeatMaker:
             len(moves),
         )
         words[repeat.MOST] = self._most()
+        words[repeat.STEPS] = -1 if op.steps is None or op.test is not None else outer.size(op.steps)
         places: list[tuple[int, Place]] = [(repeat.COUNT, self._single(outer, self._result(n), 4))]
         rounds = ROUNDS
         if limit is None:

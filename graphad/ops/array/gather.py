@@ -22,7 +22,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape
-from graphad.ops.array.sizes import require_sizes
+from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, require_index, static_int
 from graphad.ops.array.transpose import move_axis
 
@@ -227,19 +227,19 @@ class GatherGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return g.with_dims(self.static)
+        return g.with_dims(claimed_dims(self, sizes))
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return GatherGrad(self.axis, self.batch_dims, tuple(int(size) for size in sizes)).eval(g, indices)
+        return GatherGrad(self.axis, self.batch_dims, as_claimed(self, sizes)).eval(g, indices)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None, None)
 
     def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
-        return (
-            None if known is None else bind(GatherGrad(self.axis, self.batch_dims, tuple(known)), g, indices)
-        )
+        if known is None:
+            return None
+        return bind(GatherGrad(self.axis, self.batch_dims, as_claimed(self, known)), g, indices)
 
 
 def gather(
@@ -417,19 +417,19 @@ class ScatterNdTo(Op):
     def infer(self, indices: TensorSpec, updates: TensorSpec, sizes: TensorSpec) -> TensorSpec:
         require_index("scatter_nd", indices, "indices")
         require_index("scatter_nd", sizes, "shape")
-        if self.static is None and sizes.dims and sizes.dims[0] is not None:
-            return updates.with_dims((None,) * sizes.dims[0])
-        return updates.with_dims(self.static)
+        return updates.with_dims(claimed_dims(self, sizes))
 
     def eval(self, indices: Any, updates: Any, sizes: Any) -> Any:
-        return ScatterNd(tuple(int(size) for size in sizes), self.batch_dims).eval(indices, updates)
+        return ScatterNd(as_claimed(self, sizes), self.batch_dims).eval(indices, updates)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]), None)
 
     def fold(self, ctx: Any, indices: Any, updates: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
-        return None if known is None else bind(ScatterNd(tuple(known), self.batch_dims), indices, updates)
+        if known is None:
+            return None
+        return bind(ScatterNd(as_claimed(self, known), self.batch_dims), indices, updates)
 
 
 def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
@@ -527,17 +527,17 @@ class TakeAlongGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return g.with_dims(self.static)
+        return g.with_dims(claimed_dims(self, sizes))
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return TakeAlongGrad(self.axis, tuple(int(size) for size in sizes)).eval(g, indices)
+        return TakeAlongGrad(self.axis, as_claimed(self, sizes)).eval(g, indices)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None, None)
 
     def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
-        return None if known is None else bind(TakeAlongGrad(self.axis, tuple(known)), g, indices)
+        return None if known is None else bind(TakeAlongGrad(self.axis, as_claimed(self, known)), g, indices)
 
 
 __all__ = ["gather", "gather_nd"]

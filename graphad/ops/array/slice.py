@@ -26,9 +26,11 @@ from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
     FULL,
     Key,
+    check_claims,
     check_indices,
     encode,
     encode_bound,
+    has_claims,
     indexed_dims,
     indexed_rows,
     is_at,
@@ -62,6 +64,8 @@ class GetItem(Op):
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
 
     def eval(self, x: Any) -> Any:
+        if has_claims(self.key):
+            check_claims(self.key, np.shape(x))
         try:
             return np.asarray(x)[python_key(self.key)]
         except IndexError as cause:
@@ -81,6 +85,8 @@ class GetItem(Op):
     def fold(self, ctx: Any, x: Any) -> Any:
         if x.dtype.is_integer and ctx.known(x) is not None:
             return None  # the specialiser runs `eval` on the sizes
+        if has_claims(self.key):
+            check_claims(self.key, x.dims)
         starts, strides, sizes = normal_key(self.key, x.dims)
         want = indexed_dims(self.key, x.dims)
         y = (
@@ -107,7 +113,10 @@ class Slice(Op):
         return x.with_dims(self.sizes)
 
     def eval(self, x: Any) -> Any:
-        return x[_steps_key(self.starts, self.strides, self.sizes)]
+        y = x[_steps_key(self.starts, self.strides, self.sizes)]
+        if y.shape != self.sizes:  # NumPy takes what there is
+            raise _outside("slice", self.starts, self.strides, self.sizes, x.shape)
+        return y
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (bind(SliceGrad(self.starts, self.strides, ctx.shape(0)), g),)
@@ -136,9 +145,13 @@ def _require_inside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -
             last = start + stride * (size - 1)
             fits = fits and stride != 0 and 0 <= start < whole and 0 <= last < whole
     if not fits:
-        raise InvalidArgumentError(
-            f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
-        )
+        raise _outside(op, starts, strides, sizes, dims)
+
+
+def _outside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
+    )
 
 
 def _steps_key(starts: Any, strides: Any, sizes: Any) -> tuple[builtins.slice, ...]:
@@ -167,7 +180,10 @@ class SliceGrad(Op):
 
     def eval(self, x: Any) -> Any:
         out = np.zeros(self.shape, x.dtype)
-        out[_steps_key(self.starts, self.strides, x.shape)] = x
+        part = out[_steps_key(self.starts, self.strides, x.shape)]
+        if part.shape != x.shape:
+            raise _outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
+        part[...] = x
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -196,6 +212,8 @@ class GetItemAt(Op):
 
     def eval(self, x: Any, *numbers: Any) -> Any:
         check_indices(self.key, x.shape, numbers)
+        if has_claims(self.key):
+            check_claims(self.key, x.shape, numbers)
         return x[python_key(self.key, numbers)]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -219,6 +237,8 @@ class GetItemAt(Op):
         if any(number is None for number in known):
             return None
         values = [number[0] for number in known]
+        if has_claims(self.key):
+            check_claims(self.key, x.dims, values)
 
         def number(bound: Any) -> Any:
             return values[bound[1] - 1] if is_at(bound) else bound

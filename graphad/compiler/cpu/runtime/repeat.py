@@ -2,7 +2,7 @@
 
 The block holds two tables (the test and the body), where the limit and the test's answer are, and a list of
 moves: before the first round the word at `target` becomes `base` (its last slice when the loop runs
-backwards), after each round it advances by `stride`.
+backwards), after each round it advances by `stride`. STEPS is the number of rounds that somebody relies on, -1 for none.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.runtime.assembly import Function
 
 # words of the step's block
-BODY, BODY_ROWS, TEST, TEST_ROWS, ANSWER, LIMIT, LIMIT_BYTES, FIXED, MOST, REVERSE, COUNT, MOVES = range(12)
-MOVE = 12  # (target, base, stride) for each move
+BODY, BODY_ROWS, TEST, TEST_ROWS, ANSWER, LIMIT, LIMIT_BYTES, FIXED, MOST, STEPS, REVERSE, COUNT, MOVES = (
+    range(13)
+)
+MOVE = 13  # (target, base, stride) for each move
 MOVE_WORDS = 3
 TOO_LONG = 77  # status: more rounds than the stacks have slices
+WRONG_STEPS = 78  # status: another limit than the number of steps that the loop was made for
 
 
 def text() -> str:
@@ -30,6 +33,10 @@ def text() -> str:
         with f.when(f.test("eq", width, 8)):
             limit.set(f.emit(f"load i64, ptr {place}, align 8"))
     most = f.word(w, MOST)
+    steps = f.word(w, STEPS)
+    rounds = f.emit(f"call i64 @llvm.smax.i64(i64 {limit.get()}, i64 0)")
+    with f.when(f.emit(f"and i1 {f.test('sge', steps, 0)}, {f.test('ne', rounds, steps)}")):
+        f.ret(WRONG_STEPS)
     above = f.emit(f"and i1 {f.test('sge', most, 0)}, {f.test('sgt', limit.get(), most)}")
     with f.when(above):
         f.ret(TOO_LONG)
