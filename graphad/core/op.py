@@ -317,11 +317,12 @@ _RAW = (
 
 
 def named(error: Exception, op: Op | type[Op]) -> Exception:
-    """The error of an `eval` in words that name the op; itself if it speaks for graphad already, or comes from a user's function."""
-    if isinstance(error, GraphadError) or not isinstance(error, _RAW) or hasattr(error, "graphad_foreign"):
+    """The error of an `eval` in words that name the op; itself if it speaks for graphad, or comes from a user's function."""
+    raw: Any = error
+    if isinstance(error, GraphadError) or not isinstance(error, _RAW) or hasattr(raw, "graphad_foreign"):
         return error
     if op.extension:
-        error.graphad_foreign = True  # type: ignore[attr-defined]  # also for the loop or branch around it
+        raw.graphad_foreign = True  # also for the loop or branch around it
         return error
     kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError
     made = kind(f"{op.name}: {str(error).rstrip('.') or type(error).__name__}.")

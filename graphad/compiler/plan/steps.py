@@ -51,7 +51,7 @@ class Place(Record):
     @staticmethod
     def of(kind: str, number: int, offset: int, size: int) -> Place:
         """The beginning of a storage of `size` bytes."""
-        return Place(kind, number, offset, offset, offset + size)
+        return Place(kind, number, offset, offset, offset + size, ())
 
     def shifted(self, offset: int) -> Place:
         return Place(self.kind, self.number, self.offset + offset, self.low, self.high, self.strides)
@@ -136,7 +136,8 @@ class Scope:
             data = as_storage(constant_of(self.part, site.root, self.numbers))
             self.keep.append(data)
             found = self.places[site.root] = Place.of(FIXED, data.ctypes.data, 0, data.nbytes)
-        return found.shifted(self.size(site.offset) * self.part.specs[site.root].dtype.itemsize)
+        offset = self.size(site.offset)
+        return found.shifted(offset * self.part.specs[site.root].dtype.itemsize) if offset else found
 
     def lives(
         self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0
@@ -204,17 +205,25 @@ class Scope:
         words = loop.words(self.numbers, scalars)
         sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
         accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
-        extents = [words[word] for word in layout.extents]
+        spans = [words[word] - 1 for word in layout.extents]
         places = []
         for k, (word, site, access) in enumerate(
             zip((*layout.inputs, *layout.outputs), sites, accesses, strict=True)
         ):
-            place, step = self.place(site), access.dtype.itemsize
-            strides = [
-                step * (words[layout.strides[k, d]] if kind == STRIDED else kind == CONTIGUOUS)
-                for d, kind in enumerate(access.strides)
-            ]
-            place.check(*reach(extents, strides, step))
+            place = self.place(site)
+            first = last = 0
+            for d, kind in enumerate(access.strides):
+                if kind == CONTIGUOUS:
+                    last += spans[d]
+                elif kind == STRIDED:
+                    span = spans[d] * words[layout.strides[k, d]]
+                    if span < 0:
+                        first += span
+                    else:
+                        last += span
+            if -1 not in spans:
+                size = access.dtype.itemsize
+                place.check(first * size, (last + 1) * size)
             places.append((word, place))
         if workspace is not None:
             workspace.check(0, loop.workspace(self.numbers))

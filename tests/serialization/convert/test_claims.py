@@ -1,11 +1,10 @@
-"""What a file claims of its own values is compared with what is computed: in both modes, and before a native step relies on it."""
+"""What a file claims of its own values is compared with what is computed: in both modes, before a native step relies on it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-import graphad as gd
 from graphad.errors import GraphadError, InvalidArgumentError
 from serialization.schema.graph import NodeRecord
 from serialization.schema.values import GraphValue, SpecRecord
