@@ -260,7 +260,13 @@ class Bound:
             names["hosts"] = hosts
             lines.append("at = -1")
             caught = ["except Exception as error:", "    raise blame(error, hosts, at, globals(), locals())"]
-            body = ["try:", *[f"    {line}" for line in body], *caught]
+            names["errstate"] = np.errstate
+            body = [
+                "try:",
+                "    with errstate(all='ignore'):",
+                *[f"        {line}" for line in body],
+                *caught,
+            ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
 
     def _last_uses(self) -> dict[int, int]:

@@ -20,6 +20,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape
 from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
@@ -182,17 +183,17 @@ class GatherGrad(Op):
 
     def eval(self, g: Any, indices: Any) -> Any:
         axis = self.axis % len(self.shape)
-        out = np.zeros(self.shape, g.dtype)
+        out = np.zeros(self.shape, wide(g.dtype))
         check_range("gather", indices, self.shape[axis])
         if not out.size or not np.size(g):
-            return out
+            return as_dtype_of(out, g)
         p, i = blocks(out, indices, axis, self.batch_dims)
         rows = np.reshape(g, (p.shape[0], p.shape[1], i.shape[1], p.shape[3]))
         if p.shape[0] == 1 and p.shape[1] == 1:
             np.add.at(p[0, 0], i[0], rows[0, 0])
         else:
             np.add.at(np.moveaxis(p, 2, 1), (np.arange(p.shape[0])[:, None], i), np.moveaxis(rows, 2, 1))
-        return out
+        return as_dtype_of(out, g)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None)
@@ -378,14 +379,11 @@ class ScatterNd(Op):
 
     def eval(self, indices: Any, updates: Any) -> Any:
         require_sizes("scatter_nd", self.shape)
-        out = np.zeros(self.shape, updates.dtype)
         if not np.size(updates):
-            return out
+            return np.zeros(self.shape, updates.dtype)
         if not indices.shape[-1]:
-            axes = tuple(range(self.batch_dims, indices.ndim - 1))
-            return np.add.reduce(updates, axis=axes, dtype=updates.dtype)
-        np.add.at(out, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
-        return out
+            return summed(updates, tuple(range(self.batch_dims, indices.ndim - 1)))
+        return added_at(self.shape, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]))
@@ -500,11 +498,9 @@ class TakeAlongGrad(Op):
         return g.with_dims(self.shape)
 
     def eval(self, g: Any, indices: Any) -> Any:
-        out = np.zeros(self.shape, g.dtype)
         key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
         key[self.axis] = indices
-        np.add.at(out, tuple(key), g)
-        return out
+        return added_at(self.shape, tuple(key), g)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None)

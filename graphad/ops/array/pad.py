@@ -15,6 +15,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import added_at
 from graphad.ops.array.join import Stack
 from graphad.ops.array.shape import (
     BroadcastTo,
@@ -219,9 +220,7 @@ class MirrorPadGrad(Op):
                 continue
             size = g.shape[axis] - low - high
             source = np.pad(np.arange(size), (low, high), mode=self.mode)  # type: ignore[call-overload]
-            out = np.zeros((*g.shape[:axis], size, *g.shape[axis + 1 :]), g.dtype)
-            np.add.at(np.moveaxis(out, axis, 0), source, np.moveaxis(g, axis, 0))
-            g = out
+            g = added_at((*g.shape[:axis], size, *g.shape[axis + 1 :]), source, g, axis)
         return g
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
@@ -436,11 +435,8 @@ class RepeatGrad(Op):
 
     def eval(self, g: Any, repeats: Any) -> Any:
         axis = self.axis % g.ndim
-        out = np.zeros((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), g.dtype)
-        np.add.at(
-            np.moveaxis(out, axis, 0), np.repeat(np.arange(len(repeats)), repeats), np.moveaxis(g, axis, 0)
-        )
-        return out
+        copies = np.repeat(np.arange(len(repeats)), repeats)
+        return added_at((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), copies, g, axis)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Repeat(self.axis), h, ctx.inputs[1]), None)

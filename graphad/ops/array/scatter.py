@@ -16,6 +16,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import (
     GatherNd,
@@ -186,11 +187,10 @@ def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
             f"unsorted_segment_sum: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
         )
     rows = math.prod(lead)
-    out = np.zeros((rows, num, *tail), data.dtype)
     flat = np.reshape(ids, (rows, math.prod(np.shape(ids)[batch_dims:])))
     values = np.reshape(data, (*flat.shape, *tail))
     row, keep = np.nonzero(flat >= 0)
-    np.add.at(out, (row, flat[row, keep]), values[row, keep])
+    out = added_at((rows, num, *tail), (row, flat[row, keep]), values[row, keep])
     return out.reshape((*lead, num, *tail))
 
 

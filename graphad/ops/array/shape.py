@@ -27,6 +27,7 @@ from graphad.core.shapes import (
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
+from graphad.ops.accumulate import summed
 from graphad.ops.array.sizes import (
     as_claimed,
     claimed_dims,
@@ -382,12 +383,12 @@ class SumTo(Op):
 
     def eval(self, x: Any) -> Any:
         want = self.shape
-        return np.add.reduce(x, axis=summed_axes(x.shape, want), dtype=x.dtype).reshape(want)
+        return summed(x, summed_axes(x.shape, want)).reshape(want)
 
     def quick(self, x: Any) -> Any:  # type: ignore[override]
         if type(x) is EagerTensor:
             data = x.data
-            if data.ndim and data.shape[1:] == self.shape and data.dtype.kind == "f":
+            if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
                 return np.add.reduce(data, 0)
         return None
 
@@ -439,7 +440,7 @@ class SumToShape(Op):
 
     def eval(self, x: Any, sizes: Any) -> Any:
         want = tuple(int(size) for size in sizes)
-        return np.add.reduce(x, axis=summed_axes(x.shape, want), dtype=x.dtype).reshape(want)
+        return summed(x, summed_axes(x.shape, want)).reshape(want)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (broadcast_like(g, ctx, 0), None)

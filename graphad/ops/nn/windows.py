@@ -18,6 +18,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
+from graphad.ops.accumulate import as_dtype_of, wide
 from graphad.ops.array.shape import Reshape
 from graphad.ops.rules import scalar_like
 
@@ -143,14 +144,14 @@ def add_windows(
     parts: np.ndarray, shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
 ) -> np.ndarray:
     """The transpose of `windows`: window contents added up where they came from, into an image of `shape`."""
-    out = np.zeros(shape, parts.dtype)
+    out = np.zeros(shape, wide(parts.dtype))
     _, oh, ow, kh, kw, _ = parts.shape
     if parts.size:
         for i in range(kh):
             for j in range(kw):
                 rows, columns = place(i, oh, strides[0], dilations[0]), place(j, ow, strides[1], dilations[1])
                 out[:, rows, columns] += parts[:, :, :, i, j]
-    return out
+    return as_dtype_of(out, parts)  # type: ignore[no-any-return]
 
 
 def unpadded(x: np.ndarray, pads: Pads) -> np.ndarray:
