@@ -24,7 +24,7 @@ from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape
 from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
-from graphad.ops.array.support import all_stacked, index_tensor, require_index, static_int
+from graphad.ops.array.support import all_stacked, index_tensor, require_index, run_checked, static_int
 from graphad.ops.array.transpose import move_axis
 
 
@@ -231,7 +231,7 @@ class GatherGradTo(Op):
         return g.with_dims(claimed_dims(self, sizes))
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return GatherGrad(self.axis, self.batch_dims, as_claimed(self, sizes)).eval(g, indices)
+        return run_checked(GatherGrad(self.axis, self.batch_dims, as_claimed(self, sizes)), g, indices)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None, None)
@@ -418,7 +418,7 @@ class ScatterNdTo(Op):
         return updates.with_dims(claimed_dims(self, sizes))
 
     def eval(self, indices: Any, updates: Any, sizes: Any) -> Any:
-        return ScatterNd(as_claimed(self, sizes), self.batch_dims).eval(indices, updates)
+        return run_checked(ScatterNd(as_claimed(self, sizes), self.batch_dims), indices, updates)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]), None)
@@ -526,7 +526,7 @@ class TakeAlongGradTo(Op):
         return g.with_dims(claimed_dims(self, sizes))
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return TakeAlongGrad(self.axis, as_claimed(self, sizes)).eval(g, indices)
+        return run_checked(TakeAlongGrad(self.axis, as_claimed(self, sizes)), g, indices)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None, None)

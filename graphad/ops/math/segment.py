@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones
 from graphad.ops.array.join import concat
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.shape import reshape, shape
-from graphad.ops.array.support import index_tensor, static_array
+from graphad.ops.array.support import index_tensor, require_index, static_array
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.math.rounding import sign
 from graphad.ops.math.select import maximum
+
+
+@define
+class SortedIds(Op):
+    """The ids themselves, after checking that they do not decrease and begin at 0 or above."""
+
+    name = "sorted_ids"
+    keeps = (False, False)
+    vjp = no_gradient("its result is integers")
+    of: str
+
+    def infer(self, ids: TensorSpec) -> TensorSpec:
+        require_index(self.of, ids, "segment_ids")
+        return ids
+
+    def eval(self, ids: Any) -> Any:
+        if ids.size and ((ids[..., :1] < 0).any() or (ids[..., 1:] < ids[..., :-1]).any()):
+            raise InvalidArgumentError(
+                f"{self.of}: segment ids are not increasing from 0 on: {ids.tolist()}; sort them."
+            )
+        return ids
+
+    def batch(self, ctx: Any, ids: Any) -> Any:
+        return bind(self, ids)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        rank = len(specs[0].dims or ())
+        return MIXED if axes[0] is not None and axes[0] == rank - 1 else axes[0]
 
 
 def _segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
@@ -29,11 +59,9 @@ def _segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
         raise InvalidArgumentError(f"{op}: segment_ids has shape {ids.shape}; a vector is needed.")
     known = static_array(ids)
     if known is None:
+        ids = bind(SortedIds(op), ids)
         return ids, reduce_max(concat([ids, lift([-1], ids.dtype)], 0)) + 1
-    if known.size and (known[0] < 0 or np.any(known[1:] < known[:-1])):
-        raise InvalidArgumentError(
-            f"{op}: segment ids are not increasing from 0 on: {known.tolist()}; sort them."
-        )
+    SortedIds(op).eval(known)
     return ids, int(known[-1]) + 1 if known.size else 0
 
 
