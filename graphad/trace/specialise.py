@@ -366,7 +366,8 @@ class Specialiser(Trace):
         if op.name in _LOOPS:
             return self._loop(op, inputs)
         if not op.structured:
-            op.infer(*[x.spec for x in inputs])  # what simpler ops would take without a word may not fit this one
+            # The simpler ops would take without a word what does not fit this one.
+            op.infer(*[x.spec for x in inputs])
         found = op.fold(self, *inputs) if rule == FOLDS else None
         if found is None and self._expanding:
             found = op.expand(*inputs)
