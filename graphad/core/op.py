@@ -142,6 +142,7 @@ class Op(metaclass=OpType):
       fits: The inputs fit by construction: `infer` is not asked before a run.
       structured: Holds sub-graphs; recorders add residual outputs before it runs.
       extension: It was added from outside: its `eval` is a user's function, whose errors are the user's.
+      foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
       declared: Their types, as written in the class.
@@ -164,6 +165,7 @@ class Op(metaclass=OpType):
     per_row: ClassVar[bool] = False
     transient: ClassVar[bool] = False
     extension: ClassVar[bool] = False
+    foreign: ClassVar[bool] = False
     gradless: ClassVar[str | None] = None
     _exactly: ClassVar[Any]
     _quickly: ClassVar[Any]
