@@ -16,7 +16,6 @@ FLOAT = frozenset(
         "sub",
         "mul",
         "div",
-        "floordiv",
         "neg",
         "abs",
         "sign",

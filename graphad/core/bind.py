@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from graphad.core.errors import InternalError
-from graphad.core.ieee import REPORTED, unreported
 from graphad.core.levels import add_recorder, busy, current, here
-from graphad.core.op import IO, WRITES, Op, explained
+from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 
@@ -50,10 +49,7 @@ def bind(op: Op, *inputs: Any) -> Any:
     if level is None:
         quick = op.quick
         if quick is not None and not VERIFY:
-            try:
-                y = quick(*inputs)
-            except REPORTED:
-                y = None
+            y = quick(*inputs)
             if y is not None:
                 return EagerTensor(y)
         outputs = checked(op, inputs)
@@ -112,10 +108,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run an op on eager tensors and handles."""
     quick = op.quick
     if quick is not None and not VERIFY:
-        try:
-            y = quick(*inputs)
-        except REPORTED:
-            y = None
+        y = quick(*inputs)
         if y is not None:
             return (EagerTensor(y),)
     return checked(op, inputs)
@@ -133,18 +126,7 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
             raise x.out_of_scope(op)
     if not op.fits:
         _check(op, inputs)
-    try:
-        try:
-            out = op.eval(*values)
-        except REPORTED:
-            if op.effects or op.structured or op.extension:
-                raise  # it must not run twice; the arithmetic of such ops is unreported where they do it
-            out = unreported(op.eval, *values)
-    except Exception as error:
-        found = explained(error, op, values)
-        if found is error:
-            raise
-        raise found from error
+    out = op.eval(*values)
     if VERIFY:
         verify_outputs(op, [x.spec for x in inputs], out if op.multiple else (out,))
     if not op.multiple:

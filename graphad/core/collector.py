@@ -7,11 +7,13 @@ them over and over, and take as long as the work itself.
 from __future__ import annotations
 
 import gc
-import threading
+from threading import get_ident
 from types import TracebackType
 
-_lock = threading.Lock()
-_inside = 0
+from graphad.core import forks
+
+_lock = forks.rlock()
+_depths: dict[int, int] = {}  # how often each thread is inside
 _was_on = False
 
 
@@ -21,12 +23,13 @@ class Held:
     __slots__ = ()
 
     def __enter__(self) -> None:
-        global _inside, _was_on
+        global _was_on
+        me = get_ident()
         with _lock:
-            if not _inside:
+            if not _depths:
                 _was_on = gc.isenabled()
                 gc.disable()
-            _inside += 1
+            _depths[me] = _depths.get(me, 0) + 1
 
     def __exit__(
         self,
@@ -34,11 +37,29 @@ class Held:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        global _inside
+        me = get_ident()
         with _lock:
-            _inside -= 1
-            if not _inside and _was_on:
-                gc.enable()
+            _depths[me] -= 1
+            if not _depths[me]:
+                del _depths[me]
+                _let_go()
+
+
+def _let_go() -> None:
+    if not _depths and _was_on:
+        gc.enable()
+
+
+@forks.in_child
+def _keep_own() -> None:
+    """The other threads that were inside are not there any more."""
+    if _depths:
+        me = get_ident()
+        mine = _depths.get(me)
+        _depths.clear()
+        if mine is not None:
+            _depths[me] = mine
+        _let_go()
 
 
 held = Held()

@@ -27,12 +27,12 @@ class UnconvertibleError(ArgumentTypeError, ValueError):
     """A Python object that cannot become a tensor."""
 
 
-class ResourceExhaustedError(GraphadError, MemoryError):
-    """There is not enough memory for a result."""
-
-
 class FailedPreconditionError(GraphadError, RuntimeError):
     """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
+
+
+class EndlessRecursionError(FailedPreconditionError, RecursionError):
+    """A function calls itself again and again while it is traced."""
 
 
 class OutOfScopeError(GraphadError, TypeError):

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import copy
 import functools
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from graphad.core.collector import held
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, GraphadError, InvalidArgumentError
+from graphad.core.errors import (
+    ArgumentTypeError,
+    EndlessRecursionError,
+    FailedPreconditionError,
+    GraphadError,
+    InvalidArgumentError,
+)
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line, user_line
 from graphad.core.levels import busy, current, entered
@@ -23,13 +29,13 @@ from graphad.core.nest import flatten
 from graphad.core.op import evaluated
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.turns import Turn
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.retracing import History, difference, history_of, made_anew
 from graphad.function.signature import Arguments, ObjectKey, Signature
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
-# One lock for all functions: two that call each other cannot wait for one another.
-_tracing = threading.RLock()
+DEEPEST = 32  # traces of one function for the same arguments inside each other
 
 
 class Creation:
@@ -104,6 +110,8 @@ class Function:
         self._name = name or getattr(python_function, "__name__", None) or type(python_function).__name__
         self.signature = Signature(python_function, input_signature, self._skips_self(instance))
         self._traces: dict[Any, ConcreteFunction] = {}
+        self._turn = Turn()
+        self._open: dict[Any, int] = {}  # (thread, trace key) -> how many such traces are in progress
         self._fast: dict[Any, Any] = {}
         self._variables: list[Any] | None = None
         self._trace_count = 0
@@ -249,15 +257,15 @@ class Function:
         if found is not None:
             self._quick_calls += 1
             return found
-        with _tracing:
+        with self._turn:
             found = self._traces.get(key) or self._most_specific(arguments)
             if found is not None:
                 self._quick_calls += 1
             else:
                 arguments = self._relaxed(arguments)
                 found = self._trace_new(arguments)
-                for stale in [key for key in self._traces if _is_stale(key)]:
-                    del self._traces[stale]
+                for stale in [key for key in tuple(self._traces) if _is_stale(key)]:
+                    self._traces.pop(stale, None)
                 key = (*arguments.key, *found.pinned.values())
                 self._traces[key] = found
                 self._latest.append(key)
@@ -269,7 +277,7 @@ class Function:
     def _most_specific(self, arguments: Arguments) -> ConcreteFunction | None:
         """Among the traces that accept the arguments, the one whose specs say most."""
         best, best_score = None, -1
-        for concrete in self._traces.values():
+        for concrete in tuple(self._traces.values()):
             theirs = concrete.arguments
             if theirs.structure != arguments.structure or theirs.slots != arguments.slots:
                 continue
@@ -286,7 +294,7 @@ class Function:
         """With reduce_retracing: sizes that have differed between calls become None."""
         if not self.reduce_retracing or self.signature.input_signature is not None:
             return arguments
-        for concrete in reversed(self._traces.values()):
+        for concrete in reversed(tuple(self._traces.values())):
             theirs = concrete.arguments
             if theirs.structure == arguments.structure and theirs.slots == arguments.slots:
                 merged = [_common(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)]
@@ -295,6 +303,23 @@ class Function:
         return arguments
 
     def _trace_new(self, arguments: Arguments) -> ConcreteFunction:
+        key = get_ident(), arguments.key
+        depth = self._open.get(key, 0)
+        if depth >= DEEPEST:
+            raise EndlessRecursionError(
+                f"{self._name}: it calls itself with the same kind of arguments while it is traced, and again inside that "
+                f"call, {DEEPEST} times so far; let a Python value that changes end the recursion, or use tf.while_loop."
+            )
+        self._open[key] = depth + 1
+        try:
+            return self._trace_and_make_variables(arguments)
+        finally:
+            if depth:
+                self._open[key] = depth
+            else:
+                del self._open[key]
+
+    def _trace_and_make_variables(self, arguments: Arguments) -> ConcreteFunction:
         first = self._variables is None
         concrete, created = self._trace_once(arguments, first)
         if created:

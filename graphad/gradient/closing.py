@@ -6,7 +6,6 @@ saved apart from the Python objects it came from. It is done when a pullback, a 
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InternalError
@@ -14,21 +13,19 @@ from graphad.core.frames import note_user_line
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.digest import digest
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph, Node, turn_of
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient
 from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.closing import set_closing
-
-_lock = threading.RLock()
 
 
 def closed(graph: Graph) -> Graph:
     """The graph without Python rules; itself if it has none."""
     if not any(isinstance(node.op, CustomGradient) for node in graph.nodes):
         return graph
-    with _lock:
+    with turn_of(graph):
         if closed not in graph.derived:
-            graph.derived[closed] = _close(graph)
+            graph.derived.setdefault(closed, _close(graph))
         return graph.derived[closed]  # type: ignore[no-any-return]
 
 

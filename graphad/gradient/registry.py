@@ -65,7 +65,6 @@ def new_op(
     body: dict[str, Any] = {
         "name": name,
         "extension": True,
-        "foreign": True,
         "multiple": outputs != 1,
         "keeps": (True, True),
         "infer": inferred,

@@ -6,10 +6,10 @@ forward graph is the original one with residuals as further outputs, so nothing 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core import forks
 from graphad.core.errors import InternalError
 from graphad.core.levels import entered, here
 from graphad.core.op import IO, WRITES
@@ -17,12 +17,10 @@ from graphad.core.spec import TensorSpec
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.recorder import Recorder
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.ir import JIT_COMPILE, Graph, Node
+from graphad.graph.ir import JIT_COMPILE, Graph, Node, turn_of
 from graphad.graph.replay import replay
 from graphad.ops.array.shape import Shape
 from graphad.trace.tracer import Trace
-
-_lock = threading.RLock()
 
 
 class BackwardGraph:
@@ -65,6 +63,7 @@ class Pullback:
         self.call: Any = None  # the op that calls `forward`, kept by those who make it
         self._transforms = transforms
         self._trace = Trace(f"{graph.name}_pullback")
+        self._lock = forks.rlock()
         self._backward: dict[tuple[bool, ...], BackwardGraph | None] = {}
         trace = self._trace
         with entered(trace):
@@ -101,7 +100,7 @@ class Pullback:
         None where it would have to repeat an effect of the forward run; then zeros have to be filled in for the rest.
         """
         key = tuple(given)
-        with _lock:
+        with self._lock:
             if key not in self._backward:
                 start = len(self._trace.builder.nodes)
                 x_bars = self._differentiate(key)
@@ -253,8 +252,8 @@ def pullback_of(
     key = (Pullback, tuple(needs), fixed)
     found = graph.derived.get(key)
     if found is None:
-        with _lock:
+        with turn_of(graph):
             found = graph.derived.get(key)
             if found is None:
-                found = graph.derived[key] = Pullback(graph, tuple(needs), transforms, fixed)
+                found = graph.derived.setdefault(key, Pullback(graph, tuple(needs), transforms, fixed))
     return found  # type: ignore[no-any-return]

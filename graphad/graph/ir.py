@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
+from graphad.core.turns import Turn
 
 
 class Node:
@@ -124,6 +125,12 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+
+def turn_of(graph: Graph) -> Turn:
+    """The turn of who derives something from the graph."""
+    found: Turn = graph.derived.get(Turn) or graph.derived.setdefault(Turn, Turn())
+    return found
 
 
 def spec_of_constant(array: Any) -> TensorSpec:

@@ -7,16 +7,16 @@ assigned.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
+from graphad.core import forks
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle
 from graphad.eager.variable import Variable
 from serialization.wire.payloads import LazyArrays
 
 _slot: Any = Handle.__dict__["data"]
-_lock = threading.RLock()
+_lock = forks.rlock()
 
 
 class UnreadVariable(Variable):

@@ -97,9 +97,11 @@ def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None]
             callback(None, error or "the compile worker died")
             return
         try:
-            callback(_keep(key, data), None)
-        except CompileError as failure:
+            address = _keep(key, data)
+        except (CompileError, OSError, RuntimeError) as failure:
             callback(None, str(failure))
+        else:
+            callback(address, None)
 
     return service.request(key_of(kernel), _text(kernel), receive)
 

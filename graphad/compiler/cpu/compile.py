@@ -7,16 +7,16 @@ load it without Numba. Runs in the compile worker, or here when there is none.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from graphad.compiler.cpu import objects, target
+from graphad.core import forks
 from graphad.core.errors import GraphadError
 
 SYMBOL = "graphad_kernel"
-_lock = threading.Lock()
+_lock = forks.awaited()
 
 
 class CompileError(GraphadError, RuntimeError):

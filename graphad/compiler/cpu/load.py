@@ -7,13 +7,12 @@ cache miss.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
-import threading
 from typing import Any
 
 from graphad.compiler.cpu import image, target
 from graphad.compiler.cpu.objects import ObjectError, check_kernel
+from graphad.core import forks
 
 SYMBOL = "graphad_kernel"
 
@@ -22,7 +21,7 @@ class Registry:
     """Addresses of loaded kernels by key."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._addresses: dict[str, int] = {}
         self._linker: Any = None
         self._links = 0
@@ -80,11 +79,3 @@ def _keep_for_ever(thing: Any) -> None:
 
 _immortal: list[Any] = []
 registry = Registry()
-
-
-def _after_fork() -> None:
-    registry._lock = threading.Lock()  # another thread may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

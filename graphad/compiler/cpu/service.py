@@ -14,14 +14,14 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from graphad.compiler.cpu import launch
 from graphad.compiler.cpu.worker import HELLO
+from graphad.core import forks
 
 Callback = Callable[[str, bytes | None, str | None], None]  # key, object code or None, why there is none
 LIFETIME = 500  # kernels that one worker compiles
@@ -29,16 +29,6 @@ HANDSHAKE = 20.0  # seconds until a worker must have said hello, or there is non
 DEATHS = 3
 QUEUE = 3  # requests that wait for the first worker before there is a second one
 IDLE = 10.0  # seconds without work after which the second one ends
-PACKAGE = Path(__file__).resolve().parents[2]
-# the worker needs a few modules of the package, not its public names, whose import would cost it a tenth of a second
-START = """
-import sys, types
-package = types.ModuleType("graphad")
-package.__path__ = [{package!r}]
-sys.modules["graphad"] = package
-from graphad.compiler.cpu.worker import main
-main()
-"""
 _log = logging.getLogger("graphad")
 _services: weakref.WeakSet[CompileService] = weakref.WeakSet()
 
@@ -54,7 +44,7 @@ class CompileService:
         _services.add(self)
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._waiting: dict[str, tuple[dict[str, str], list[Callback]]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._sent = 0
@@ -63,7 +53,9 @@ class CompileService:
     @property
     def is_forbidden(self) -> bool:
         """Whether no worker may be (or can any more be) started."""
-        return os.environ.get("GRAPHAD_WORKER") == "0" or self._deaths >= DEATHS or not sys.executable
+        return (
+            os.environ.get("GRAPHAD_WORKER") == "0" or self._deaths >= DEATHS or launch.interpreter() is None
+        )
 
     @property
     def pid(self) -> int | None:
@@ -141,17 +133,8 @@ class CompileService:
     def _start(self) -> bool:
         # the parent-death signal means the thread that starts the worker: of use only if that lives as long as the process
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
-        command = [sys.executable, "-c", START.format(package=str(PACKAGE)), str(parent), str(self._idle)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
-        try:  # unbuffered: a fork must find no lock held and no half message
-            process = subprocess.Popen(
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-            )
+        try:
+            process = launch.start(parent, self._idle)
         except OSError as error:
             self._give_up(f"cannot be started ({error})")
             return False
@@ -200,27 +183,31 @@ class CompileService:
         timer.daemon = True
         timer.start()
         assert process.stdout is not None
-        with (
-            contextlib.suppress(OSError, ValueError),
-            open(process.stdout.fileno(), "rb", closefd=False) as lines,
-        ):
-            for line in lines:
-                try:
-                    answer = json.loads(line)
-                except ValueError:
-                    continue
-                if "hello" not in answer:
-                    self._receive(process, answer)
-                elif answer["hello"] == HELLO:
-                    timer.cancel()
-        timer.cancel()
         is_over = False
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            is_over = self._idle > 0 and process.wait(1.0) == 0
-        _end(process)
-        self._ended(process, is_late.is_set(), is_over)
+        try:  # whatever happens here, those who wait are told
+            with (
+                contextlib.suppress(OSError, ValueError),
+                open(process.stdout.fileno(), "rb", closefd=False) as lines,
+            ):
+                for line in lines:
+                    try:
+                        answer = json.loads(line)
+                    except ValueError:
+                        continue
+                    if "hello" not in answer:
+                        with forks.settled:
+                            self._receive(process, answer)
+                    elif answer["hello"] == HELLO:
+                        timer.cancel()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                is_over = self._idle > 0 and process.wait(1.0) == 0
+        finally:
+            timer.cancel()
+            _end(process)
+            self._ended(process, is_late.is_set(), is_over)
 
     def _receive(self, process: subprocess.Popen[bytes], answer: dict[str, str]) -> None:
+        data = base64.b64decode(answer["object"]) if "object" in answer else None
         with self._lock:
             _, callbacks = self._waiting.pop(answer.get("key", ""), ({}, []))
             self._deaths = 0
@@ -229,7 +216,6 @@ class CompileService:
                 if process.stdin is not None:
                     with contextlib.suppress(OSError):
                         process.stdin.close()
-        data = base64.b64decode(answer["object"]) if "object" in answer else None
         for callback in callbacks:
             callback(answer["key"], data, answer.get("error"))
 
@@ -281,25 +267,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 stream.close()
 
 
-def _import_path() -> list[str]:
-    """Where the worker finds what this process imports."""
-    root = str(PACKAGE.parent)
-    return [root, *(entry for entry in sys.path if entry and entry != root)]
-
-
 @atexit.register
 def _close_all() -> None:
     for service in tuple(_services):
         service.close()
 
 
-def _after_fork() -> None:
+@forks.in_child
+def _forget_workers() -> None:
     for service in tuple(_services):
         service._forget()
 
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 _default: CompileService | None = None
 _second: CompileService | None = None

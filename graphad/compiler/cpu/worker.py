@@ -16,6 +16,7 @@ import gc
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from typing import IO, Any
@@ -27,6 +28,7 @@ def main() -> None:
     """Serve requests until the input ends."""
     answers = _own_output()
     _die_with(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the caller
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)
     sys.modules["scipy"] = None  # type: ignore[assignment]

@@ -6,14 +6,14 @@ that Numba gave it, so it is stored in front of the code.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any
 
 from graphad.compiler.cpu.objects import read_symbols
+from graphad.core import forks
 from graphad.core.errors import GraphadError, UnavailableError
 
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 class CompileError(GraphadError, RuntimeError):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from graphad.core import forks
 
 ALIGNMENT = 64
 POOLED = 1 << 18  # bytes from which a result is taken from the pool: fresh pages cost more than the work
@@ -98,7 +99,7 @@ class ResultPool:
     def __init__(self) -> None:
         self._kept: dict[tuple[Any, ...], list[np.ndarray]] = {}
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._is_exact = (
             sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
         )

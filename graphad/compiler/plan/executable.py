@@ -7,7 +7,6 @@ whose guard checks the arguments, and asks no question itself.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from graphad.compiler.plan.tiers import (
     Compilation,
     HostPlan,
 )
+from graphad.core import forks
 from graphad.core.collector import held
 from graphad.core.dims import evaluate
 from graphad.core.flags import ALWAYS, AUTO, flags
@@ -64,7 +64,7 @@ class Sizes:
         self.native: Any = None
         self.bound: Any = None
         self.elements = _elements(size_class.graph, numbers)
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def make_native(self) -> Any:
         """The native call, None where it cannot be made."""
@@ -87,7 +87,7 @@ class Executable:
         self._sizes: dict[Any, Sizes] = {}
         self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
         self._last: Any = None  # the native call that ran last
-        self._lock = threading.RLock()
+        self._lock = forks.rlock()
 
     def run(self, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
         """The outputs for NumPy values (and handles).
@@ -229,7 +229,7 @@ def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
     return True
 
 
-_make_lock = threading.RLock()
+_make_lock = forks.rlock()
 
 
 def executable_of(graph: Graph) -> Executable:

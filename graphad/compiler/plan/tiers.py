@@ -7,10 +7,10 @@ when all have addresses the plan switches. Whatever goes wrong on that way leave
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,13 @@ import numpy as np
 
 from graphad.compiler.plan.buffers import as_value, own
 from graphad.core import bind as door
+from graphad.core import forks
 from graphad.core.collector import held
-from graphad.core.errors import GraphadError, InternalError
+from graphad.core.errors import GraphadError
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.ops.elementwise import Elementwise
-from graphad.trace.numbered import with_numbers, with_sizes
+from graphad.trace.numbered import with_sizes
 
 if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
     import queue
@@ -66,7 +67,7 @@ class HostPlan:
             self._steps.append(_step(node, op, gone))
         self._outputs = []
         for value in graph.outputs:
-            self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
+            self._outputs.append((value, value in aliased))
             aliased.add(value)  # given out again, it is another's too
 
     def run(self, values: Sequence[Any]) -> list[Any]:
@@ -93,7 +94,7 @@ class HostPlan:
                 if line is not None:
                     error.add_note(f"in the traced line {line}")
             raise error
-        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
+        return [_result(known[value], shared) for value, shared in self._outputs]
 
 
 def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
@@ -118,11 +119,7 @@ def _valued(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: as_value(f(*values))
 
 
-def _result(y: Any, shared: bool, spec: Any) -> Any:
-    if (y.shape != spec.dims and not spec.describes(y.shape)) or y.dtype != spec.dtype.numpy:
-        raise InternalError(
-            f"plan: a result has shape {y.shape} and dtype {y.dtype} where its graph says {spec.dims} and {spec.dtype.name}"
-        )
+def _result(y: Any, shared: bool) -> Any:
     if type(y) is np.ndarray:
         return y.copy() if shared else own(y) if y.base is not None else y
     return y
@@ -173,7 +170,7 @@ class Compilation:
         self.addresses: dict[Kernel, int] = {}
         self.seconds = 0.0
         self.compiled = 0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._awaited = False
         self._missing: set[Kernel | None] = set()
         self._started = 0.0
@@ -185,6 +182,7 @@ class Compilation:
                 return
             self.state = WAITING
             self._started = time.perf_counter()
+            _waiting.add(self)
         _background(lambda: self._guarded(lambda: self._prepare(numbers)))
 
     def wait(self) -> bool:
@@ -195,8 +193,19 @@ class Compilation:
             self.state = WAITING
             self._awaited = True
             self._started = self._started or time.perf_counter()
-        self._guarded(self._build)
+            _waiting.add(self)
+        try:
+            self._guarded(self._build)
+        except BaseException:  # such as Ctrl-C: nobody makes them any more, so somebody may ask again
+            self.forget_request()
+            raise
         return self.state == READY
+
+    def forget_request(self) -> None:
+        """Whoever was to make the kernels is not there any more: as if nobody had asked."""
+        with self._lock:
+            if self.state == WAITING:
+                self.state = None
 
     def address(self, kernel: Kernel) -> int:
         return self.addresses[kernel]
@@ -330,9 +339,10 @@ class Compilation:
             return None
 
 
+_waiting: weakref.WeakSet[Compilation] = weakref.WeakSet()  # whoever has asked
 _tasks: queue.SimpleQueue[Callable[[], None]] | None = None
 _thread: threading.Thread | None = None
-_thread_lock = threading.Lock()
+_thread_lock = forks.lock()
 
 
 def _background(task: Callable[[], None]) -> None:
@@ -362,18 +372,19 @@ def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
                     _thread = None
                     return
             continue
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(min(interval, SWITCH))
-        try:
-            task()
-        finally:
-            sys.setswitchinterval(interval)
+        with forks.settled:
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(min(interval, SWITCH))
+            try:
+                task()
+            finally:
+                sys.setswitchinterval(interval)
 
 
-def _after_fork() -> None:
-    global _thread, _thread_lock
-    _thread, _thread_lock = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+@forks.in_child
+def _start_anew() -> None:
+    """Neither the thread nor the worker is there: who asks next starts both."""
+    global _thread, _tasks
+    _thread = _tasks = None
+    for compilation in tuple(_waiting):
+        compilation.forget_request()

@@ -28,8 +28,7 @@ class CustomGradient(Op):
     name = "custom_gradient"
     multiple = True
     transient = True
-    foreign = True
-    keeps = (True, True)
+    keeps = (True, False)
     rule: Any
     n_inputs: int
 
@@ -91,8 +90,7 @@ class ClosedCustom(_PassesOutputs):
 
     name = "closed_custom"
     transient = True
-    foreign = True
-    keeps = (True, True)
+    keeps = (True, False)
     rule: Any
     n_inputs: int
     n_outputs: int
@@ -137,7 +135,6 @@ class UnsavedCustom(_PassesOutputs):
 
     name = "unsaved_custom"
     structured = True
-    foreign = True
     keeps = (True, True)
     rule_name: str
     n_inputs: int

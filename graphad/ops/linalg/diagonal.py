@@ -22,23 +22,6 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import require_rank
 
 
-def _two_axes(op: Any, rank: int) -> tuple[int, int]:
-    """The two axes of a diagonal, counted from the front. Raises: InvalidArgumentError: they are not two, in this order."""
-    first, second = op.first, op.second
-    a, b = (axis + rank if axis < 0 else axis for axis in (first, second))
-    if not 0 <= a < b < rank:
-        raise InvalidArgumentError(
-            f"{op.name}: axes {first} and {second} of {rank}; the first must come before the second."
-        )
-    return a, b
-
-
-def _unequal(dims: Any, a: int, b: int) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"diagonal: x with shape {format_dims(dims)} has sizes {dims[a]} and {dims[b]} at axes {a} and {b}; they must be equal."
-    )
-
-
 @define
 class Diagonal(Op):
     """The elements of x whose indices along two axes of equal size are equal; they stay at the first, the second goes."""
@@ -51,16 +34,18 @@ class Diagonal(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
             return x
-        a, b = _two_axes(self, len(x.dims))
+        rank = len(x.dims)
+        a, b = self.first % rank, self.second % rank
         if not are_compatible((x.dims[a],), (x.dims[b],)):
-            raise _unequal(x.dims, a, b)
+            raise InvalidArgumentError(
+                f"diagonal: x with shape {format_dims(x.dims)} has sizes {x.dims[a]} and {x.dims[b]} at axes {a} and {b}; "
+                "they must be equal."
+            )
         size = x.dims[b] if x.dims[a] is None else x.dims[a]
         return x.with_dims((*x.dims[:a], size, *x.dims[a + 1 : b], *x.dims[b + 1 :]))
 
     def eval(self, x: Any) -> Any:
-        a, b = _two_axes(self, x.ndim)
-        if x.shape[a] != x.shape[b]:
-            raise _unequal(x.shape, a, b)
+        a, b = self.first % x.ndim, self.second % x.ndim
         return np.moveaxis(np.diagonal(x, axis1=a, axis2=b), -1, a)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -90,11 +75,13 @@ class DiagonalPut(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
             return x
-        a, b = _two_axes(self, len(x.dims) + 1)
+        rank = len(x.dims) + 1
+        a, b = self.first % rank, self.second % rank
         return x.with_dims((*x.dims[:b], x.dims[a], *x.dims[b:]))
 
     def eval(self, x: Any) -> Any:
-        a, b = _two_axes(self, x.ndim + 1)
+        rank = x.ndim + 1
+        a, b = self.first % rank, self.second % rank
         size = x.shape[a]
         out = np.zeros((*x.shape[:b], size, *x.shape[b:]), x.dtype)
         part = np.moveaxis(out, (a, b), (0, 1))

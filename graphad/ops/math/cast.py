@@ -13,7 +13,6 @@ from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.ieee import REPORTED
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
@@ -81,10 +80,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if x.dtype is wanted:
         return x  # type: ignore[no-any-return]
     if type(x) is EagerTensor and busy() is None and x.data.dtype.kind != "c":
-        try:
-            return EagerTensor(x.data.astype(wanted.numpy))
-        except REPORTED:
-            pass
+        return EagerTensor(x.data.astype(wanted.numpy))
     return bind(Cast(wanted), x)  # type: ignore[no-any-return]
 
 

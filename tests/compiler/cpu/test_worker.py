@@ -80,9 +80,13 @@ def test_a_killed_worker_is_replaced_and_its_requests_repeated(worker: CompileSe
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no /bin/false")
 def test_three_deaths_are_enough(
-    worker: CompileService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    worker: CompileService,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    (tmp_path / "python").symlink_to("/bin/false")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     done, found = threading.Event(), []
     with caplog.at_level(logging.WARNING, "graphad"):
         assert worker.request("one", "", lambda *answer: (found.append(answer), done.set()))

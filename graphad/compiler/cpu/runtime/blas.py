@@ -55,6 +55,7 @@ from graphad.compiler.cpu.runtime.blas_text import (
     N,
 )
 from graphad.compiler.cpu.target import host
+from graphad.core import forks
 from graphad.core.errors import InvalidArgumentError
 from graphad.kernels.record import Record
 
@@ -230,13 +231,14 @@ def _control_block() -> int:
                 block[YIELD] = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
             native.keep_for_ever(block)  # steps hold its address
             _control = block
-            if hasattr(os, "register_at_fork"):
-                os.register_at_fork(after_in_child=_reset_control)
         return ctypes.addressof(_control)
 
 
+@forks.in_child
 def _reset_control() -> None:
     """In a forked child nobody is inside a product any more."""
+    if _control is None:
+        return
     if _control[COUNT]:
         ctypes.CFUNCTYPE(None, ctypes.c_int32)(_control[SET])(_control[SAVED])
     _control[LOCK] = _control[COUNT] = 0

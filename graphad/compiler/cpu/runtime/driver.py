@@ -17,6 +17,7 @@ from graphad.compiler.cpu.runtime.assembly import Function
 
 STEP = "i32 (ptr, ptr, i64)"
 NOT_READY = -1005  # a row has no function yet
+INTERRUPTED = -1007  # a signal's handler raised; the exception waits in the thread
 
 
 def call_row(f: Function, table: str, row: str, scratch: str) -> str:
@@ -44,15 +45,32 @@ def text() -> str:
     return f.text()
 
 
+def _freely() -> str:
+    """`i64 graphad_steps_freely(table, count, save, restore)`: the same without the lock of the interpreter."""
+    f = Function("i64 @graphad_steps_freely(ptr %table, i64 %count, ptr %save, ptr %restore)")
+    state = f.emit("call ptr %save()")
+    result = f.emit("call i64 @graphad_steps(ptr %table, i64 %count)")
+    f.do(f"call void %restore(ptr {state})")
+    f.ret(result)
+    return f.text()
+
+
 _functions: dict[str, Any] = {}
 
 
 def _steps() -> Any:
     with native.lock:
         if not _functions:
-            address = native.build(text(), ["graphad_steps"])["graphad_steps"]
-            _functions["steps"] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
+            name = "graphad_steps_freely"
+            address = native.build("\n".join([text(), _freely()]), [name])[name]
+            word = ctypes.c_int64
+            # one that raises what a signal's handler raised meanwhile
+            _functions["steps"] = ctypes.PYFUNCTYPE(word, word, word, word, word)(address)
         return _functions["steps"]
+
+
+def _address(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 def split_status(result: int) -> tuple[int, int]:
@@ -63,7 +81,8 @@ def split_status(result: int) -> tuple[int, int]:
 
 def run_rows(address: int, count: int) -> tuple[int, int]:
     """Run the table at an address through ctypes, without the lock of the interpreter; returns (status, row)."""
-    return split_status(_steps()(address, count))
+    save, restore = _address("PyEval_SaveThread"), _address("PyEval_RestoreThread")
+    return split_status(_steps()(address, count, save, restore))
 
 
 def run_table(table: np.ndarray) -> tuple[int, int]:

@@ -7,7 +7,6 @@ equal in meaning.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +25,7 @@ from graphad.compiler.cpu.runtime.entry_text import (
     WRONG_COUNT,
     WRONG_TYPE,
 )
+from graphad.core import forks
 
 Run = Callable[..., int]
 
@@ -61,7 +61,7 @@ class CtypesEntry(Entry):
         super().__init__()
         self.how = f"ctypes: {reason}"
         self._types: dict[type, str] = {}
-        self._mutex = threading.Lock()
+        self._mutex = forks.lock()
         self.run, self.check, self.array_pointer = self._run, self._check, self._pointer
 
     def _array(self, thing: Any) -> np.ndarray | np.generic | None:

@@ -293,10 +293,16 @@ class _Printer:
         count = f.emit("sub i64 %count, 1")
         if self.what == "run":
             value = f.emit(f"call i64 @execute(ptr {table}, ptr {rest}, i64 {count})")
+            self.raised(f, value)
         else:
             fine = f.emit(f"call i1 @guard(ptr {table}, ptr {rest}, i64 {count})")
             value = f.emit(f"zext i1 {fine} to i64")
         return f.emit(f"call ptr {f.pointer(context, FROM_INT)}(i64 {value})")
+
+    def raised(self, f: Function, value: str) -> None:
+        """Return as a function that raised, where a signal's handler did while the plan ran."""
+        with f.when(f.test("eq", value, driver.INTERRUPTED)):
+            f.ret("null")
 
     def by_address(self, what: str) -> str:
         """`run(instance_address, *arrays)` and `check(guard_address, *arrays)`; self is the context array."""
@@ -312,6 +318,7 @@ class _Printer:
         context = f.pointer(table, H_CONTEXT if what == "run" else G_CONTEXT)
         if what == "run":
             value = f.emit(f"call i64 @execute(ptr {table}, ptr %args, i64 %count)")
+            self.raised(f, value)
         else:
             value = f.emit(f"zext i1 {f.emit(f'call i1 @guard(ptr {table}, ptr %args, i64 %count)')} to i64")
         f.ret(f.emit(f"call ptr {f.pointer(context, FROM_INT)}(i64 {value})"))

@@ -11,9 +11,7 @@ import ctypes
 import functools
 import hashlib
 import itertools
-import os
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
@@ -21,6 +19,7 @@ from graphad.compiler.cache import default_cache
 from graphad.compiler.cpu import image
 from graphad.compiler.cpu.target import host
 from graphad.compiler.source import version_parts
+from graphad.core import forks
 from graphad.core.errors import UnavailableError
 
 
@@ -33,9 +32,7 @@ class ObjectCache(Protocol):
 
 
 # the runtime's only lock: everything that is made at first use
-lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child must not be born while another thread holds it
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+lock = forks.awaited()
 
 _machine: tuple[Any, Any] | None = None  # (binding module, target machine)
 _engine: Any = None

@@ -22,6 +22,7 @@ import numpy as np
 from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.cpu.runtime.driver import call_row
+from graphad.core import forks
 from graphad.core.frames import warn_user
 
 # words of the control block; those that different threads write stand on cache lines of their own
@@ -336,12 +337,9 @@ def run_region(table: np.ndarray) -> int:
     return driver.run_table(np.array([[region_kernel(), block.ctypes.data]], np.int64))[0]
 
 
-def _after_fork() -> None:
+@forks.in_child
+def _forget_threads() -> None:
     global _forked
     if _pool is not None:
         _pool.forget_threads()
         _forked = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

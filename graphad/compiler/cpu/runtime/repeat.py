@@ -1,23 +1,31 @@
 """A loop as one plan step: walk a table of steps again and again, moving pointers from slice to slice.
 
-The block holds two tables (the test and the body), where the limit and the test's answer are, and a list of
-moves: before the first round the word at `target` becomes `base` (its last slice when the loop runs
-backwards), after each round it advances by `stride`. STEPS is the number of rounds that somebody relies on, -1 for none.
+The block holds two tables (the test and the body), where the limit and the test's answer are, and a list of moves: before the
+first round the word at `target` becomes `base` (its last slice when the loop runs backwards), after each round it advances by
+`stride`.
+
+A loop may run for ever. So one that is not known to be short looks at the clock now and then, and when another second has
+begun it asks the interpreter whether a signal came. A handler that raises, as that of Ctrl-C does, ends the loop.
 """
 
 from __future__ import annotations
+
+import ctypes
+import sys
 
 from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.runtime.assembly import Function
 
 # words of the step's block
-BODY, BODY_ROWS, TEST, TEST_ROWS, ANSWER, LIMIT, LIMIT_BYTES, FIXED, MOST, STEPS, REVERSE, COUNT, MOVES = (
+BODY, BODY_ROWS, TEST, TEST_ROWS, ANSWER, LIMIT, LIMIT_BYTES, FIXED, MOST, REVERSE, COUNT, MOVES, POLL = (
     range(13)
 )
 MOVE = 13  # (target, base, stride) for each move
 MOVE_WORDS = 3
 TOO_LONG = 77  # status: more rounds than the stacks have slices
-WRONG_STEPS = 78  # status: another limit than the number of steps that the loop was made for
+# words of the table at `poll`: the clock in seconds, and what asks about signals under the interpreter's lock
+CLOCK, ENSURE, SIGNALS, RELEASE = range(4)
+MOST_UNSEEN = 1024  # rounds between two looks at the clock
 
 
 def text() -> str:
@@ -33,10 +41,6 @@ def text() -> str:
         with f.when(f.test("eq", width, 8)):
             limit.set(f.emit(f"load i64, ptr {place}, align 8"))
     most = f.word(w, MOST)
-    steps = f.word(w, STEPS)
-    rounds = f.emit(f"call i64 @llvm.smax.i64(i64 {limit.get()}, i64 0)")
-    with f.when(f.emit(f"and i1 {f.test('sge', steps, 0)}, {f.test('ne', rounds, steps)}")):
-        f.ret(WRONG_STEPS)
     above = f.emit(f"and i1 {f.test('sge', most, 0)}, {f.test('sgt', limit.get(), most)}")
     with f.when(above):
         f.ret(TOO_LONG)
@@ -63,8 +67,30 @@ def text() -> str:
     test, test_rows = f.pointer(w, TEST), f.word(w, TEST_ROWS)
     answer = f.pointer(w, ANSWER)
     count, status = f.slot("i64", 0), f.slot("i64", 0)
+    # Where to stop, or only to look at the clock: twice as far away after each look that finds the second unchanged.
+    stop, apart, second = f.slot("i64", end), f.slot("i64", 1), f.slot("i64", 0)
+    poll = f.pointer(w, POLL)
+    with f.when(f.test("ne", poll, "null", "ptr")):
+        second.set(f.emit(f"call i64 {f.pointer(poll, CLOCK)}(ptr null)"))
+        stop.set(f.emit(f"call i64 @llvm.smin.i64(i64 {end}, i64 1)"))
     with f.forever() as done:
-        f.leave(done, f.test("sge", count.get(), end))
+        with f.when(f.test("sge", count.get(), stop.get())):
+            f.leave(done, f.test("sge", count.get(), end))
+            now = f.emit(f"call i64 {f.pointer(poll, CLOCK)}(ptr null)")
+            is_same = f.test("eq", now, second.get())
+            with f.when(f.emit(f"xor i1 {is_same}, true")):
+                state = f.emit(f"call i32 {f.pointer(poll, ENSURE)}()")
+                came = f.emit(f"call i32 {f.pointer(poll, SIGNALS)}()")
+                f.do(f"call void {f.pointer(poll, RELEASE)}(i32 {state})")
+                status.set(f.choose(f.test("eq", came, 0, "i32"), "i64", 0, driver.INTERRUPTED))
+            f.leave(done, f.test("ne", status.get(), 0))
+            second.set(now)
+            longer = f.emit(
+                f"call i64 @llvm.smin.i64(i64 {f.emit(f'shl i64 {apart.get()}, 1')}, i64 {MOST_UNSEEN})"
+            )
+            apart.set(f.choose(is_same, "i64", longer, 1))
+            ahead = f.emit(f"add i64 {count.get()}, {apart.get()}")
+            stop.set(f.emit(f"call i64 @llvm.smin.i64(i64 {end}, i64 {ahead})"))
         with f.when(f.test("ne", answer, "null", "ptr")):
             status.set(f.emit(f"call i64 @graphad_steps(ptr {test}, i64 {test_rows})"))
         f.leave(done, f.test("ne", status.get(), 0))
@@ -80,7 +106,24 @@ def text() -> str:
     f.do(f"store i32 {counted}, ptr {f.pointer(w, COUNT)}, align 4")
     f.ret(f.emit(f"trunc i64 {status.get()} to i32"))
     steps = driver.text().replace("define i64", "define internal i64", 1)
-    return "\n".join(["declare i64 @llvm.smax.i64(i64, i64)", steps, f.text()])
+    declared = [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("smax", "smin")]
+    return "\n".join([*declared, steps, f.text()])
+
+
+_poll: ctypes.Array[ctypes.c_int64] | None = None
+
+
+def poll() -> int:
+    """What the word POLL of a loop is that signals may end; 0 for one that is soon over."""
+    global _poll
+    with native.lock:
+        if _poll is None:
+            clock = ctypes.CDLL("msvcrt")._time64 if sys.platform == "win32" else ctypes.CDLL(None).time
+            api = ctypes.pythonapi
+            functions = (clock, api.PyGILState_Ensure, api.PyErr_CheckSignals, api.PyGILState_Release)
+            _poll = (ctypes.c_int64 * 4)(*[ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions])
+            native.keep_for_ever(_poll)  # plans hold its address
+        return ctypes.addressof(_poll)
 
 
 _addresses: dict[str, int] = {}

@@ -1,0 +1,72 @@
+"""What a forked child finds: no lock that nobody will give back, and nothing half made by a thread that it does not have.
+
+Only the thread that forks lives on in the child. A lock that another one held would stay locked there for ever, so locks are
+made here and are free in the child again, unless its own thread holds them. What graphad's own threads do is done under
+`settled`: a fork waits until they have come to a point where everything is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+_made: weakref.WeakSet[Any] = weakref.WeakSet()
+_awaited: list[Any] = []
+_in_child: list[Callable[[], None]] = []
+
+
+def lock() -> Any:
+    """A `threading.Lock` that is free in a forked child. Nothing that may fork runs under it."""
+    made = threading.Lock()
+    _made.add(made)
+    return made
+
+
+def rlock() -> Any:
+    """A `threading.RLock` that is free in a forked child, unless the thread that forks holds it."""
+    made = threading.RLock()
+    _made.add(made)
+    return made
+
+
+def awaited() -> Any:
+    """A `threading.RLock` that a fork waits for. They are taken in the order in which they were made, by everybody."""
+    made = threading.RLock()
+    _awaited.append(made)
+    return made
+
+
+def in_child(work: Callable[[], None]) -> Callable[[], None]:
+    """Have `work` done in every forked child, after that of the modules below; a decorator."""
+    _in_child.append(work)
+    return work
+
+
+# Held by the threads that graphad starts itself while they work: they import modules and fill tables.
+settled = awaited()
+
+
+def _before() -> None:
+    for made in _awaited:
+        made.acquire()
+
+
+def _in_parent() -> None:
+    for made in reversed(_awaited):
+        made.release()
+
+
+def _after_fork() -> None:
+    _in_parent()
+    for made in tuple(_made):
+        if not getattr(made, "_is_owned", bool)():
+            made._at_fork_reinit()
+    for work in _in_child:
+        work()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_after_fork)

@@ -1,0 +1,109 @@
+"""Ctrl-C, and any handler that raises, ends a loop that runs natively; one that does not raise leaves it alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from graphad.compiler.cpu.runtime import entry
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent with os.kill")
+WAIT = 120.0  # until a hang counts as one
+
+# `f` runs for ever, once compiled; says so before that
+PROGRAM = """
+import os, signal, sys, threading
+import numpy as np
+import graphad as tf
+from graphad.compiler.cpu.runtime import entry
+if sys.argv[1] == "ctypes":
+    entry._entry = entry.load(force_ctypes=True)
+
+@tf.function(jit_compile=True)
+def f(x, n):
+    def outer(i, y):
+        _, y = tf.while_loop(lambda j, y: j < n, lambda j, y: (j + 1, tf.tanh(y)), (0, y))
+        return i + 1, y
+    return tf.while_loop(lambda i, y: tf.reduce_sum(y) < 1e30, outer, (0, x))[1]
+
+def is_native():
+    (sizes,) = next(iter(f.concrete_functions)).executable._sizes.values()
+    return [unit.kind for unit in sizes.size_class.compilation.schedule.partition.units] == ["repeat"]
+
+ones = tf.constant(np.full(3, 1e30), tf.float32)
+f(ones, 3)
+assert is_native()
+assert entry.active().startswith(sys.argv[1])
+"""
+ENDLESS = "print('running', flush=True)\nf(ones * 0.0, tf.constant({n}))\n"
+
+
+def started(way: str, *lines: str) -> subprocess.Popen[str]:
+    made = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + "\n".join(lines), way],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert made.stdout is not None and made.stdout.readline() == "running\n", made.communicate()[1]
+    return made
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
+    try:
+        return process.communicate(timeout=WAIT)
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize("way", ["builtin", "ctypes"])
+@pytest.mark.parametrize(
+    "n", [3, 2_000_000_000]
+)  # the outer loop goes on for ever, or the inner one nearly so
+def test_ctrl_c_ends_a_native_loop(way: str, n: int) -> None:
+    if way == "builtin" and entry.active() != "builtin":
+        pytest.skip(entry.active())
+    process = started(way, ENDLESS.format(n=n))
+    os.kill(process.pid, signal.SIGINT)
+    assert "KeyboardInterrupt" in ended(process)[1]
+    assert process.returncode in (1, 130, -signal.SIGINT)
+
+
+@pytest.mark.parametrize("way", ["builtin", "ctypes"])
+def test_a_handler_s_own_exception_comes_through_and_the_function_still_works(way: str) -> None:
+    if way == "builtin" and entry.active() != "builtin":
+        pytest.skip(entry.active())
+    process = started(
+        way,
+        "def late(*_): raise TimeoutError('too late')",
+        "signal.signal(signal.SIGALRM, late); signal.alarm(1)",
+        "try:",
+        f"    {ENDLESS.format(n=3).splitlines()[0]}",
+        f"    {ENDLESS.format(n=3).splitlines()[1]}",
+        "except TimeoutError as error: print(error)",
+        "print(f(ones, 3).numpy().tolist() == ones.numpy().tolist())",
+    )
+    assert ended(process) == ("too late\nTrue\n", "")
+
+
+def test_a_handler_that_returns_leaves_the_loop_alone_and_other_threads_run_meanwhile() -> None:
+    process = started(
+        "builtin" if entry.active() == "builtin" else "ctypes",
+        "seen = []",
+        "signal.signal(signal.SIGALRM, lambda *_: seen.append(1) or signal.alarm(1)); signal.alarm(1)",
+        "def watch():",
+        "    import time",
+        "    while len(seen) < 2: time.sleep(0.01)",
+        "    os.kill(os.getpid(), signal.SIGINT)",
+        "threading.Thread(target=watch, daemon=True).start()",
+        "try:",
+        f"    {ENDLESS.format(n=3).splitlines()[0]}",
+        f"    {ENDLESS.format(n=3).splitlines()[1]}",
+        "except KeyboardInterrupt: print(len(seen) >= 2)",
+    )
+    assert ended(process) == ("True\n", "")
