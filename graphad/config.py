@@ -33,4 +33,31 @@ def jit() -> str:
     return flags.jit
 
 
-__all__ = ["functions_run_eagerly", "jit", "run_functions_eagerly", "set_jit"]
+def set_jacobian_budget(size: int) -> None:
+    """How many bytes the largest value may take when `jacobian` and `batch_jacobian` compute rows or columns together.
+
+    It is 2 MiB at first. The result itself comes on top, and one row or column at least is computed. Results do not depend on
+    it. A function whose sizes are unknown while it is traced computes all rows together, whatever the budget.
+
+    Raises: InvalidArgumentError: no positive whole number.
+    """
+    if type(size) is not int or size < 1:
+        raise InvalidArgumentError(
+            f"set_jacobian_budget: {size!r} is no number of bytes; give a positive whole number."
+        )
+    flags.jacobian_bytes = size
+
+
+def jacobian_budget() -> int:
+    """How many bytes the largest value of a Jacobian's computation may take; see `set_jacobian_budget`."""
+    return flags.jacobian_bytes
+
+
+__all__ = [
+    "functions_run_eagerly",
+    "jacobian_budget",
+    "jit",
+    "run_functions_eagerly",
+    "set_jacobian_budget",
+    "set_jit",
+]

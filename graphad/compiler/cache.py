@@ -1,14 +1,16 @@
 """Object code on disk: one file per key, checksummed, written whole or not at all, bounded in size.
 
-A file is magic, sha256 of the payload, payload. Whatever is wrong with one (truncated, altered, not this user's)
-makes it a miss and it goes away; a directory that cannot be written leaves the cache in memory. Nothing here
-raises, and no lock is needed between processes.
+A file is magic, checksum, payload. The checksum is that of key and payload, and the key that of source text, platform, processor
+and versions: a file that stands under another's name is no better than a damaged one. Whatever is wrong with one (truncated,
+altered, swapped, not this user's) makes it a miss and it goes away. A directory that cannot be written, or that others may
+write, leaves the cache in memory. Nothing here raises, and no lock is needed between processes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import sys
 from pathlib import Path
@@ -16,7 +18,7 @@ from pathlib import Path
 from graphad.core import forks
 from graphad.kernels.record import Record
 
-MAGIC = b"graphad-object-1\n"
+MAGIC = b"graphad-object-2\n"
 SUFFIX = ".gobj"
 LIMIT = 256 << 20  # bytes on disk before the oldest files go
 SWEEP = 64  # writes between two looks at the size
@@ -58,11 +60,12 @@ class KernelCache:
         self._lock = forks.lock()
         self._writes = 0
         self._ready: bool | None = None
+        self._private: bool | None = None
 
     def get(self, key: str) -> bytes | None:
         """The payload stored under `key`, None when there is none that is whole."""
         kept = self._memory.get(key)
-        if kept is not None or self.path is None:
+        if kept is not None or self.path is None or not self._is_private():
             return kept
         file = self._file(key)
         try:
@@ -73,7 +76,7 @@ class KernelCache:
         except OSError:
             return None
         payload = data[_HEADER:]
-        if data[: len(MAGIC)] == MAGIC and hashlib.sha256(payload).digest() == data[len(MAGIC) : _HEADER]:
+        if data[: len(MAGIC)] == MAGIC and _checksum(key, payload) == data[len(MAGIC) : _HEADER]:
             return payload
         self.discard(key)
         return None
@@ -154,8 +157,28 @@ class KernelCache:
             if self.path is not None:
                 with contextlib.suppress(OSError):
                     self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    self._ready = os.access(self.path, os.W_OK)
+                    self._ready = os.access(self.path, os.W_OK) and self._is_private()
         return self._ready
+
+    def _is_private(self) -> bool:
+        """Whether the directory is this user's and only this user may write it; one that is not there yet will be."""
+        if self._private is None:
+            assert self.path is not None
+            try:
+                status = os.stat(self.path)
+            except OSError:
+                return True
+            self._private = _is_ours(status)
+            if not self._private:
+                logging.getLogger("graphad").warning(
+                    "graphad: %s is not used as a cache of compiled code: it belongs to user %s with mode %s, so that others "
+                    "could put code there that this process would run. Make it this user's own (chmod go-w), or name another in "
+                    "GRAPHAD_CACHE_DIR.",
+                    self.path,
+                    status.st_uid,
+                    oct(status.st_mode & 0o7777),
+                )
+        return self._private
 
     def _write(self, key: str, payload: bytes) -> bool:
         temporary = ""
@@ -164,7 +187,7 @@ class KernelCache:
             handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             temporary = name
             with os.fdopen(handle, "wb") as stream:
-                stream.write(MAGIC + hashlib.sha256(payload).digest() + payload)
+                stream.write(MAGIC + _checksum(key, payload) + payload)
             os.replace(temporary, self._file(key))
         except OSError:
             if temporary:
@@ -174,8 +197,12 @@ class KernelCache:
         return True
 
 
+def _checksum(key: str, payload: bytes) -> bytes:
+    return hashlib.sha256(b"%d\n%s\n%s" % (len(key), key.encode(), payload)).digest()
+
+
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a file belongs to this user and only this user may write it; always so where there are no owners."""
+    """Whether a file or directory belongs to this user and only this user may write it; always so where there are no owners."""
     if not hasattr(os, "getuid"):
         return True
     return status.st_uid == os.getuid() and not status.st_mode & 0o022

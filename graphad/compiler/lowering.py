@@ -344,6 +344,7 @@ _FLOAT: dict[str, _Build] = {
     "sub": lambda b, c, x, y: b.fsub(x, y),
     "mul": lambda b, c, x, y: b.fmul(x, y),
     "div": lambda b, c, x, y: b.fdiv(x, y),
+    "floordiv": lambda b, c, x, y: intrinsic(b, "floor", round_to(b, c, b.fdiv(x, y))),
     "neg": lambda b, c, x: b.fneg(x),
     "abs": lambda b, c, x: intrinsic(b, "fabs", x),
     "sign": _float_sign,

@@ -16,6 +16,7 @@ FLOAT = frozenset(
         "sub",
         "mul",
         "div",
+        "floordiv",
         "neg",
         "abs",
         "sign",

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from graphad.core.errors import InternalError
+from graphad.core.ieee import REPORTED, unreported
 from graphad.core.levels import add_recorder, busy, current, here
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 
@@ -49,7 +50,10 @@ def bind(op: Op, *inputs: Any) -> Any:
     if level is None:
         quick = op.quick
         if quick is not None and not VERIFY:
-            y = quick(*inputs)
+            try:
+                y = quick(*inputs)
+            except REPORTED:
+                y = None
             if y is not None:
                 return EagerTensor(y)
         outputs = checked(op, inputs)
@@ -108,7 +112,10 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run an op on eager tensors and handles."""
     quick = op.quick
     if quick is not None and not VERIFY:
-        y = quick(*inputs)
+        try:
+            y = quick(*inputs)
+        except REPORTED:
+            y = None
         if y is not None:
             return (EagerTensor(y),)
     return checked(op, inputs)
@@ -126,7 +133,18 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
             raise x.out_of_scope(op)
     if not op.fits:
         _check(op, inputs)
-    out = op.eval(*values)
+    try:
+        try:
+            out = op.eval(*values)
+        except REPORTED:
+            if op.effects or op.structured or op.extension:
+                raise  # it must not run twice; the arithmetic of such ops is unreported where they do it
+            out = unreported(op.eval, *values)
+    except Exception as error:
+        found = explained(error, op, values)
+        if found is error:
+            raise
+        raise found from error
     if VERIFY:
         verify_outputs(op, [x.spec for x in inputs], out if op.multiple else (out,))
     if not op.multiple:

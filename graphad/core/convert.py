@@ -13,6 +13,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
+from graphad.core.ieee import REPORTED, unreported
 from graphad.core.levels import busy, current
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
@@ -148,18 +149,25 @@ def _number(x: Any, dtype: DType | None) -> Any:
     kind = type(x)
     if dtype is None:
         if kind is float:
-            return np.float32(x)
+            return _float(np.float32, x)
         if kind is bool:
             return np.bool_(x)
         if kind is complex:
             return np.complex128(x)
         return np.int32(x) if _INT32.min <= x <= _INT32.max else _fitted(x, dtypes.int64, x)
     if kind is float and (dtype is dtypes.float32 or dtype is dtypes.float64):
-        return dtype.numpy.type(x)
+        return _float(dtype.numpy.type, x)
     rank = 0 if kind is bool else 1 if kind is int else 2 if kind is float else 3
     if rank > _RANK[dtype.kind] or (rank == 0 and not dtype.is_bool):
         raise DTypeError(f"Cannot convert {x!r} to EagerTensor of dtype {dtype.name}")
     return _fitted(x, dtype, x)
+
+
+def _float(kind: Any, x: float) -> Any:
+    try:
+        return kind(x)
+    except REPORTED:
+        return unreported(kind, x)
 
 
 def _fitted(value: Any, dtype: DType, x: Any) -> Any:
@@ -168,7 +176,7 @@ def _fitted(value: Any, dtype: DType, x: Any) -> Any:
             low, high = dtype.min, dtype.max
             if not low <= value <= high:
                 raise OverflowError(value)
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             out = np.asarray(value, dtype=dtype.numpy)
     except (OverflowError, TypeError, ValueError) as cause:
         raise InvalidArgumentError(
@@ -195,7 +203,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     if not kinds or any(issubclass(kind, np.generic | np.ndarray) for kind in kinds):
         return array.astype(np.float32) if not kinds and isinstance(x, list | tuple) else array
     if array.dtype == np.float64 and dtype is not dtypes.float64:
-        return array if dtype is not None else array.astype(np.float32)
+        return array if dtype is not None else unreported(array.astype, np.float32)
     if array.dtype == np.int64 and (
         not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
     ):

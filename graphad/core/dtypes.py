@@ -72,12 +72,21 @@ class DType:
         return self.kind == FLOAT or self.kind == COMPLEX
 
     @property
+    def info(self) -> Any:
+        """What NumPy says of the numbers of this dtype: `min`, `max`, and `eps` for floats."""
+        if self is bfloat16:
+            import ml_dtypes
+
+            return ml_dtypes.finfo(self.numpy)
+        return (np.finfo if self.is_differentiable else np.iinfo)(self.numpy)
+
+    @property
     def min(self) -> Any:
-        return (np.finfo if self.is_differentiable else np.iinfo)(self.numpy).min
+        return self.info.min
 
     @property
     def max(self) -> Any:
-        return (np.finfo if self.is_differentiable else np.iinfo)(self.numpy).max
+        return self.info.max
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"

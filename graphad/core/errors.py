@@ -27,6 +27,10 @@ class UnconvertibleError(ArgumentTypeError, ValueError):
     """A Python object that cannot become a tensor."""
 
 
+class ResourceExhaustedError(GraphadError, MemoryError):
+    """There is not enough memory for a result."""
+
+
 class FailedPreconditionError(GraphadError, RuntimeError):
     """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
 

@@ -15,13 +15,15 @@ class Flags:
     Attributes:
       run_functions_eagerly: Functions run as Python instead of as graphs.
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
+      jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
     """
 
-    __slots__ = ("jit", "run_functions_eagerly")
+    __slots__ = ("jacobian_bytes", "jit", "run_functions_eagerly")
 
     def __init__(self) -> None:
         self.run_functions_eagerly = False
         self.jit = _jit_of_environment()
+        self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best
 
 
 def _jit_of_environment() -> str:

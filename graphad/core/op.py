@@ -20,6 +20,7 @@ from graphad.core.errors import (
     InvalidArgumentError,
     MissingGradientError,
     MissingRuleError,
+    ResourceExhaustedError,
 )
 from graphad.core.registry import gradient_of, register
 from graphad.core.spec import TensorSpec
@@ -140,6 +141,8 @@ class Op(metaclass=OpType):
       per_row: Gives each row of a vectorized computation an output of its own even if no input is stacked.
       fits: The inputs fit by construction: `infer` is not asked before a run.
       structured: Holds sub-graphs; recorders add residual outputs before it runs.
+      extension: It was added from outside: its `eval` is a user's function, whose errors are the user's.
+      foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
       declared: Their types, as written in the class.
@@ -161,9 +164,22 @@ class Op(metaclass=OpType):
     fits: ClassVar[bool] = False
     per_row: ClassVar[bool] = False
     transient: ClassVar[bool] = False
+    extension: ClassVar[bool] = False
+    foreign: ClassVar[bool] = False
     gradless: ClassVar[str | None] = None
     _exactly: ClassVar[Any]
     _quickly: ClassVar[Any]
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any] | None:
+        """The attributes with which this version means what an older one meant, for an op from a file.
+
+        Args:
+          version: The version in the file, less than that of the class.
+          attributes: All attributes of the op in the file, by name.
+        Returns: All attributes of this version, or None where it cannot say what the older one said.
+        """
+        return None
 
     def infer(self, *specs: TensorSpec) -> Any:
         """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
@@ -289,13 +305,42 @@ def evaluated(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
 
 
+# What NumPy and Python raise where an op does not take its operands; anything else has another cause than the op.
+_RAW = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    BufferError,
+    LookupError,
+    MemoryError,
+    TypeError,
+    ValueError,
+)
+
+
+def named(error: Exception, op: Op | type[Op]) -> Exception:
+    """The error of an `eval` in words that name the op; itself if it speaks for graphad, or comes from a user's function."""
+    raw: Any = error
+    if isinstance(error, GraphadError) or not isinstance(error, _RAW) or hasattr(raw, "graphad_foreign"):
+        return error
+    if op.extension:
+        raw.graphad_foreign = True  # also for the loop or branch around it
+        return error
+    kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError
+    made = kind(f"{op.name}: {str(error).rstrip('.') or type(error).__name__}.")
+    made.__cause__ = error
+    for note in getattr(error, "__notes__", ()):
+        made.add_note(note)
+    return made
+
+
 def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
-    """What `infer` says of the values that an `eval` could not take; the error itself if it speaks for graphad already.
+    """What `infer` says of the values that an `eval` could not take; else the error with the op's name.
 
     While tracing with unknown ranks, `infer` may have had nothing to object to; NumPy's own words do not name the op.
     """
-    if isinstance(error, GraphadError) or op.structured:
-        return error
+    if isinstance(error, GraphadError) or op.structured or op.extension:
+        return named(error, op)
     try:
         specs = [
             x.spec if hasattr(x, "spec") else TensorSpec.of(np.shape(x), as_dtype(x.dtype)) for x in values
@@ -306,4 +351,4 @@ def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
         return said
     except Exception:  # infer has nothing to say
         pass
-    return error
+    return named(error, op)

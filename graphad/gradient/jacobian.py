@@ -1,6 +1,7 @@
-"""Jacobians: a stack of cotangents (or of tangents, where the source is smaller) pulled through the tape at once.
+"""Jacobians: a stack of cotangents (or of tangents, where the source is smaller) taken through the tape at once.
 
-The stack is cut into chunks so that the largest stacked value stays within a byte budget; results do not depend on it.
+`jacobian_plan` decides on the direction and on the chunks of the stack. Where numbers are complex, both directions give what
+TensorFlow gives: each row is the gradient of the real part of one element of the target, and has the dtype of the source.
 `batch_jacobian` proves by `rows` rules that rows are independent, or tries one random combination of rows, or warns.
 """
 
@@ -18,18 +19,18 @@ from graphad.core.errors import (
     ArgumentTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
+    MissingGradientError,
     MissingRuleError,
-    NonlinearGradientError,
 )
 from graphad.core.frames import warn_user
 from graphad.core.levels import current, entered
 from graphad.core.nest import flatten, is_nested
-from graphad.core.op import IO, WRITES
 from graphad.core.shapes import TensorShape, format_dims, is_definite
 from graphad.core.tensor import VALUES, Handle
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
+from graphad.gradient.jacobian_plan import path_between, plan_jacobian, plan_rows
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import eye, zeros
@@ -37,17 +38,16 @@ from graphad.ops.array.join import concat, stack
 from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, ReshapeTo, expand_dims, reshape, shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
+from graphad.ops.math.cast import cast
+from graphad.ops.math.complexes import COMPLEX, real
 from graphad.ops.math.reduce import reduce_prod
 from graphad.trace.tracer import RETURN, Trace
 from graphad.vectorize.batch import BatchLevel, stack_rows
 from graphad.vectorize.vectorize_graph import vectorize
 
-BUDGET = 2 << 20  # bytes of the largest stacked value; 1 to 4 MB measured best
-_MOST_CHUNKS_TRACED = 16
-
 
 class Mode:
-    """How a Jacobian is computed: the unconnected mode, the bound on rows at once, and whether to vectorise."""
+    """What the caller asked for: zeros for unconnected sources, the bound on rows at once, and whether to vectorise."""
 
     __slots__ = ("at_once", "vectorised", "zero")
 
@@ -68,15 +68,13 @@ def jacobian(
     wanted, rebuild = flatten(sources)
     _check_sources("jacobian", wanted)
     _check_loop(tape, "jacobian", use_pfor, parallel_iterations)
-    target = lift(target) if isinstance(target, Handle) else target
-    tape._begin()
-    plan = Mode(mode.value == "zero", parallel_iterations, use_pfor)
-    results = _vectorising("jacobian", use_pfor, lambda: _jacobians(tape, target, wanted, plan))
-    if not tape.is_persistent:
-        tape._release()
+    target = _as_target(target)
+    asked = Mode(mode.value == "zero", parallel_iterations, use_pfor)
+    with tape.computing():
+        results = _vectorising("jacobian", use_pfor, lambda: _jacobians(tape, target, wanted, asked))
     out = []
     for x, result in zip(wanted, results, strict=True):
-        if result is None and plan.zero:
+        if result is None and asked.zero:
             result = zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
         out.append(result)
     return rebuild(out)
@@ -125,10 +123,10 @@ def _in_trace() -> bool:
 def _vectorising(name: str, use_pfor: bool, compute: Any) -> Any:
     try:
         return compute()
+    except MissingGradientError:  # what has no gradient has none row by row either
+        raise
     except MissingRuleError as cause:
-        if not use_pfor or isinstance(cause, NonlinearGradientError):
-            raise
-        if "No gradient defined" in str(cause):
+        if not use_pfor:
             raise
         raise InvalidArgumentError(
             f"Encountered an exception while vectorizing the {name} computation. Vectorization can be disabled by setting "
@@ -136,25 +134,44 @@ def _vectorising(name: str, use_pfor: bool, compute: Any) -> Any:
         ) from cause
 
 
+def _as_target(target: Any) -> Any:
+    """The target as a tensor; the value of a variable stands for the variable itself."""
+    if not isinstance(target, Handle):
+        return target
+    value = lift(target)
+    value.mark = mark_of(target)
+    return value
+
+
 # -- full Jacobians ------------------------------------------------------------------------------------------------------
 
 
-def _jacobians(tape: Any, target: Any, sources: Sequence[Any], plan: Mode) -> list[Any]:
-    if not target.dtype.is_differentiable or (target.mark is None and not any(target is x for x in sources)):
-        return [None] * len(sources)
+def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> list[Any]:
+    if not target.dtype.is_differentiable or target.mark is None:
+        if not any(target is x for x in sources):
+            return [None] * len(sources)
+    end = mark_of(target)
     marks = [mark_of(x) if x.spec.dtype.is_differentiable else None for x in sources]
-    entries = list(tape.entries)
-    if not _is_static(target, entries, sources):
-        return _rows_later(entries, target, sources, marks)
-    count = product(target.dims)
-    if not plan.vectorised:
-        return _row_by_row(entries, target, marks, count)
-    if _prefers_forward(entries, target, sources, count):
-        try:
-            return _by_columns(entries, target, sources, marks)
-        except (NonlinearGradientError, MissingRuleError):
-            pass  # reverse mode needs neither linear rules nor a value that the tape dropped
-    return _by_rows(entries, target, marks, count, plan)
+    path = path_between(tape.entries, {m for m in marks if m is not None}, end)
+    if not _is_static(target, path, sources):
+        return _rows_later(path, target, sources, marks)
+    results: list[Any] = [None] * len(sources)
+    wanted = []
+    for k, (x, mark) in enumerate(zip(sources, marks, strict=True)):
+        if mark is not None and (mark is end or any(mark in entry[3] for entry in path)):
+            wanted.append(k)
+    if not wanted:
+        return results
+    chosen, ends = [sources[k] for k in wanted], [marks[k] for k in wanted]
+    if not mode.vectorised and product(target.dims):
+        found = _row_by_row(path, target, chosen, ends)
+    else:
+        plan = plan_jacobian(path, target, chosen, mode.at_once, _in_trace())
+        engine = _by_columns if plan.forward else _by_rows
+        found = engine(path, target, chosen, ends, plan.chunk)
+    for k, result in zip(wanted, found, strict=True):
+        results[k] = result
+    return results
 
 
 def _is_static(target: Any, entries: Sequence[Any], sources: Sequence[Any]) -> bool:
@@ -164,108 +181,94 @@ def _is_static(target: Any, entries: Sequence[Any], sources: Sequence[Any]) -> b
     return all(is_definite(value.dims) for value in values)
 
 
-def _row_by_row(entries: Sequence[Any], target: Any, marks: Sequence[Any], count: int) -> list[Any]:
-    basis = reshape(eye(count, dtype=target.dtype), (count, *target.dims))
+def _row_by_row(path: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
+    basis = reshape(eye(product(target.dims), dtype=target.dtype), (-1, *target.dims))
     rows = []
-    for i in range(count):
+    for i in range(basis.dims[0]):
         bars = {mark_of(target): getitem(basis, i)}
-        backward(entries, bars, {m for m in marks if m is not None}, TRANSFORMS)
-        rows.append([None if m is None else dense(bars.get(m)) for m in marks])
-    return [_joined([row[k] for row in rows], target) for k in range(len(marks))]
+        backward(path, bars, set(marks), TRANSFORMS)
+        rows.append([dense(bars.get(m)) for m in marks])
+    return [_joined([row[k] for row in rows], target, x) for k, x in enumerate(sources)]
 
 
-def _joined(rows: list[Any], target: Any) -> Any:
-    if not rows or all(row is None for row in rows):
+def _joined(rows: list[Any], target: Any, x: Any) -> Any:
+    if all(row is None for row in rows):
         return None
-    rows = [
-        row if row is not None else zeros(next(r for r in rows if r is not None).shape, target.dtype)
-        for row in rows
-    ]
-    return reshape(stack(rows), (*target.dims, *rows[0].dims))
+    filled = [zeros(x.dims, x.spec.dtype) if row is None else row for row in rows]
+    return reshape(stack(filled), (*target.dims, *x.dims))
 
 
-def _by_rows(entries: Sequence[Any], target: Any, marks: Sequence[Any], count: Any, plan: Mode) -> list[Any]:
-    """Reverse mode: all rows of the identity pulled back, a chunk at a time."""
+def _by_rows(
+    path: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
+) -> list[Any]:
+    """Reverse mode: the rows of the identity pulled back, a chunk at a time."""
     parts: list[list[Any]] = [[] for _ in marks]
-    wanted = {m for m in marks if m is not None}
-    for basis in _basis(target.dims, target.dtype, count, _chunk(entries, count, plan)):
+    for basis in _basis(target.dims, target.dtype, product(target.dims), chunk):
         level = BatchLevel(basis.dims[0])
         with entered(level):
             bars = {mark_of(target): level.wrap(basis)}
-            backward(entries, bars, wanted, TRANSFORMS)
-            out = [None if m is None else dense(bars.get(m)) for m in marks]
+            backward(path, bars, set(marks), TRANSFORMS)
+            out = [dense(bars.get(m)) for m in marks]
         for part, bar in zip(parts, out, strict=True):
             part.append(None if bar is None else stack_rows(level, bar))
-    results = []
-    for part in parts:
-        if not part or any(bar is None for bar in part):
+    results: list[Any] = []
+    for part, x in zip(parts, sources, strict=True):
+        if any(bar is None for bar in part):
             results.append(None)
             continue
         whole = part[0] if len(part) == 1 else concat(part, 0)
-        results.append(reshape(whole, (*target.dims, *whole.dims[1:])))
+        results.append(reshape(whole, (*target.dims, *x.dims)))
     return results
 
 
 def _by_columns(
-    entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]
+    path: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
 ) -> list[Any]:
-    """Forward mode: all columns pushed through the entries, for sources smaller than the target."""
+    """Forward mode: columns pushed through the entries, for sources smaller than the target.
+
+    A row of the Jacobian is the gradient of the real part of an element of the target, in either mode. Its real part is what
+    a real tangent does to that, its imaginary part what an imaginary one does.
+    """
     results = []
-    rank = len(target.dims)
     for x, mark in zip(sources, marks, strict=True):
-        if mark is None:
+        parts = [_columns(path, target, x, mark, chunk, one) for one in _directions(x.spec.dtype)]
+        if any(part is None for part in parts):
             results.append(None)
             continue
-        count = product(x.dims)
-        basis = reshape(eye(count, dtype=x.spec.dtype), (count, *x.dims))
-        level = BatchLevel(count)
-        with entered(level):
-            tangents = push_entries(entries, {mark: level.wrap(basis)}, TRANSFORMS)
-            y_dot = tangents.get(mark_of(target))
-        if y_dot is None:
-            results.append(None)
-            continue
-        columns = stack_rows(level, y_dot)
-        results.append(reshape(transpose(columns, [*range(1, rank + 1), 0]), (*target.dims, *x.dims)))
+        whole = parts[0] if len(parts) == 1 else bind(COMPLEX, *parts)
+        results.append(reshape(cast(whole, x.spec.dtype), (*target.dims, *x.dims)))
     return results
 
 
-def _prefers_forward(entries: Sequence[Any], target: Any, sources: Sequence[Any], count: Any) -> bool:
-    sizes = [product(x.dims) for x in sources]
-    if not all(isinstance(size, int) for size in (*sizes, count)):
-        return False
-    if any(entry[0].effects & (WRITES | IO) or entry[0].structured for entry in entries):
-        return False
-    return bool(3 * sum(sizes) < count)
+def _directions(dtype: Any) -> tuple[complex, ...]:
+    return (1, 1j) if dtype.is_complex else (1,)
 
 
-def _chunk(entries: Sequence[Any], count: Any, plan: Mode) -> int | None:
-    """How many rows at once, None for all."""
-    if not isinstance(count, int):
-        return None
-    largest = 8
-    for _, inputs, outputs, _, _ in entries:
-        for value in (*inputs, *outputs):
-            size = product(value.dims)
-            if isinstance(size, int):
-                largest = max(largest, size * value.spec.dtype.itemsize)
-    chunk = max(1, BUDGET // largest)
-    if _in_trace():
-        chunk = max(chunk, -(-count // _MOST_CHUNKS_TRACED))
-    if plan.at_once:
-        chunk = min(chunk, plan.at_once)
-    return chunk
+def _columns(path: Sequence[Any], target: Any, x: Any, mark: Any, chunk: int, one: complex) -> Any:
+    """The real parts of all columns for tangents `one`, as [*target, elements of x]; None if they are zero."""
+    rank = len(target.dims)
+    columns = []
+    for basis in _basis(x.dims, x.spec.dtype, product(x.dims), chunk, one):
+        level = BatchLevel(basis.dims[0])
+        with entered(level):
+            tangents = push_entries(path, {mark: level.wrap(basis)}, TRANSFORMS)
+            y_dot = tangents.get(mark_of(target))
+        if y_dot is None:
+            return None
+        stacked = real(stack_rows(level, y_dot))
+        columns.append(transpose(stacked, [*range(1, rank + 1), 0]))
+    return columns[0] if len(columns) == 1 else concat(columns, rank)
 
 
-def _basis(dims: Sequence[Any], dtype: Any, count: Any, chunk: int | None) -> Any:
-    """The rows of the identity in the target's shape, chunk by chunk."""
-    if chunk is None or (isinstance(count, int) and count <= chunk):
+def _basis(dims: Sequence[Any], dtype: Any, count: int, chunk: int, one: complex = 1) -> Any:
+    """The rows of `one` times the identity, each in the shape `dims`, chunk by chunk."""
+    if count <= chunk and one == 1:
         yield reshape(eye(count, dtype=dtype), (count, *dims))
         return
     for start in range(0, count, chunk):
         size = min(chunk, count - start)
         rows = np.zeros((size, count), dtype.numpy)
-        rows[np.arange(size), start + np.arange(size)] = 1
+        rows[np.arange(size), start + np.arange(size)] = one
         yield lift(rows.reshape(size, *dims))
 
 
@@ -317,21 +320,18 @@ def batch_jacobian(
             )
     _check_shapes(target.dims, source.dims)
     _check_loop(tape, "batch_jacobian", use_pfor, parallel_iterations)
-    target = lift(target) if isinstance(target, Handle) else target
+    target = _as_target(target)
     batch, row = target.dims[0], target.dims[1:]
     if parallel_iterations is not None and use_pfor and not tape.is_persistent:
         if is_definite(row) and parallel_iterations < product(row):
             raise FailedPreconditionError(
                 "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
             )
-    tape._begin()
-    plan = Mode(True, parallel_iterations, use_pfor)
-    result = _vectorising(
-        "batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, plan)
-    )
-    if not tape.is_persistent:
-        tape._release()
-    return result
+    asked = Mode(True, parallel_iterations, use_pfor)
+    with tape.computing():
+        return _vectorising(
+            "batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, asked)
+        )
 
 
 def _check_shapes(target: Any, source: Any) -> None:
@@ -348,40 +348,38 @@ def _check_shapes(target: Any, source: Any) -> None:
             raise InvalidArgumentError(f"Shape {format_dims(dims)} must have rank at least 2")
 
 
-def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, plan: Mode) -> Any:
+def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, mode: Mode) -> Any:
     source_dims = source.dims
     empty = [size if size is not None else -1 for size in (batch, *row, *source_dims[1:])]
     dtype = source.spec.dtype
     if not target.dtype.is_differentiable or target.mark is None or not dtype.is_differentiable:
         return _zeros_like_rows(target, source, empty)
-    entries = list(tape.entries)
     mark = mark_of(source)
-    mixing = mixing_op(entries, source, target)
+    path = path_between(tape.entries, {mark}, target.mark)
+    mixing = mixing_op(path, source, target)
     if mixing is not None:
         warn_user(
             f"batch_jacobian: the rows of the target are not independent: {mixing.name} mixes rows"
             + (f" (at {mixing.line})" if mixing.line else "")
             + ". The result is the Jacobian summed over the target's rows; use jacobian for all of it."
         )
-    if not _is_static(target, entries, [source]):
-        return _batch_rows_later(entries, target, source, mark)
+    if not _is_static(target, path, [source]):
+        return _batch_rows_later(path, target, source, mark)
     count = product(row)
+    plan = plan_rows(path, [target, source], count, mode.at_once if mode.vectorised else 1, _in_trace())
     pieces = []
     wanted = {mark}
-    chunk = _chunk(entries, count, plan) if plan.vectorised else 1
-    for basis in _basis((1, *row), target.dtype, count, chunk):
+    for basis in _basis((1, *row), target.dtype, count, plan.chunk):
         size = basis.dims[0]
         spread = bind(BroadcastTo((size, batch, *row)), basis)
         level = BatchLevel(size)
         with entered(level):
             bars = {mark_of(target): level.wrap(spread)}
-            backward(entries, bars, wanted, TRANSFORMS)
+            backward(path, bars, wanted, TRANSFORMS)
             bar = dense(bars.get(mark))
         if bar is None:
             return _zeros_like_rows(target, source, empty)
         pieces.append(stack_rows(level, bar))
-    if not pieces:
-        return _zeros_like_rows(target, source, empty)
     whole = pieces[0] if len(pieces) == 1 else concat(pieces, 0)
     rank = len(source_dims)
     swapped = transpose(whole, [1, 0, *range(2, rank + 1)])

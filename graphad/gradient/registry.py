@@ -65,6 +65,7 @@ def new_op(
     body: dict[str, Any] = {
         "name": name,
         "extension": True,
+        "foreign": True,
         "multiple": outputs != 1,
         "keeps": (True, True),
         "infer": inferred,

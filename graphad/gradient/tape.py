@@ -302,6 +302,24 @@ class GradientTape(Recorder):
                 "than calling it outside the context (it causes the gradient ops to be recorded on the tape)."
             )
 
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Around the computation of a derivative: only one that succeeds uses the tape up."""
+        level = self._level
+        self._begin()
+        try:
+            yield
+        except BaseException:
+            self._resume(level)
+            raise
+        if not self._persistent:
+            self._release()
+
+    def _resume(self, level: Any) -> None:
+        """Record again at the level at which recording was ended for a derivative that then failed."""
+        if level is not None and self._level is None:
+            self._level = new_recorder(self, level)
+
     def _release(self) -> None:
         self._used = True
         self.clear()

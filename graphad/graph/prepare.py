@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.op import Op, named
 from graphad.graph.ir import Graph, Node
 
 # Ops whose eval is a Python operator: the quickest there is on NumPy scalars.
@@ -39,6 +40,7 @@ class Emitter:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.sources: list[str | None] = []
+        self.ops: list[Op | None] = []
         self.names: dict[str, Any] = {"ndarray": np.ndarray}
         self._count = 0
 
@@ -52,9 +54,11 @@ class Emitter:
         self.names[name] = value
         return name
 
-    def line(self, text: str, source: str | None = None) -> None:
+    def line(self, text: str, source: str | None = None, op: Op | None = None) -> None:
+        """Append a line; `source` is the user's line behind it, `op` what computes there."""
         self.lines.append(text)
         self.sources.append(source)
+        self.ops.append(op)
 
     def graph(self, graph: Graph, inputs: Sequence[str], indent: str = "", free: bool = True) -> list[str]:
         """Lines that compute a graph; returns the names of its outputs.
@@ -84,19 +88,19 @@ class Emitter:
             outputs = [self.fresh() for _ in node.specs]
             function = self.name_of(op.eval, "f")
             left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
-            self.line(f"{indent}{left}{function}({', '.join(inputs)})", node.line)
+            self.line(f"{indent}{left}{function}({', '.join(inputs)})", node.line, op)
             for output, spec in zip(outputs, node.specs, strict=True):
                 self._scalar(output, spec, indent)
             return outputs
         output = self.fresh()
         infix = _INFIX.get(op.name)
         if infix is not None:
-            self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line)
+            self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line, op)
             return [output]
         formula = getattr(type(op), "formula", None)
         direct = formula is not None and type(op).eval is _shared_eval(type(op))
         function = self.name_of(formula if direct else op.eval, "f")
-        self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line)
+        self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line, op)
         if not isinstance(formula, np.ufunc):
             self._scalar(output, node.specs[0], indent)
         return [output]
@@ -106,22 +110,24 @@ class Emitter:
         if not spec.dims:
             self.line(f"{indent}if {name}.__class__ is ndarray and not {name}.ndim: {name} = {name}[()]")
 
-    def compiled(self, head: str, name: str) -> Callable[..., Any]:
-        """The function whose first line is `head` and whose body is the lines."""
+    def compiled(self, head: str, name: str, whole: type[Op] | None = None) -> Callable[..., Any]:
+        """The function whose first line is `head` and whose body is the lines; lines without an op belong to `whole`."""
         body = [f"    {line}" for line in self.lines] or ["    pass"]
         text = "\n".join([head, *body])
         exec(compile(text, f"<{name}>", "exec"), self.names)
         function: Callable[..., Any] = self.names[name]
-        sources = self.sources
+        sources, ops = self.sources, [whole if op is None else op for op in self.ops]
 
         def noted(*values: Any) -> Any:
             try:
                 return function(*values)
             except Exception as error:
-                _note(error, f"<{name}>", sources)
-                raise
+                found = _noted(error, f"<{name}>", sources, ops)
+                if found is error:
+                    raise
+                raise found from error
 
-        return noted if any(sources) else function
+        return noted
 
 
 def _shared_eval(kind: Any) -> Any:
@@ -132,15 +138,20 @@ def _shared_eval(kind: Any) -> Any:
     return None
 
 
-def _note(error: BaseException, place: str, sources: Sequence[str | None]) -> None:
-    """Say which traced line raised, unless somebody has said so."""
+def _noted(
+    error: Exception, place: str, sources: Sequence[str | None], ops: Sequence[Op | type[Op] | None]
+) -> Exception:
+    """The error with the name of the op and the traced line that raised, unless somebody has said so."""
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == place:
-            source = sources[trace.tb_lineno - 2]
-            if source is not None and not getattr(error, "__notes__", None):
-                error.add_note(f"in the traced line {source}")
+        if trace.tb_frame.f_code.co_filename == place and 2 <= trace.tb_lineno <= len(ops) + 1:
+            op, source = ops[trace.tb_lineno - 2], sources[trace.tb_lineno - 2]
+            found = error if op is None else named(error, op)
+            if source is not None and not getattr(found, "__notes__", None):
+                found.add_note(f"in the traced line {source}")
+            return found
         trace = trace.tb_next
+    return error
 
 
 def _last_uses(graph: Graph) -> list[list[int]]:

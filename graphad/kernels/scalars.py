@@ -71,6 +71,20 @@ def _softplus(x: Any) -> Any:
     return np.logaddexp(x, np.zeros((), x.dtype))
 
 
+def _floordiv(x: Any, y: Any) -> Any:
+    return np.floor_divide(x, y) if np.asarray(x).dtype.kind in "iu" else np.floor(np.divide(x, y))
+
+
+def float_remainder(x: Any, y: Any) -> Any:
+    """x - y * floor(x / y) without rounding on the way; a 0 has the sign of x."""
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)[()]
+
+
+def _mod(x: Any, y: Any) -> Any:
+    return np.mod(x, y) if np.asarray(x).dtype.kind in "iu" else float_remainder(x, y)
+
+
 def _by_element(f: Callable[[float], float]) -> Callable[[Any], Any]:
     """A function that only Python's math module has."""
     return np.vectorize(f, otypes=[np.float64])
@@ -98,7 +112,7 @@ def _rows() -> list[Scalar]:
     add(ANY, 2, add=np.add, mul=np.multiply)
     add(NUMBER, 2, sub=np.subtract)
     add(FLOATS, 2, div=np.true_divide)
-    add(frozenset((FLOAT, INTEGER)), 2, floordiv=np.floor_divide, mod=np.mod)
+    add(frozenset((FLOAT, INTEGER)), 2, floordiv=_floordiv, mod=_mod)
     add(NUMBER, 2, pow=np.power)
     add(REAL, 2, maximum=np.maximum, minimum=np.minimum)
     add(NUMBER, 1, neg=np.negative, square=np.square)

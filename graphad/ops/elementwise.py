@@ -3,8 +3,7 @@
 `elementwise` makes an op class; `unary_function` and `binary_function` make its public function, which has a short way: when
 nothing listens and the operands are eager tensors of one dtype that the op takes, it is one NumPy call.
 
-1/0, log(0) and overflow have an answer (inf or nan), in compiled code as here. NumPy's warnings about graphad's own lines are
-filtered once, in `graphad/__init__.py`: `np.errstate` around each call would cost as much as the call.
+1/0, log(0) and overflow have an answer (inf or nan), in compiled code as here; see `core/ieee.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import ALL, DType, bfloat16, bool_
+from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
@@ -76,8 +76,8 @@ class Elementwise(Op):
                 if type(y) is EagerTensor and y.data.dtype is dtype and not more:
                     try:
                         return self.formula(a, y.data)
-                    except ValueError:
-                        pass  # the shapes do not broadcast: the usual way says so in its own words
+                    except SHORT_WAY_ENDS:
+                        pass  # the usual way says what is wrong in its own words
         return None
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
@@ -202,7 +202,10 @@ def unary_function(op_class: Any, doc: str, public_name: str | None = None) -> C
                 return bind(op, x)  # type: ignore[no-any-return]
             data = x.data
             if data.dtype in quick:
-                return EagerTensor(formula(data))
+                try:
+                    return EagerTensor(formula(data))
+                except REPORTED:
+                    pass
         return bind(op, lift(x))  # type: ignore[no-any-return]
 
     return named(function, public_name or op.name, doc)
@@ -222,7 +225,7 @@ def binary_function(op_class: Any, doc: str, public_name: str | None = None) -> 
             if dtype is b.dtype and dtype in quick:
                 try:
                     return EagerTensor(formula(a, b))
-                except ValueError:  # shapes that do not broadcast: the long way says so
+                except SHORT_WAY_ENDS:
                     pass
         x, y = lift_pair(name_of_op, x, y)
         return bind(op, x, y)  # type: ignore[no-any-return]

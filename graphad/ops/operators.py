@@ -15,6 +15,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import ArgumentTypeError
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops import numpy_protocols
@@ -76,14 +77,14 @@ def _hot(
             if dtype is b.dtype and dtype is not _BOOL:
                 try:
                     return EagerTensor(symbol(a, b))
-                except ValueError:  # shapes that do not broadcast: the long way says so
+                except SHORT_WAY_ENDS:
                     pass
         elif (kind is float or kind is int) and type(self) is EagerTensor and busy() is None:
             a = self.data
             if a.dtype.kind in ("f" if kind is float else "fi"):
                 try:
                     return EagerTensor(symbol(a, other))
-                except OverflowError:  # a number that the dtype does not hold: the long way says so
+                except SHORT_WAY_ENDS:
                     pass
         elif isinstance(other, Handle) and type(self) is EagerTensor:
             return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
@@ -96,7 +97,7 @@ def _hot(
             if a.dtype.kind in ("f" if kind is float else "fi"):
                 try:
                     return EagerTensor(symbol(other, a))
-                except OverflowError:
+                except SHORT_WAY_ENDS:
                     pass
         return _long(op, forward_name, other, self)
 
@@ -127,7 +128,7 @@ def _compared(op: Any, symbol: Callable[[Any, Any], Any], name: str) -> Callable
             if dtype is b.dtype and dtype.kind in "fiu":
                 try:
                     return EagerTensor(symbol(a, b))
-                except ValueError:  # shapes that do not broadcast: the long way says so
+                except SHORT_WAY_ENDS:
                     pass
         return _long(op, reflected_name, self, other)
 
@@ -144,7 +145,10 @@ def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: 
         if type(other) is EagerTensor and type(self) is EagerTensor and busy() is None:
             a, b = self.data, other.data
             if a.dtype is b.dtype and a.shape == b.shape:
-                return EagerTensor(symbol(a, b))
+                try:
+                    return EagerTensor(symbol(a, b))
+                except SHORT_WAY_ENDS:
+                    pass
         try:
             x, y = lift_pair(op.name, _value(self), _value(other))
         except ArgumentTypeError:

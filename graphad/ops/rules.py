@@ -10,6 +10,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.ieee import REPORTED, unreported
 from graphad.core.levels import busy, current
 from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite
@@ -98,8 +99,11 @@ def unbroadcast(ctx: Any, i: int, g: Any) -> Any:
         have, sizes = g.data.shape, x.data.shape
         if have == sizes:
             return g
-        if have[1:] == sizes and g.data.dtype.kind == "f" and busy() is None:
-            return EagerTensor(np.add.reduce(g.data, 0))  # the gradient of a bias, in nearly every model
+        if have[1:] == sizes and g.data.dtype.char in "fd" and busy() is None:
+            try:
+                return EagerTensor(np.add.reduce(g.data, 0))  # the gradient of a bias, in nearly every model
+            except REPORTED:
+                pass
         return bind(SumTo(sizes), g)
     want = ctx.shape(i)
     have = g.dims
@@ -147,7 +151,7 @@ def scalar_like(value: float, x: Any) -> Any:
     dtype = x.dtype
     data = _scalars.get((value, id(dtype)))  # a DType is never forgotten
     if data is None:
-        data = _scalars[value, id(dtype)] = dtype.numpy.type(value)
+        data = _scalars[value, id(dtype)] = unreported(dtype.numpy.type, value)
     level = None if busy() is None else current()
     return EagerTensor(data) if level is None else level.constant(data)
 

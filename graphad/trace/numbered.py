@@ -87,15 +87,16 @@ def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
                 with_sizes(node.op, numbers),
                 node.inputs,
                 node.start,
-                tuple([_numbered_spec(spec, numbers) for spec in node.specs]),
+                tuple([with_numbers(spec, numbers) for spec in node.specs]),
                 node.line,
             )
             for node in graph.nodes
         ]
-        inputs = [_numbered_spec(spec, numbers) for spec in graph.inputs]
+        inputs = [with_numbers(spec, numbers) for spec in graph.inputs]
         found = known[key] = Graph(inputs, graph.constants, nodes, graph.outputs, graph.name)
     return found
 
 
-def _numbered_spec(spec: TensorSpec, numbers: Mapping[str, int]) -> TensorSpec:
+def with_numbers(spec: TensorSpec, numbers: Mapping[str, int]) -> TensorSpec:
+    """The spec with every size a number."""
     return spec.with_dims(_numbered(spec.dims, numbers)) if _symbols(spec.dims) else spec

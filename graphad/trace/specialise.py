@@ -16,7 +16,7 @@ from graphad.core.dims import Dim, UndecidedSize, apart_from
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError
 from graphad.core.levels import entered
-from graphad.core.op import Op
+from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -75,7 +75,12 @@ def size_class(
     numbers: dict[str, int] = {}
     specs: list[TensorSpec] = []
     key: list[tuple[Any, ...]] = []
-    for spec, shape in zip(graph.inputs, shapes, strict=True):
+    rebound = _rebound(graph)
+    for i, (spec, shape) in enumerate(zip(graph.inputs, shapes, strict=True)):
+        if i in rebound:
+            specs.append(spec)
+            key.append((None,))
+            continue
         dims: list[Any] = []
         row: list[Any] = []
         for size in shape:
@@ -95,6 +100,16 @@ def size_class(
         definite = tuple(dims)
         specs.append(spec if spec.dims == definite else spec.with_dims(definite))
     return tuple(key), specs, numbers
+
+
+def _rebound(graph: Graph) -> frozenset[int]:
+    """The variables among the inputs that the graph may give a value of another shape than the one they come with."""
+    found = graph.derived.get(_rebound)
+    if found is None:
+        free = {i for i, spec in enumerate(graph.inputs) if spec.is_handle and not is_definite(spec.dims)}
+        written = {value for node in graph.nodes if node.op.effects & WRITES for value in node.inputs}
+        found = graph.derived[_rebound] = frozenset(free & written)
+    return found  # type: ignore[no-any-return]
 
 
 class Specialised:
@@ -350,6 +365,9 @@ class Specialiser(Trace):
             return None
         if op.name in _LOOPS:
             return self._loop(op, inputs)
+        if not op.structured:
+            # The simpler ops would take without a word what does not fit this one.
+            op.infer(*[x.spec for x in inputs])
         found = op.fold(self, *inputs) if rule == FOLDS else None
         if found is None and self._expanding:
             found = op.expand(*inputs)

@@ -22,8 +22,9 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.ops.array.join import stack
-from graphad.ops.array.shape import BroadcastTo, ExpandDims
+from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape
 from graphad.ops.array.slice import getitem
+from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.known import KnownSlices
 from graphad.trace.specialise import KNOWN_LIMIT, specialise
@@ -134,9 +135,26 @@ class BatchContext:
             out = bind_all(op, [getitem(x, i) if self._stacked[k] else x for k, x in enumerate(xs)])
             rows.append(out)
         if not rows:
-            raise InvalidArgumentError(f"{op.name}: vectorizing over zero rows is not possible for this op.")
+            return self._no_rows(op, xs)
         outputs = tuple([stack([row[k] for row in rows]) for k in range(len(rows[0]))])
         return outputs if op.multiple else outputs[0]
+
+    def _no_rows(self, op: Op, xs: Sequence[Any]) -> Any:
+        """What `rowwise` gives for no rows: a stacked operand in another shape, so that tapes can follow it."""
+        rows = [x.spec.with_dims(x.dims[1:]) if self._stacked[k] else x.spec for k, x in enumerate(xs)]
+        inferred = op.infer(*rows)
+        outputs = []
+        for spec in inferred if op.multiple else (inferred,):
+            if not is_definite(spec.dims):
+                raise InvalidArgumentError(
+                    f"{op.name}: vectorizing over zero rows is not possible: a row has shape {spec.shape}."
+                )
+            stacked = [x for k, x in enumerate(xs) if self._stacked[k]]
+            like = next((x for x in stacked if x.dtype is spec.dtype), None)
+            if like is None:
+                like = cast(stacked[0], spec.dtype)
+            outputs.append(bind(Reshape((0, *spec.dims)), like))
+        return tuple(outputs) if op.multiple else outputs[0]
 
 
 class BatchLevel:

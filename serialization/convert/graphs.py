@@ -372,13 +372,17 @@ class GraphReader:
                 f"op {shown(record.name)} is version {record.version}, this release has {op_class.version}; upgrade graphad."
             )
         given = dict(record.attributes)
-        if len(given) != len(record.attributes) or set(given) != set(op_class.attributes):
+        if op_class is not ClosedCustom:  # its rule is no plain value
+            given = {field: value_of(value, self._attribute) for field, value in given.items()}
+        if record.version < op_class.version:
+            given = self._upgraded(record, op_class, given)
+        if set(given) != set(op_class.attributes):
             raise CorruptModelError(
                 f"op {shown(record.name)} has attributes {', '.join(op_class.attributes)}, the file gives others."
             )
         if op_class is ClosedCustom:
             return self._custom(given)
-        values = [value_of(given[field], self._attribute) for field in op_class.attributes]
+        values = [given[field] for field in op_class.attributes]
         check_attributes(op_class, values)
         try:
             return op_class(*values)  # type: ignore[no-any-return]
@@ -386,6 +390,22 @@ class GraphReader:
             raise CorruptModelError(
                 f"op {shown(record.name)} does not take its attributes: {shown(str(cause))}."
             ) from cause
+
+    def _upgraded(self, record: OpRecord, op_class: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of this release's version of an op that mean what an older version's meant."""
+        try:
+            found = op_class.upgrade(record.version, given)
+        except Exception as cause:  # written for what older releases have saved; this may be anything
+            raise CorruptModelError(
+                f"op {shown(record.name)} of version {record.version} does not have the attributes of that version: "
+                f"{shown(str(cause))}."
+            ) from cause
+        if found is None:
+            raise UnsupportedModelError(
+                f"op {shown(record.name)} is version {record.version}, which this release no longer has: its version "
+                f"{op_class.version} means something else; load the model with an older release."
+            )
+        return found  # type: ignore[no-any-return]
 
     def _attribute(self, record: Any) -> Any:
         if isinstance(record, GraphValue) and record.graph in self._graphs:

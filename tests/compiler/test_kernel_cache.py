@@ -65,6 +65,52 @@ def test_files_that_others_may_write_are_refused(tmp_path: Path, monkeypatch: py
     assert cache.get(KEY) is None
 
 
+def test_a_file_under_another_key_is_a_miss_and_goes_away(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path)
+    other = "cd" * 32
+    cache.put(KEY, b"code of one")
+    one = file_of(cache)
+    cache.put(other, b"code of another")
+    two = one.with_name(other + one.suffix)
+    swapped = one.with_name("swapped")
+    one.rename(swapped)
+    two.rename(one)
+    swapped.rename(two)
+    assert KernelCache(tmp_path).get(KEY) is None and KernelCache(tmp_path).get(other) is None
+    assert KernelCache(tmp_path).entries() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="directories have no owners here")
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702, 0o1777, None])
+def test_a_directory_that_others_may_write_is_not_used_and_that_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, mode: int | None
+) -> None:
+    KernelCache(tmp_path).put(KEY, b"planted")
+    if mode is None:
+        mine = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+    else:
+        tmp_path.chmod(mode)
+    cache = KernelCache(tmp_path)
+    assert cache.get(KEY) is None
+    cache.put(KEY, b"code")
+    cache.put("cd" * 32, b"more")
+    assert cache.get(KEY) == b"code" and [path.name for path in tmp_path.iterdir()] == [f"{KEY}.gobj"]
+    assert [record.message.count("not used as a cache") for record in caplog.records] == [1]
+    monkeypatch.undo()
+    tmp_path.chmod(0o700)
+    assert KernelCache(tmp_path).get(KEY) == b"planted"
+
+
+def test_a_directory_that_is_made_is_private(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        KernelCache(tmp_path / "a" / "cache").put(KEY, b"code")
+    finally:
+        os.umask(before)
+    assert KernelCache(tmp_path / "a" / "cache").get(KEY) == b"code"
+
+
 def test_a_place_that_cannot_be_written_is_memory_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     for path in (tmp_path / "file" / "cache", None):

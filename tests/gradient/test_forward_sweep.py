@@ -13,6 +13,7 @@ import graphad as tf
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.gradient import jacobian as jacobians
+from graphad.gradient.jacobian_plan import Plan
 from graphad.gradient.forward import dual_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.evaluate import evaluate
@@ -272,13 +273,13 @@ def test_every_program(name: str, dims: Any, monkeypatch: pytest.MonkeyPatch) ->
     hessian_inside = tf.function(lambda x, v: _hessian_vector(f, x, v), input_signature=[spec, spec])
     for rows in (3, 1, 0):
         x, v = (tf.constant(np.asarray(real(rows, 3, seed=seed))) for seed in (rows, rows + 10))
-        monkeypatch.setattr(jacobians, "_prefers_forward", lambda *_: False)
+        monkeypatch.setattr(jacobians, "plan_jacobian", lambda *_: Plan(False, 1000))
         reverse = _jacobian(f, x).numpy()
         want = np.tensordot(reverse, v.numpy(), 2)
         for y_dot in (_pushed(f, x, v), _pushed(traced, x, v), inside(x, v)):
             close(y_dot.numpy(), want, 1e-10)
         close(jacobian_inside(x).numpy(), reverse, 1e-10)
-        monkeypatch.setattr(jacobians, "_prefers_forward", lambda *_: True)
+        monkeypatch.setattr(jacobians, "plan_jacobian", lambda *_: Plan(True, 1000))
         close(_jacobian(f, x).numpy(), reverse, 1e-10)
         first = _hessian_vector(f, x, v).numpy()
         for second in (_hessian_vector(traced, x, v), hessian_inside(x, v)):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.flags import flags
 from graphad.gradient import jacobian as jacobians
 
 
@@ -51,7 +52,7 @@ def test_loop_and_vectorised_jacobians_agree():
 
 @pytest.mark.parametrize("budget", [1, 100, 1 << 20])
 def test_results_do_not_depend_on_the_chunk(monkeypatch, budget):
-    monkeypatch.setattr(jacobians, "BUDGET", budget)
+    monkeypatch.setattr(flags, "jacobian_bytes", budget)
     x = tf.constant(X)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)

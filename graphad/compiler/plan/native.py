@@ -34,6 +34,7 @@ from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.op import Op, explained
+from graphad.core.shapes import is_definite
 from graphad.kernels.forms import block_layout
 from graphad.trace.numbered import with_sizes
 
@@ -128,7 +129,8 @@ class Bound:
         end = segment.first + len(segment.units)
         scope = Scope(self.partition, self.numbers, self._address, self._keep)
         for k, root in enumerate(arguments):
-            scope.places[root] = Place(steps.ARGUMENT, k)
+            size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
+            scope.places[root] = Place.of(steps.ARGUMENT, k, 0, size)
         last = {}
         for unit in segment.units:
             for value in unit.writes:
@@ -137,8 +139,8 @@ class Bound:
                     last[value] = end if kept else min(self.schedule.lives[value][1], end)
         lives = scope.lives(segment.units, last, segment.first)
         offsets, total = buffers.place([life for _, life in lives])
-        for (value, _), offset in zip(lives, offsets, strict=True):
-            scope.places[value] = Place(steps.ARENA, 0, offset)
+        for (value, life), offset in zip(lives, offsets, strict=True):
+            scope.places[value] = Place.of(steps.ARENA, 0, offset, life.size)
             self.places[value] = offset
         self.arena_bytes.append(total)
         builder = PlanBuilder(len(arguments))
@@ -156,7 +158,8 @@ class Bound:
 
     def _guard(self, count: int) -> np.ndarray:
         expected: list[entry.Expected] = [
-            (spec.dtype.numpy, self.shape(value)) for value, spec in enumerate(self.graph.inputs)
+            (spec.dtype.numpy, self.shape(value) if is_definite(spec.dims) else None)
+            for value, spec in enumerate(self.graph.inputs)
         ]
         guard = entry.make_guard([*expected, *[(None, None)] * (count - len(expected))])
         self._keep.append(guard)
@@ -210,16 +213,13 @@ class Bound:
 
     def _text(self) -> str:
         schedule, partition, graph = self.schedule, self.partition, self.graph
-        helpers = (as_value, own, strided, fit, failed, blame)
+        helpers = (as_value, own, strided, same, fit, failed, blame)
         names = self._names = {helper.__name__: helper for helper in helpers}
         names["take"] = buffers.results.take
         lines: list[str] = []
         inputs = [f"v{i}" for i in range(len(graph.inputs))]
         if inputs:
             lines.append(f"{', '.join(inputs)}{',' if len(inputs) == 1 else ''} = values")
-        if not schedule.is_single and self.images:
-            names["check"] = entry.bind_check(self._guard(len(inputs)))
-            lines.append("if not check(*values): return None")
         self._captured: set[int] = set()
         state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
         last = self._last_uses()
@@ -243,6 +243,11 @@ class Bound:
         body.append(f"return [{', '.join(results)}]")
         # What a read gives is the array of the moment when the call began; in-plan assignments have values of their own.
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
+        if not schedule.is_single and self.images:
+            # That array is the one that is checked: another thread may give the variable a new one at any moment.
+            names["check"] = entry.bind_check(self._guard(len(inputs)))
+            checked = [f"d{i}" if i in self._captured else name for i, name in enumerate(inputs)]
+            lines.append(f"if not check({', '.join(checked)}): return None")
         if state:
             lines += [
                 "try:",
@@ -254,7 +259,13 @@ class Bound:
             names["hosts"] = hosts
             lines.append("at = -1")
             caught = ["except Exception as error:", "    raise blame(error, hosts, at, globals(), locals())"]
-            body = ["try:", *[f"    {line}" for line in body], *caught]
+            names["errstate"] = np.errstate
+            body = [
+                "try:",
+                "    with errstate(all='ignore'):",
+                *[f"        {line}" for line in body],
+                *caught,
+            ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
 
     def _last_uses(self) -> dict[int, int]:
@@ -322,8 +333,10 @@ class Bound:
         ):  # else it is the first part only
             self._names[f"n{value}"] = numbers
             return f"{name}.reshape(n{value})" + ("" if numbers else "[()]")
-        shape, steps = self._strided(site)
-        self._names[f"view{value}"] = (shape, steps, self._offset(site))
+        (shape, strides), offset = self._strided(site), self._offset(site)
+        whole = steps.Place.of(steps.ARGUMENT, 0, 0, self._bytes(root))
+        whole.shifted(offset).check(*steps.reach(shape, strides, self.partition.specs[root].dtype.itemsize))
+        self._names[f"view{value}"] = (shape, strides, offset)
         return f"strided({name}, *view{value})"
 
     def _python(self, unit: Unit, hosts: list[Asked]) -> list[str]:
@@ -351,10 +364,13 @@ class Bound:
             lines.append(f"{targets[0]} = {call}")
         native = {root for segment in self.schedule.segments if segment.is_native for root in segment.reads}
         for value in node.outputs:
-            if value in native:
-                lines.append(f"r{value} = fit(r{value})")
             if not self.partition.specs[value].dims:
                 lines.append(f"r{value} = as_value(r{value})")
+            if value in self.partition.sites:
+                self._names[f"n{value}"] = self.shape(value)
+                self._names[f"t{value}"] = self.partition.specs[value].dtype.numpy
+                how = "fit" if value in native else "same"
+                lines.append(f"r{value} = {how}(r{value}, n{value}, t{value})")
         return lines
 
     def _sources(self, root: int) -> str:
@@ -387,10 +403,20 @@ class Bound:
         return f"{name}.copy()"
 
 
-def fit(y: Any) -> Any:
-    """A host step's result as a native step reads it: C order, or a NumPy scalar."""
-    if type(y) is np.ndarray and y.ndim and not y.flags.c_contiguous:
-        return np.ascontiguousarray(y)
+def same(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A host step's result, which must be what the graph says of it: what follows finds its elements by address."""
+    if y.shape != shape or y.dtype != dtype:
+        raise InternalError(
+            f"plan: a step gave shape {y.shape} and dtype {y.dtype} where its graph says {shape} and {dtype}"
+        )
+    return y
+
+
+def fit(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """`same` for a native step, which reads C order or a NumPy scalar."""
+    same(y, shape, dtype)
+    if shape and (type(y) is not np.ndarray or not y.flags.c_contiguous or not y.flags.aligned):
+        return np.array(y, order="C")
     return y
 
 
@@ -412,6 +438,8 @@ def failed(status: int) -> None:
     """What a status that is not 0 means: None where the arguments did not fit, an error otherwise."""
     if status in _SOFT:
         return
+    if status == repeat.WRONG_STEPS:
+        raise InvalidArgumentError("loop: the limit is not the number of steps that the loop was made for.")
     if status == repeat.TOO_LONG:
         raise InvalidArgumentError(
             "loop: it would run for more steps than the values it walks along have slices."

@@ -2,6 +2,9 @@
 
 A scope says where every value of one partition lives: in an argument, in the arena, at a fixed address, or in a slice that moves
 from round to round of a loop. The same code serves a plan's own units and those inside native loops, at any depth.
+
+Native steps read and write by address, so nothing looks again once a plan runs. Each place therefore knows the bytes of its
+storage, and a row is only made when every element that its words reach lies inside: whatever a graph claims of its shapes.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.graph.ir import Node
 from graphad.kernels.collapse import same_size
-from graphad.kernels.forms import Kernel, block_layout, scalar_word
+from graphad.kernels.forms import CONTIGUOUS, STRIDED, Kernel, block_layout, scalar_word
 from graphad.kernels.record import Record, Struct
 from graphad.trace.numbered import with_sizes
 
@@ -33,21 +36,60 @@ ROUNDS = 64.0  # how often a loop is taken to run where that is not known, for e
 
 
 class Place(Record):
-    """Where storage begins: byte `offset` of argument `number` or of the arena, or address `number`.
+    """Where something begins: byte `offset` of argument `number` or of the arena, or address `number` plus `offset`.
 
-    Each round of a loop in `strides` (pairs of a loop and bytes, the innermost loop first) moves it on.
+    Its storage is the bytes from `low` up to `high`, counted as the offset is. Each round of a loop in `strides` (pairs of a loop
+    and bytes, the innermost loop first) moves all of it on.
     """
 
     kind: str
-    number: int = 0
-    offset: int = 0
+    number: int
+    offset: int
+    low: int
+    high: int
     strides: tuple[tuple[Any, int], ...] = ()
 
-    def shifted(self, offset: int) -> Place:
-        return Place(self.kind, self.number, self.offset + offset, self.strides)
+    @staticmethod
+    def of(kind: str, number: int, offset: int, size: int) -> Place:
+        """The beginning of a storage of `size` bytes."""
+        return Place(kind, number, offset, offset, offset + size, ())
 
-    def moved_by(self, loop: Any, stride: int) -> Place:
-        return Place(self.kind, self.number, self.offset, ((loop, stride), *self.strides))
+    def shifted(self, offset: int) -> Place:
+        return Place(self.kind, self.number, self.offset + offset, self.low, self.high, self.strides)
+
+    def moved_by(self, loop: Any, size: int, rounds: int, backwards: bool) -> Place:
+        """The slice of `size` bytes that round after round of a loop has to itself, `rounds` of them one behind the other."""
+        self.check(0, size * rounds)
+        stride = -size if backwards else size
+        return Place(
+            self.kind,
+            self.number,
+            self.offset,
+            self.offset,
+            self.offset + size,
+            ((loop, stride), *self.strides),
+        )
+
+    def check(self, first: int, end: int) -> None:
+        """Raise InternalError unless the bytes from `first` to before `end`, counted from here, lie inside of the storage."""
+        if first < end and not (self.low <= self.offset + first and self.offset + end <= self.high):
+            raise InternalError(
+                f"plan: a step reaches bytes {self.offset + first - self.low} to {self.offset + end - self.low} of a storage of "
+                f"{self.high - self.low}; a graph claims a shape that is not what it computes"
+            )
+
+
+def reach(extents: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """The first byte that a walk touches and the one behind the last, counted from where it starts."""
+    first, end = 0, itemsize
+    for extent, stride in zip(extents, strides, strict=True):
+        if extent <= 0:
+            return 0, 0
+        if stride < 0:
+            first += (extent - 1) * stride
+        else:
+            end += (extent - 1) * stride
+    return first, end
 
 
 class Made(Struct):
@@ -94,8 +136,9 @@ class Scope:
         if found is None:
             data = as_storage(constant_of(self.part, site.root, self.numbers))
             self.keep.append(data)
-            found = self.places[site.root] = Place(FIXED, data.ctypes.data)
-        return found.shifted(self.size(site.offset) * self.part.specs[site.root].dtype.itemsize)
+            found = self.places[site.root] = Place.of(FIXED, data.ctypes.data, 0, data.nbytes)
+        offset = self.size(site.offset)
+        return found.shifted(offset * self.part.specs[site.root].dtype.itemsize) if offset else found
 
     def lives(
         self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0
@@ -161,12 +204,30 @@ class Scope:
         kernel, layout = loop.kernel, block_layout(loop.kernel)
         scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
         words = loop.words(self.numbers, scalars)
-        places = [(word, self.place(site)) for word, site in zip(layout.inputs, unit.reads, strict=True)]
-        sites = self.part.sites
-        places += [
-            (word, self.place(sites[value])) for word, value in zip(layout.outputs, unit.writes, strict=True)
-        ]
+        sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
+        accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
+        spans = [words[word] - 1 for word in layout.extents]
+        places = []
+        for k, (word, site, access) in enumerate(
+            zip((*layout.inputs, *layout.outputs), sites, accesses, strict=True)
+        ):
+            place = self.place(site)
+            first = last = 0
+            for d, kind in enumerate(access.strides):
+                if kind == CONTIGUOUS:
+                    last += spans[d]
+                elif kind == STRIDED:
+                    span = spans[d] * words[layout.strides[k, d]]
+                    if span < 0:
+                        first += span
+                    else:
+                        last += span
+            if -1 not in spans:
+                size = access.dtype.itemsize
+                place.check(first * size, (last + 1) * size)
+            places.append((word, place))
         if workspace is not None:
+            workspace.check(0, loop.workspace(self.numbers))
             places.append((layout.workspace, workspace))
         return self.filled(
             self.address(kernel), words, places, 15 + loop.elements(self.numbers) * nanoseconds(kernel)
@@ -178,20 +239,31 @@ class Scope:
         words = blas.matmul_words(dtype.name, a, b, c)
         if words is None:
             raise UnavailableError("plan: no BLAS takes this matrix product")
-        places = [(blas_text.A, unit.reads[0]), (blas_text.B, unit.reads[1]), (blas_text.C, target)]
+        places = [
+            (word, self._checked(self.place(site), *walk, dtype.itemsize))
+            for word, site, walk in zip(
+                (blas_text.A, blas_text.B, blas_text.C), (*unit.reads, target), (a, b, c), strict=True
+            )
+        ]
         work = 0.04 * a[0][-1]
         for size in c[0]:
             work *= size
-        return self.filled(
-            blas.kernel(), words, [(word, self.place(site)) for word, site in places], 300 + work
-        )
+        return self.filled(blas.kernel(), words, places, 300 + work)
+
+    def _checked(self, place: Place, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Place:
+        """A place from which a walk stays inside of its storage."""
+        place.check(*reach(shape, strides, itemsize))
+        return place
 
     def copy(self, source: Site, target: Site) -> Made:
         """A row that copies one site onto another of the same shape."""
         dtype = self.part.specs[target.root].dtype
         (shape, to), (_, come) = self.strided(target), self.strided(source)
         words = movement.copy_words(dtype.itemsize, shape, to, come)
-        places = [(movement.SOURCE, self.place(source)), (movement.TARGET, self.place(target))]
+        places = [
+            (movement.SOURCE, self._checked(self.place(source), shape, come, dtype.itemsize)),
+            (movement.TARGET, self._checked(self.place(target), shape, to, dtype.itemsize)),
+        ]
         work = 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float))
         return self.filled(movement.copy_kernel(dtype.itemsize), words, places, work)
 
@@ -201,9 +273,8 @@ class Scope:
         shape, to = self.strided(target)
         words = movement.fill_words(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
-        return self.filled(
-            movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, self.place(target))], work
-        )
+        place = self._checked(self.place(target), shape, to, dtype.itemsize)
+        return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, place)], work)
 
     def known(self, scalar: Any) -> Any:
         """The number of a scalar that is a constant or the node of a size."""
@@ -242,12 +313,12 @@ class RepeatMaker:
         self.start = workspace.offset if workspace is not None else 0
         self.total = 0
         self._swaps: dict[int, int] = {}
-        self._bases: dict[int, dict[int, int]] = {}
+        self._bases: dict[int, dict[int, tuple[int, int]]] = {}
         for k, scope in enumerate([self.body] if self.test is None else [self.body, self.test]):
             self._bases[k] = self._arena(scope, k)
 
-    def _arena(self, scope: Scope, k: int) -> dict[int, int]:
-        """Offsets of what a round needs, the values that are copied at its end included."""
+    def _arena(self, scope: Scope, k: int) -> dict[int, tuple[int, int]]:
+        """Offset and size of what a round needs, the values that are copied at its end included."""
         units = scope.part.units
         last: dict[int, int] = {}
         for at, unit in enumerate(units):
@@ -271,7 +342,9 @@ class RepeatMaker:
             self._swaps[carry] = self.total
             size = self.outer.bytes(self.unit.writes[carry])
             self.total += -(-size // buffers.ALIGNMENT) * buffers.ALIGNMENT
-        return {value: base + offset for (value, _), offset in zip(lives, offsets, strict=True)}
+        return {
+            value: (base + offset, life.size) for (value, life), offset in zip(lives, offsets, strict=True)
+        }
 
     def _swapped(self) -> list[int]:
         """Carries that become the old value of another carry: these go through storage of their own."""
@@ -335,16 +408,26 @@ class RepeatMaker:
         for k, value in enumerate(self.repeat.body.outputs[:n]):
             if self.repeat.ways[k] == DIRECT:
                 body.places[self.repeat.body.sites[value].root] = outer.place(self._result(k))
-        for value, offset in self._bases[0].items():
-            body.places.setdefault(value, Place(ARENA, 0, self.start + offset))
+        self._place_arena(body, 0)
         if self.test is not None:
             for k in range(n + len(invariants)):
                 self.test.places[k] = body.places[k]
-            for value, offset in self._bases[1].items():
-                self.test.places.setdefault(value, Place(ARENA, 0, self.start + offset))
+            self._place_arena(self.test, 1)
 
-    def _moving(self, place: Place, stride: int) -> Place:
-        return place.moved_by(self, -stride if self.op.reverse else stride)
+    def _place_arena(self, scope: Scope, k: int) -> None:
+        for value, (offset, size) in self._bases[k].items():
+            scope.places.setdefault(value, Place.of(ARENA, 0, self.start + offset, size))
+
+    def _moving(self, place: Place, size: int) -> Place:
+        return place.moved_by(self, size, self._most(), self.op.reverse)
+
+    def _most(self) -> int:
+        """How many slices the shortest of the stacks has, -1 without any: no run has more rounds."""
+        _, _, _, stacks = self._operands()
+        lengths = [site.shape[0] for site in stacks]
+        for value in self.unit.writes[self.op.n_carry + 1 :]:
+            lengths.append((self.outer.part.specs[value].dims or (0,))[0])
+        return min([self.outer.size(length) for length in lengths], default=-1)
 
     def _body_rows(self) -> list[Made]:
         body, part = self.body, self.repeat.body
@@ -370,7 +453,7 @@ class RepeatMaker:
         return rows
 
     def _swap(self, k: int) -> Place:
-        return Place(ARENA, 0, self.start + self._swaps[k])
+        return Place.of(ARENA, 0, self.start + self._swaps[k], self.outer.bytes(self.unit.writes[k]))
 
     def _copy_value(self, value: int, target: Place) -> Made:
         """Copy a value of the body, C order, to a place."""
@@ -391,15 +474,23 @@ class RepeatMaker:
         for size in shape:
             count *= size
         words = movement.copy_words(dtype.itemsize, (count,), (dtype.itemsize,), (dtype.itemsize,))
+        source.check(0, count * dtype.itemsize)
+        target.check(0, count * dtype.itemsize)
         places = [(movement.SOURCE, source), (movement.TARGET, target)]
         return scope.filled(
             movement.copy_kernel(dtype.itemsize), words, places, 20 + 0.1 * dtype.itemsize * count
         )
 
+    def _single(self, scope: Scope, site: Site, size: int) -> Place:
+        """The place of one element of `size` bytes."""
+        place = scope.place(site)
+        place.check(0, size)
+        return place
+
     def _loop_row(self) -> Made:
         self._bind_places()
         outer, op, n = self.outer, self.op, self.op.n_carry
-        limit, _, _, stacks = self._operands()
+        limit, _, _, _ = self._operands()
         tables = [self._body_rows()]
         if self.test is not None:
             test = self.test
@@ -422,11 +513,9 @@ class RepeatMaker:
             int(op.reverse),
             len(moves),
         )
-        words[repeat.MOST] = -1
-        if stacks or op.n_ys:
-            dims = stacks[0].shape if stacks else outer.part.specs[self.unit.writes[n + 1]].dims
-            words[repeat.MOST] = outer.size((dims or (0,))[0])
-        places: list[tuple[int, Place]] = [(repeat.COUNT, outer.place(self._result(n)))]
+        words[repeat.MOST] = self._most()
+        words[repeat.STEPS] = -1 if op.steps is None or op.test is not None else outer.size(op.steps)
+        places: list[tuple[int, Place]] = [(repeat.COUNT, self._single(outer, self._result(n), 4))]
         rounds = ROUNDS
         if limit is None:
             scalar = self.unit.scalars[0]
@@ -434,10 +523,11 @@ class RepeatMaker:
             rounds = float(words[repeat.FIXED]) if self.test is None else min(ROUNDS, words[repeat.FIXED])
         else:
             words[repeat.LIMIT_BYTES] = outer.part.specs[limit.root].dtype.itemsize
-            places.append((repeat.LIMIT, outer.place(limit)))
+            places.append((repeat.LIMIT, self._single(outer, limit, words[repeat.LIMIT_BYTES])))
         if self.test is not None:
             words[repeat.TEST_ROWS] = len(tables[1])
-            places.append((repeat.ANSWER, self.test.place(self.test.part.sites[self.test.part.outputs[0]])))
+            answer = self.test.part.sites[self.test.part.outputs[0]]
+            places.append((repeat.ANSWER, self._single(self.test, answer, 1)))
         pointers = []
         for k, (t, r, word, place) in enumerate(moves):
             at = repeat.MOVE + repeat.MOVE_WORDS * k
@@ -446,7 +536,7 @@ class RepeatMaker:
             if strides[0][0] is self:
                 words[at + 2], strides = strides[0][1], strides[1:]
             # What only a loop further out moves is put in anew before each first round.
-            places.append((at + 1, Place(place.kind, place.number, place.offset, strides)))
+            places.append((at + 1, place.replaced(strides=strides)))
         work = 30 + rounds * sum(made.work for rows in tables for made in rows)
         if limit is not None or (self.test is not None and words[repeat.FIXED] > ROUNDS):
             work = max(work, RELEASE_NANOSECONDS + 1)  # nobody knows how long

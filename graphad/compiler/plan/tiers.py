@@ -20,11 +20,11 @@ from graphad.compiler.plan.buffers import as_value, own
 from graphad.core import bind as door
 from graphad.core import forks
 from graphad.core.collector import held
-from graphad.core.errors import GraphadError
+from graphad.core.errors import GraphadError, InternalError
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.ops.elementwise import Elementwise
-from graphad.trace.numbered import with_sizes
+from graphad.trace.numbered import with_numbers, with_sizes
 
 if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
     import queue
@@ -67,7 +67,7 @@ class HostPlan:
             self._steps.append(_step(node, op, gone))
         self._outputs = []
         for value in graph.outputs:
-            self._outputs.append((value, value in aliased))
+            self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
             aliased.add(value)  # given out again, it is another's too
 
     def run(self, values: Sequence[Any]) -> list[Any]:
@@ -94,7 +94,7 @@ class HostPlan:
                 if line is not None:
                     error.add_note(f"in the traced line {line}")
             raise error
-        return [_result(known[value], shared) for value, shared in self._outputs]
+        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
 
 
 def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
@@ -119,7 +119,11 @@ def _valued(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: as_value(f(*values))
 
 
-def _result(y: Any, shared: bool) -> Any:
+def _result(y: Any, shared: bool, spec: Any) -> Any:
+    if (y.shape != spec.dims and not spec.describes(y.shape)) or y.dtype != spec.dtype.numpy:
+        raise InternalError(
+            f"plan: a result has shape {y.shape} and dtype {y.dtype} where its graph says {spec.dims} and {spec.dtype.name}"
+        )
     if type(y) is np.ndarray:
         return y.copy() if shared else own(y) if y.base is not None else y
     return y

@@ -3,6 +3,7 @@
 This family stands below all others: what it needs of arithmetic it writes with the tensors' own operators.
 """
 
+from graphad.ops.array.block import slice
 from graphad.ops.array.create import (
     constant,
     convert_to_tensor,
@@ -31,7 +32,7 @@ from graphad.ops.array.scatter import (
 )
 from graphad.ops.array.sequence import linspace, range
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, squeeze
-from graphad.ops.array.slice import slice, slice_update, strided_slice
+from graphad.ops.array.slice import slice_update, strided_slice
 from graphad.ops.array.sort import TopK, argsort, sort, top_k
 from graphad.ops.array.transpose import matrix_transpose, reverse, roll, transpose
 

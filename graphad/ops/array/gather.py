@@ -20,10 +20,11 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape
-from graphad.ops.array.sizes import require_sizes
-from graphad.ops.array.support import all_stacked, index_tensor, require_index, static_int
+from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
+from graphad.ops.array.support import all_stacked, index_tensor, require_index, run_checked, static_int
 from graphad.ops.array.transpose import move_axis
 
 
@@ -182,17 +183,17 @@ class GatherGrad(Op):
 
     def eval(self, g: Any, indices: Any) -> Any:
         axis = self.axis % len(self.shape)
-        out = np.zeros(self.shape, g.dtype)
+        out = np.zeros(self.shape, wide(g.dtype))
         check_range("gather", indices, self.shape[axis])
         if not out.size or not np.size(g):
-            return out
+            return as_dtype_of(out, g)
         p, i = blocks(out, indices, axis, self.batch_dims)
         rows = np.reshape(g, (p.shape[0], p.shape[1], i.shape[1], p.shape[3]))
         if p.shape[0] == 1 and p.shape[1] == 1:
             np.add.at(p[0, 0], i[0], rows[0, 0])
         else:
             np.add.at(np.moveaxis(p, 2, 1), (np.arange(p.shape[0])[:, None], i), np.moveaxis(rows, 2, 1))
-        return out
+        return as_dtype_of(out, g)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None)
@@ -227,19 +228,19 @@ class GatherGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return g.with_dims(self.static)
+        return g.with_dims(claimed_dims(self, sizes))
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return GatherGrad(self.axis, self.batch_dims, tuple(int(size) for size in sizes)).eval(g, indices)
+        return run_checked(GatherGrad(self.axis, self.batch_dims, as_claimed(self, sizes)), g, indices)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None, None)
 
     def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
-        return (
-            None if known is None else bind(GatherGrad(self.axis, self.batch_dims, tuple(known)), g, indices)
-        )
+        if known is None:
+            return None
+        return bind(GatherGrad(self.axis, self.batch_dims, as_claimed(self, known)), g, indices)
 
 
 def gather(
@@ -378,14 +379,11 @@ class ScatterNd(Op):
 
     def eval(self, indices: Any, updates: Any) -> Any:
         require_sizes("scatter_nd", self.shape)
-        out = np.zeros(self.shape, updates.dtype)
         if not np.size(updates):
-            return out
+            return np.zeros(self.shape, updates.dtype)
         if not indices.shape[-1]:
-            axes = tuple(range(self.batch_dims, indices.ndim - 1))
-            return np.add.reduce(updates, axis=axes, dtype=updates.dtype)
-        np.add.at(out, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
-        return out
+            return summed(updates, tuple(range(self.batch_dims, indices.ndim - 1)))
+        return added_at(self.shape, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]))
@@ -417,19 +415,19 @@ class ScatterNdTo(Op):
     def infer(self, indices: TensorSpec, updates: TensorSpec, sizes: TensorSpec) -> TensorSpec:
         require_index("scatter_nd", indices, "indices")
         require_index("scatter_nd", sizes, "shape")
-        if self.static is None and sizes.dims and sizes.dims[0] is not None:
-            return updates.with_dims((None,) * sizes.dims[0])
-        return updates.with_dims(self.static)
+        return updates.with_dims(claimed_dims(self, sizes))
 
     def eval(self, indices: Any, updates: Any, sizes: Any) -> Any:
-        return ScatterNd(tuple(int(size) for size in sizes), self.batch_dims).eval(indices, updates)
+        return run_checked(ScatterNd(as_claimed(self, sizes), self.batch_dims), indices, updates)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]), None)
 
     def fold(self, ctx: Any, indices: Any, updates: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
-        return None if known is None else bind(ScatterNd(tuple(known), self.batch_dims), indices, updates)
+        if known is None:
+            return None
+        return bind(ScatterNd(as_claimed(self, known), self.batch_dims), indices, updates)
 
 
 def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
@@ -500,11 +498,9 @@ class TakeAlongGrad(Op):
         return g.with_dims(self.shape)
 
     def eval(self, g: Any, indices: Any) -> Any:
-        out = np.zeros(self.shape, g.dtype)
         key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
         key[self.axis] = indices
-        np.add.at(out, tuple(key), g)
-        return out
+        return added_at(self.shape, tuple(key), g)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None)
@@ -527,17 +523,17 @@ class TakeAlongGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return g.with_dims(self.static)
+        return g.with_dims(claimed_dims(self, sizes))
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return TakeAlongGrad(self.axis, tuple(int(size) for size in sizes)).eval(g, indices)
+        return run_checked(TakeAlongGrad(self.axis, as_claimed(self, sizes)), g, indices)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None, None)
 
     def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
-        return None if known is None else bind(TakeAlongGrad(self.axis, tuple(known)), g, indices)
+        return None if known is None else bind(TakeAlongGrad(self.axis, as_claimed(self, known)), g, indices)
 
 
 __all__ = ["gather", "gather_nd"]

@@ -152,12 +152,10 @@ def front_index(entry: int, axis: int, size: Any) -> Any:
 
 
 def _sliced_size(entry: Any, size: Any) -> Any:
-    if entry[4] is not None:
-        return entry[4]
-    if entry[1] is None and entry[2] is None and entry[3] in (None, 1, -1):
+    if entry[1] is None and entry[2] is None and entry[3] in (None, 1, -1) and size is not None:
         return size
     if size is None or is_at(entry[1]) or is_at(entry[2]):
-        return None
+        return entry[4]
     return resolve_slice(entry, size)[2]
 
 
@@ -225,6 +223,32 @@ def check_indices(key: Key, dims: Any, numbers: Sequence[Any]) -> None:
         if not is_slice(entry):
             front_index(int(numbers[entry[1] - 1]) if is_at(entry) else entry, axis, dims[axis])
         axis += 1
+
+
+def has_claims(key: Key) -> bool:
+    """Whether the key says of a slice how long it will be."""
+    return any(is_slice(entry) and entry[4] is not None for entry in key)
+
+
+def check_claims(key: Key, dims: Any, numbers: Sequence[Any] = ()) -> None:
+    """Raise InvalidArgumentError unless every slice is as long as the key says; `numbers` are the scalar inputs."""
+
+    def number(bound: Any) -> Any:
+        if not is_at(bound):
+            return bound
+        value = numbers[bound[1] - 1]
+        return value if isinstance(value, Dim) else int(value)
+
+    entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
+    for axis, entry in enumerate(entries):
+        if is_slice(entry) and entry[4] is not None:
+            _, start, stop, step, claim = entry
+            size = resolve_slice(("slice", number(start), number(stop), step, None), dims[axis])[2]
+            if size != claim:
+                raise InvalidArgumentError(
+                    f"getitem: the slice of dimension {axis} has {size} elements and was made to have {claim}; "
+                    f"the size of the dimension is {dims[axis]}."
+                )
 
 
 def only_index(key: Key, rank: int) -> int | None:

@@ -15,6 +15,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import added_at
 from graphad.ops.array.join import Stack
 from graphad.ops.array.shape import (
     BroadcastTo,
@@ -74,6 +75,11 @@ class Pad(Op):
         return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
 
 
+def _require_paddings(paddings: Any) -> None:
+    if (paddings < 0).any():
+        raise InvalidArgumentError(f"pad: Paddings must be non-negative, got {paddings.tolist()}.")
+
+
 def _require_fill(x: TensorSpec, value: TensorSpec) -> None:
     if value.dtype is not x.dtype:
         raise DTypeError(
@@ -120,6 +126,7 @@ class PadTo(Op):
             raise InvalidArgumentError(
                 f"pad: paddings has shape {paddings.shape}, it must be ({np.ndim(x)}, 2)."
             )
+        _require_paddings(paddings)
         return _pad(x, value, paddings)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -127,7 +134,11 @@ class PadTo(Op):
 
     def fold(self, ctx: Any, x: Any, value: Any, paddings: Any) -> Any:
         known = ctx.known(paddings)
-        return None if known is None else bind(Pad(_pairs(known)), x, value)
+        if known is None:
+            return None
+        if any(number < 0 for number in known):
+            _require_paddings(np.reshape([int(number) for number in known], (-1, 2)))
+        return bind(Pad(_pairs(known)), x, value)
 
 
 def _pairs(flat: Sequence[Any]) -> Pairs:
@@ -219,9 +230,7 @@ class MirrorPadGrad(Op):
                 continue
             size = g.shape[axis] - low - high
             source = np.pad(np.arange(size), (low, high), mode=self.mode)  # type: ignore[call-overload]
-            out = np.zeros((*g.shape[:axis], size, *g.shape[axis + 1 :]), g.dtype)
-            np.add.at(np.moveaxis(out, axis, 0), source, np.moveaxis(g, axis, 0))
-            g = out
+            g = added_at((*g.shape[:axis], size, *g.shape[axis + 1 :]), source, g, axis)
         return g
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
@@ -263,8 +272,7 @@ def pad(
         raise InvalidArgumentError(
             f"pad: paddings has shape {values.shape}; integers of shape (rank, 2) are needed."
         )
-    if (values < 0).any():
-        raise InvalidArgumentError(f"pad: Paddings must be non-negative, got {values.tolist()}.")
+    _require_paddings(values)
     pairs = tuple((int(low), int(high)) for low, high in values)
     if kind != "constant":
         return bind(MirrorPad(pairs, kind), x)  # type: ignore[no-any-return]
@@ -283,10 +291,7 @@ class Tile(Op):
         if x.dims is None:
             return x.with_dims((None,) * len(self.multiples))
         if len(x.dims) != len(self.multiples):
-            raise InvalidArgumentError(
-                f"tile: multiples {self.multiples} has {len(self.multiples)} entries, input has shape {format_dims(x.dims)}; "
-                "give one for each axis."
-            )
+            raise _not_for_each_axis(self.multiples, x.dims)
         return x.with_dims(
             tuple([None if n is None else n * m for n, m in zip(x.dims, self.multiples, strict=True)])
         )
@@ -319,6 +324,13 @@ class Tile(Op):
         return bind(Reshape(self.infer(x.spec).dims), bind(BroadcastTo(pairs), apart))
 
 
+def _not_for_each_axis(multiples: Sequence[Any], dims: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"tile: multiples {tuple(multiples)} has {len(multiples)} entries, input has shape {format_dims(dims)}; "
+        "give one for each axis."
+    )
+
+
 def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
     """The sum over the copies, with all sizes known at run time."""
     rank = multiples.dims[0] if multiples.dims is not None else None
@@ -347,6 +359,8 @@ class TileTo(Op):
     def eval(self, x: Any, multiples: Any) -> Any:
         counts = tuple(int(m) for m in multiples)
         _require_multiples(counts)
+        if len(counts) != np.ndim(x):
+            raise _not_for_each_axis(counts, np.shape(x))
         return np.tile(x, counts)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -436,11 +450,8 @@ class RepeatGrad(Op):
 
     def eval(self, g: Any, repeats: Any) -> Any:
         axis = self.axis % g.ndim
-        out = np.zeros((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), g.dtype)
-        np.add.at(
-            np.moveaxis(out, axis, 0), np.repeat(np.arange(len(repeats)), repeats), np.moveaxis(g, axis, 0)
-        )
-        return out
+        copies = np.repeat(np.arange(len(repeats)), repeats)
+        return added_at((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), copies, g, axis)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Repeat(self.axis), h, ctx.inputs[1]), None)

@@ -16,6 +16,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import (
     GatherNd,
@@ -150,13 +151,8 @@ class UnsortedSegmentSum(Op):
 
     def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
         require_index(self.name, ids, "segment_ids")
-        if data.dims is None or ids.dims is None:
+        if not _first_part(data.dims, ids.dims):
             return data.with_dims(None)
-        if not are_compatible(data.dims[: len(ids.dims)], ids.dims):
-            raise InvalidArgumentError(
-                f"{self.name}: data has shape {format_dims(data.dims)}, segment_ids {format_dims(ids.dims)}; the shape of "
-                "segment_ids must be the first part of the shape of data."
-            )
         return data.with_dims((*ids.dims[: self.batch_dims], self.num, *data.dims[len(ids.dims) :]))
 
     def eval(self, data: Any, ids: Any) -> Any:
@@ -178,19 +174,31 @@ class UnsortedSegmentSum(Op):
         return d - width + self.batch_dims + 1 if i is None and d >= width else MIXED
 
 
+def _first_part(data: Any, ids: Any) -> bool:
+    """Whether both ranks are known. Raises: InvalidArgumentError: the shape of data does not begin with that of ids."""
+    if data is None or ids is None:
+        return False
+    if not are_compatible(data[: len(ids)], ids):
+        raise InvalidArgumentError(
+            f"unsorted_segment_sum: data has shape {format_dims(data)}, segment_ids {format_dims(ids)}; the shape of "
+            "segment_ids must be the first part of the shape of data."
+        )
+    return True
+
+
 def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
     require_count("unsorted_segment_sum", num, "num_segments")
+    _first_part(np.shape(data), np.shape(ids))
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
     if (np.asarray(ids) >= num).any():
         raise InvalidArgumentError(
             f"unsorted_segment_sum: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
         )
     rows = math.prod(lead)
-    out = np.zeros((rows, num, *tail), data.dtype)
     flat = np.reshape(ids, (rows, math.prod(np.shape(ids)[batch_dims:])))
     values = np.reshape(data, (*flat.shape, *tail))
     row, keep = np.nonzero(flat >= 0)
-    np.add.at(out, (row, flat[row, keep]), values[row, keep])
+    out = added_at((rows, num, *tail), (row, flat[row, keep]), values[row, keep])
     return out.reshape((*lead, num, *tail))
 
 
@@ -204,7 +212,7 @@ class UnsortedSegmentSumTo(Op):
     def infer(self, data: TensorSpec, ids: TensorSpec, num: TensorSpec) -> TensorSpec:
         require_index("unsorted_segment_sum", num, "num_segments")
         require_index("unsorted_segment_sum", ids, "segment_ids")
-        if data.dims is None or ids.dims is None:
+        if not _first_part(data.dims, ids.dims):
             return data.with_dims(None)
         return data.with_dims((None, *data.dims[len(ids.dims) :]))
 

@@ -27,7 +27,15 @@ from graphad.core.shapes import (
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
-from graphad.ops.array.sizes import known_value, mixed_sizes, require_sizes, static_sizes  # noqa: F401  known_value is used from here
+from graphad.ops.accumulate import summed
+from graphad.ops.array.sizes import (
+    as_claimed,
+    claimed_dims,
+    known_value,  # noqa: F401  used from here
+    mixed_sizes,
+    require_sizes,
+    static_sizes,
+)
 
 INDEX_KINDS = (dtypes.int32, dtypes.int64)
 
@@ -167,13 +175,11 @@ class ReshapeTo(Op):
     static: tuple[int | None, ...] | None = None  # what is known of the result's shape
 
     def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        rank = _require_shape_vector("reshape", sizes)
-        if self.static is not None:
-            return TensorSpec.of(self.static, x.dtype)
-        return TensorSpec.of(None if rank is None else (None,) * rank, x.dtype)
+        _require_shape_vector("reshape", sizes)
+        return TensorSpec.of(claimed_dims(self, sizes), x.dtype)
 
     def eval(self, x: Any, sizes: Any) -> Any:
-        return np.reshape(x, resolve_reshape(x.shape, [int(size) for size in sizes]))
+        return np.reshape(x, as_claimed(self, resolve_reshape(x.shape, [int(size) for size in sizes])))
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (reshape_like(g, ctx, 0), None)
@@ -185,7 +191,7 @@ class ReshapeTo(Op):
         known = ctx.known(sizes)
         if known is None:
             return None
-        return bind(Reshape(resolve_reshape(x.dims, list(known))), x)
+        return bind(Reshape(as_claimed(self, resolve_reshape(x.dims, list(known)))), x)
 
 
 def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]:
@@ -318,13 +324,11 @@ class BroadcastToShape(Op):
     static: tuple[int | None, ...] | None = None
 
     def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        rank = _require_shape_vector("broadcast_to", sizes)
-        if self.static is not None:
-            return TensorSpec.of(self.static, x.dtype)
-        return TensorSpec.of(None if rank is None else (None,) * rank, x.dtype)
+        _require_shape_vector("broadcast_to", sizes)
+        return TensorSpec.of(claimed_dims(self, sizes), x.dtype)
 
     def eval(self, x: Any, sizes: Any) -> Any:
-        want = tuple(int(size) for size in sizes)
+        want = as_claimed(self, sizes)
         require_sizes("broadcast_to", want)
         _check_broadcast(x.shape, want)
         return np.array(np.broadcast_to(x, want))
@@ -339,7 +343,7 @@ class BroadcastToShape(Op):
         known = ctx.known(sizes)
         if known is None:
             return None
-        want = tuple(known)
+        want = as_claimed(self, known)
         return x if x.dims == want else bind(BroadcastTo(want), x)
 
 
@@ -379,12 +383,12 @@ class SumTo(Op):
 
     def eval(self, x: Any) -> Any:
         want = self.shape
-        return np.add.reduce(x, axis=summed_axes(x.shape, want), dtype=x.dtype).reshape(want)
+        return summed(x, summed_axes(x.shape, want)).reshape(want)
 
     def quick(self, x: Any) -> Any:  # type: ignore[override]
         if type(x) is EagerTensor:
             data = x.data
-            if data.ndim and data.shape[1:] == self.shape and data.dtype.kind == "f":
+            if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
                 return np.add.reduce(data, 0)
         return None
 
@@ -436,7 +440,7 @@ class SumToShape(Op):
 
     def eval(self, x: Any, sizes: Any) -> Any:
         want = tuple(int(size) for size in sizes)
-        return np.add.reduce(x, axis=summed_axes(x.shape, want), dtype=x.dtype).reshape(want)
+        return summed(x, summed_axes(x.shape, want)).reshape(want)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (broadcast_like(g, ctx, 0), None)

@@ -65,6 +65,41 @@ def require_count(op: str, count: Any, word: str) -> None:
         raise InvalidArgumentError(f"{op}: {word} is {count}; it must be 0 or more.")
 
 
+def as_claimed(op: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
+    """Sizes that came as data as the shape of the op's result, which must be one that its attribute `static` allows.
+
+    What comes after has been told that shape, so a claim that a file makes is compared with the sizes here, before it matters.
+    """
+    dims = tuple([size if isinstance(size, Dim) else int(size) for size in sizes])
+    if op.static is not None and (
+        len(dims) != len(op.static)
+        or any(claim is not None and claim != size for claim, size in zip(op.static, dims, strict=True))
+    ):
+        raise InvalidArgumentError(
+            f"{op.name}: the requested shape is {dims}, the op was made for {op.static}, where None is any size."
+        )
+    return dims
+
+
+def claimed_dims(op: Any, sizes: Any) -> Any:
+    """What is known of the shape of a result whose sizes are data: the op's `static`, else the rank.
+
+    Args:
+      op: The op.
+      sizes: The spec of the sizes.
+    """
+    if not sizes.dtype.is_integer or (sizes.dims is not None and len(sizes.dims) != 1):
+        raise InvalidArgumentError(f"{op.name}: shape is {sizes}; a vector of integers is needed.")
+    rank = None if sizes.dims is None else sizes.dims[0]
+    if op.static is None:
+        return None if type(rank) is not int else (None,) * rank
+    if type(rank) is int and rank != len(op.static):
+        raise InvalidArgumentError(
+            f"{op.name}: the shape has {rank} sizes, the op was made for {op.static}, where None is any size."
+        )
+    return op.static
+
+
 def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
     """A shape with run-time sizes as an integer tensor, and what is known of it while tracing."""
     if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):

@@ -26,9 +26,10 @@ from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
     FULL,
     Key,
+    check_claims,
     check_indices,
     encode,
-    encode_bound,
+    has_claims,
     indexed_dims,
     indexed_rows,
     is_at,
@@ -40,7 +41,7 @@ from graphad.ops.array.keys import (
 )
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import Reshape, broadcast_to, shape
-from graphad.ops.array.support import all_stacked, static_array
+from graphad.ops.array.support import all_stacked, run_checked, static_array
 from graphad.ops.array.transpose import move_axis
 
 _SIMPLE = (int, builtins.slice)
@@ -62,6 +63,8 @@ class GetItem(Op):
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
 
     def eval(self, x: Any) -> Any:
+        if has_claims(self.key):
+            check_claims(self.key, np.shape(x))
         try:
             return np.asarray(x)[python_key(self.key)]
         except IndexError as cause:
@@ -81,6 +84,8 @@ class GetItem(Op):
     def fold(self, ctx: Any, x: Any) -> Any:
         if x.dtype.is_integer and ctx.known(x) is not None:
             return None  # the specialiser runs `eval` on the sizes
+        if has_claims(self.key):
+            check_claims(self.key, x.dims)
         starts, strides, sizes = normal_key(self.key, x.dims)
         want = indexed_dims(self.key, x.dims)
         y = (
@@ -107,7 +112,10 @@ class Slice(Op):
         return x.with_dims(self.sizes)
 
     def eval(self, x: Any) -> Any:
-        return x[_steps_key(self.starts, self.strides, self.sizes)]
+        y = x[_steps_key(self.starts, self.strides, self.sizes)]
+        if y.shape != self.sizes:  # NumPy takes what there is
+            raise _outside("slice", self.starts, self.strides, self.sizes, x.shape)
+        return y
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (bind(SliceGrad(self.starts, self.strides, ctx.shape(0)), g),)
@@ -136,9 +144,13 @@ def _require_inside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -
             last = start + stride * (size - 1)
             fits = fits and stride != 0 and 0 <= start < whole and 0 <= last < whole
     if not fits:
-        raise InvalidArgumentError(
-            f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
-        )
+        raise _outside(op, starts, strides, sizes, dims)
+
+
+def _outside(op: str, starts: Any, strides: Any, sizes: Any, dims: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
+    )
 
 
 def _steps_key(starts: Any, strides: Any, sizes: Any) -> tuple[builtins.slice, ...]:
@@ -167,7 +179,10 @@ class SliceGrad(Op):
 
     def eval(self, x: Any) -> Any:
         out = np.zeros(self.shape, x.dtype)
-        out[_steps_key(self.starts, self.strides, x.shape)] = x
+        part = out[_steps_key(self.starts, self.strides, x.shape)]
+        if part.shape != x.shape:
+            raise _outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
+        part[...] = x
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -196,6 +211,8 @@ class GetItemAt(Op):
 
     def eval(self, x: Any, *numbers: Any) -> Any:
         check_indices(self.key, x.shape, numbers)
+        if has_claims(self.key):
+            check_claims(self.key, x.shape, numbers)
         return x[python_key(self.key, numbers)]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -219,6 +236,8 @@ class GetItemAt(Op):
         if any(number is None for number in known):
             return None
         values = [number[0] for number in known]
+        if has_claims(self.key):
+            check_claims(self.key, x.dims, values)
 
         def number(bound: Any) -> Any:
             return values[bound[1] - 1] if is_at(bound) else bound
@@ -302,7 +321,7 @@ class GetItemGradTo(Op):
         return g.with_dims(None if rank is None else (None,) * rank)
 
     def eval(self, g: Any, sizes: Any, *numbers: Any) -> Any:
-        return GetItemGrad(self.key, tuple(int(size) for size in sizes)).eval(g, *numbers)
+        return run_checked(GetItemGrad(self.key, tuple(int(size) for size in sizes)), g, *numbers)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         numbers = ctx.inputs[2:]
@@ -414,54 +433,6 @@ def slice_update(x: Any, key: Any, value: Any) -> Tensor:
     return bind(SliceUpdate(encoded), x, value, *given)  # type: ignore[no-any-return]
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """A block of `input_`.
-
-    Args:
-      input_: Tensor.
-      begin: The first index along each axis; may be a tensor.
-      size: The number of elements along each axis, -1 for all that follow; may be a tensor.
-    Raises: InvalidArgumentError: the block does not lie inside.
-    """
-    x = lift(input_)
-    first, count = static_array(begin), static_array(size)
-    if first is None or count is None:
-        starts, counts = lift(begin), lift(size)
-        rank = x.ndim if x.ndim is not None else starts.dims[0] if starts.ndim == 1 else None
-        if rank is None:
-            raise InvalidArgumentError("slice: the rank of input_ must be known while tracing.")
-        entries: list[Any] = []
-        given: list[Any] = []
-        for axis in range(rank):
-            start = starts[axis] if first is None else int(first[axis])
-            if count is not None and int(count[axis]) == -1:
-                entries.append(("slice", encode_bound(start, given), None, None, None))
-                continue
-            width = counts[axis] if count is None else int(count[axis])
-            known = width if type(width) is int else None
-            entries.append(
-                ("slice", encode_bound(start, given), encode_bound(start + width, given), None, known)
-            )
-        return read(x, tuple(entries), given)  # type: ignore[no-any-return]
-    starts_, counts_ = [int(b) for b in np.ravel(first)], [int(s) for s in np.ravel(count)]
-    if len(starts_) != len(counts_) or (x.ndim is not None and x.ndim != len(starts_)):
-        raise InvalidArgumentError(
-            f"slice: begin {tuple(starts_)} and size {tuple(counts_)} must have one entry for each axis of "
-            f"input_ with shape {format_dims(x.dims)}."
-        )
-    for axis, (b, s) in enumerate(zip(starts_, counts_, strict=True)):
-        total = None if x.dims is None else x.dims[axis]
-        if b < 0 or s < -1 or (total is not None and not b + max(s, 0) <= total):
-            raise InvalidArgumentError(
-                f"slice: Expected begin[{axis}] in [0, {total}] "
-                f"and size[{axis}] in [-1, {None if total is None else total - b}], but got {b} and {s}."
-            )
-    key = tuple(
-        ("slice", b, None if s == -1 else b + s, None, None) for b, s in zip(starts_, counts_, strict=True)
-    )
-    return read(x, key)  # type: ignore[no-any-return]
-
-
 def strided_slice(
     input_: Any,
     begin: Any,
@@ -492,6 +463,11 @@ def strided_slice(
         raise ArgumentTypeError(
             "strided_slice: begin, end and strides must be known while tracing; use x[a:b] with tensors."
         )
+    if not len(first) == len(last) == len(step):
+        raise InvalidArgumentError(
+            f"strided_slice: begin, end and strides have {len(first)}, {len(last)} and {len(step)} entries; they must have "
+            "equally many."
+        )
     key: list[Any] = []
     for i in range(len(first)):
         bit = 1 << i
@@ -508,4 +484,4 @@ def strided_slice(
     return getitem(input_, tuple(key))
 
 
-__all__ = ["slice", "slice_update", "strided_slice"]
+__all__ = ["slice_update", "strided_slice"]

@@ -95,6 +95,12 @@ def require_index(op: str, spec: TensorSpec, name: str) -> None:
         raise DTypeError(f"{op}: {name} has dtype {spec.dtype.name}; an integer dtype is needed.")
 
 
+def run_checked(op: Op, *values: Any) -> Any:
+    """`op`, whose attributes have only now become known, run on values that are compared with them first."""
+    op.infer(*[TensorSpec.of(np.shape(x), dtypes.from_numpy(x.dtype)) for x in values])
+    return op.eval(*values)
+
+
 def require_scalar(op: str, spec: TensorSpec, word: str) -> None:
     """Raises: InvalidArgumentError: the tensor is known to be no scalar."""
     if spec.dims is not None and len(spec.dims) != 0:

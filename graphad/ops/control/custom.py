@@ -28,7 +28,8 @@ class CustomGradient(Op):
     name = "custom_gradient"
     multiple = True
     transient = True
-    keeps = (True, False)
+    foreign = True
+    keeps = (True, True)
     rule: Any
     n_inputs: int
 
@@ -90,7 +91,8 @@ class ClosedCustom(_PassesOutputs):
 
     name = "closed_custom"
     transient = True
-    keeps = (True, False)
+    foreign = True
+    keeps = (True, True)
     rule: Any
     n_inputs: int
     n_outputs: int
@@ -135,6 +137,7 @@ class UnsavedCustom(_PassesOutputs):
 
     name = "unsaved_custom"
     structured = True
+    foreign = True
     keeps = (True, True)
     rule_name: str
     n_inputs: int

@@ -16,6 +16,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
+from graphad.core.dims import Dim
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims
@@ -44,7 +45,7 @@ class Loop(Op):
       body: A graph of (carry..., invariant..., x slices...) to (carry..., y slices...).
       n_carry, n_invariant, n_xs: How many of each there are.
       reverse: Step t works on slice limit - 1 - t. There is no test then.
-      steps: The number of steps where it is known beforehand, else None.
+      steps: The number of steps where it is known beforehand, else None; the limit is compared with it.
       uniform: How many of the ys must have one shape in all steps, -1 for all; see `stacks` for the others.
     With xs the ys have as many slices as the xs, zeros for steps that did not run; else as many as there were steps.
     """
@@ -99,10 +100,10 @@ class Loop(Op):
             )
         results = self.body.output_specs
         carry = [merged(a, b) for a, b in zip(self.body.inputs[: self.n_carry], results, strict=False)]
-        length = self.steps if not self.n_xs else None
-        for x in self.parts(rest)[2]:
-            if x.dims:
-                length = x.dims[0] if length is None else length
+        length = self.steps
+        if self.n_xs:  # the others may be longer, where they were padded
+            first = self.parts(rest)[2][0]
+            length = first.dims[0] if first.dims else None
         ys = [y.with_dims(None if y.dims is None else (length, *y.dims)) for y in results[self.n_carry :]]
         return (*carry, _COUNT, *ys)
 
@@ -110,7 +111,7 @@ class Loop(Op):
         found = _functions.get(self)
         if found is None:
             found = _functions[self] = _function_of(self)
-        return found(int(limit), *values)  # type: ignore[no-any-return]
+        return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
     def fold(self, ctx: Any, limit: Any, *values: Any) -> Any:
         carry, invariants, xs = self.parts(values)
@@ -128,7 +129,11 @@ class Loop(Op):
         steps = self.steps
         if test is None:
             known = ctx.known(limit)
-            steps = known[0] if known is not None else steps
+            if known is not None:
+                wanted = known[0] if isinstance(known[0], Dim) or known[0] > 0 else 0
+                if steps is not None and steps != wanted:
+                    raise wrong_steps(wanted, steps)
+                steps = wanted
         op = Loop(test, body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform)
         outputs = ctx.node(op, (limit, *values))
         for y, value in zip(outputs[self.n_carry + 1 :], body.outputs[self.n_carry :], strict=True):
@@ -359,6 +364,23 @@ class LoopForward(Loop):
         return out
 
 
+def wrong_steps(limit: Any, steps: Any) -> InvalidArgumentError:
+    """The error of a loop whose limit is not the number of steps that it was made for."""
+    return InvalidArgumentError(f"loop: the limit is {limit}, the loop was made for {steps} steps.")
+
+
+def check_walk(limit: int, steps: int | None, *xs: Any) -> None:
+    """Raise unless a loop that only its limit ends has as many steps as it claims, and its stacks a slice for each."""
+    if steps is not None and limit != steps:
+        raise wrong_steps(limit, steps)
+    for x in xs:
+        if len(x) < limit:
+            raise InvalidArgumentError(
+                f"loop: {limit} steps walk along values with {', '.join([str(len(x)) for x in xs])} slices; "
+                "there must be one for each step."
+            )
+
+
 def _cotangent_spec(spec: TensorSpec) -> TensorSpec:
     return TensorSpec.of(spec.dims, spec.dtype)
 
@@ -396,6 +418,11 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
     line("t = 0")
     for x in xs:
         line(f"{x} = walked({x})")
+    # A symbol is compared where it has become a number.
+    steps = loop.steps if loop.test is None and type(loop.steps) is int else None
+    if xs or steps is not None:
+        emitter.names["check_walk"] = check_walk
+        line(f"check_walk({', '.join(['limit', str(steps), *xs])})")
     length = f"len({xs[0]})" if xs else "limit"
     for stack in stacks:
         line(f"{stack} = None" if with_length else f"{stack} = []")
@@ -428,4 +455,6 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
         for k, (stack, name) in enumerate(zip(stacks, names, strict=True))
     ]
     line(f"return ({', '.join([*carry, 'int32(t)', *closed])},)")
-    return emitter.compiled(f"def loop_({', '.join(['limit', *carry, *invariants, *xs])}):", "loop_")
+    return emitter.compiled(
+        f"def loop_({', '.join(['limit', *carry, *invariants, *xs])}):", "loop_", type(loop)
+    )

@@ -20,6 +20,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite, normalize_axes
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import widened
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.join import lift_all
 from graphad.ops.array.shape import ExpandDims, Reshape, broadcast_like, sum_to_input
@@ -269,7 +270,8 @@ class Einsum(Op):
         return TensorSpec.of(tuple(sizes.get(label) for label in result), dtype)
 
     def eval(self, *xs: Any) -> Any:
-        return np.asarray(np.einsum(self.equation, *xs, optimize=len(xs) > 1)).astype(xs[0].dtype, copy=False)
+        y = np.einsum(self.equation, *map(widened, xs), optimize=len(xs) > 1)
+        return np.asarray(y).astype(xs[0].dtype, copy=False)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         operands, result = parse(self.equation)

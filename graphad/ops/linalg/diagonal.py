@@ -22,6 +22,23 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import require_rank
 
 
+def _two_axes(op: Any, rank: int) -> tuple[int, int]:
+    """The two axes of a diagonal, counted from the front. Raises: InvalidArgumentError: they are not two, in this order."""
+    first, second = op.first, op.second
+    a, b = (axis + rank if axis < 0 else axis for axis in (first, second))
+    if not 0 <= a < b < rank:
+        raise InvalidArgumentError(
+            f"{op.name}: axes {first} and {second} of {rank}; the first must come before the second."
+        )
+    return a, b
+
+
+def _unequal(dims: Any, a: int, b: int) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"diagonal: x with shape {format_dims(dims)} has sizes {dims[a]} and {dims[b]} at axes {a} and {b}; they must be equal."
+    )
+
+
 @define
 class Diagonal(Op):
     """The elements of x whose indices along two axes of equal size are equal; they stay at the first, the second goes."""
@@ -34,18 +51,16 @@ class Diagonal(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
             return x
-        rank = len(x.dims)
-        a, b = self.first % rank, self.second % rank
+        a, b = _two_axes(self, len(x.dims))
         if not are_compatible((x.dims[a],), (x.dims[b],)):
-            raise InvalidArgumentError(
-                f"diagonal: x with shape {format_dims(x.dims)} has sizes {x.dims[a]} and {x.dims[b]} at axes {a} and {b}; "
-                "they must be equal."
-            )
+            raise _unequal(x.dims, a, b)
         size = x.dims[b] if x.dims[a] is None else x.dims[a]
         return x.with_dims((*x.dims[:a], size, *x.dims[a + 1 : b], *x.dims[b + 1 :]))
 
     def eval(self, x: Any) -> Any:
-        a, b = self.first % x.ndim, self.second % x.ndim
+        a, b = _two_axes(self, x.ndim)
+        if x.shape[a] != x.shape[b]:
+            raise _unequal(x.shape, a, b)
         return np.moveaxis(np.diagonal(x, axis1=a, axis2=b), -1, a)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -75,13 +90,11 @@ class DiagonalPut(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
             return x
-        rank = len(x.dims) + 1
-        a, b = self.first % rank, self.second % rank
+        a, b = _two_axes(self, len(x.dims) + 1)
         return x.with_dims((*x.dims[:b], x.dims[a], *x.dims[b:]))
 
     def eval(self, x: Any) -> Any:
-        rank = x.ndim + 1
-        a, b = self.first % rank, self.second % rank
+        a, b = _two_axes(self, x.ndim + 1)
         size = x.shape[a]
         out = np.zeros((*x.shape[:b], size, *x.shape[b:]), x.dtype)
         part = np.moveaxis(out, (a, b), (0, 1))

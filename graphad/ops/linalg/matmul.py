@@ -14,12 +14,14 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.ieee import REPORTED
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
+from graphad.ops.accumulate import widened
 from graphad.ops.array.shape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
 from graphad.ops.math.complexes import CONJ
@@ -77,10 +79,13 @@ class MatMul(Op):
         if type(g) is EagerTensor and g.data.ndim == 2 and g.data.dtype.kind == "f":
             # The plain case without detours.
             if not (ta or tb) and busy() is None and g.data.dtype.char in "fd":
-                return (
-                    EagerTensor(g.data.dot(b.data.T)) if ctx.needs(0) else None,
-                    EagerTensor(a.data.T.dot(g.data)) if ctx.needs(1) else None,
-                )
+                try:
+                    return (
+                        EagerTensor(g.data.dot(b.data.T)) if ctx.needs(0) else None,
+                        EagerTensor(a.data.T.dot(g.data)) if ctx.needs(1) else None,
+                    )
+                except REPORTED:
+                    pass
             return (
                 (bind(_OF[tb, True], b, g) if ta else bind(_OF[False, not tb], g, b))
                 if ctx.needs(0)
@@ -139,10 +144,8 @@ _OF = {(a, b): MatMul(a, b) for a in (False, True) for b in (False, True)}
 
 def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
     """The product; half precision is accumulated in float32."""
-    half = a.dtype.itemsize == 2 and a.dtype.kind in "fV"
     dtype = a.dtype
-    if half:
-        a, b = a.astype(np.float32), b.astype(np.float32)
+    a, b = widened(a), widened(b)
     if transpose_a:
         a = np.swapaxes(a, -1, -2)
     if transpose_b:
@@ -151,7 +154,7 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
         y = np.matmul(a.reshape(-1, a.shape[-1]), b).reshape((*a.shape[:-1], b.shape[-1]))
     else:
         y = np.matmul(a, b)
-    return y.astype(dtype) if half else y
+    return y if y.dtype is dtype else y.astype(dtype)
 
 
 def _to_input(ctx: Any, i: int, g: Any) -> Any:
@@ -224,7 +227,10 @@ def matmul(
         x, y = a.data, b.data
         if x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0] and x.dtype.char in "fd":
             if not (transpose_a or transpose_b or adjoint_a or adjoint_b):
-                return EagerTensor(x.dot(y))
+                try:
+                    return EagerTensor(x.dot(y))
+                except REPORTED:
+                    pass
     return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
 
 

@@ -14,14 +14,18 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import float32, float64
+from graphad.core.dtypes import DType, float32, float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
+from graphad.kernels.scalars import float_remainder
+from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
+from graphad.ops.array.support import all_stacked
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, conjugate, part_dtype
@@ -29,7 +33,6 @@ from graphad.ops.math.rounding import SIGN
 from graphad.ops.rules import (
     INEXACT,
     REAL,
-    align_stacked,
     elementwise_rows,
     same_dtype,
     scalar_like,
@@ -80,11 +83,15 @@ def _no_zero(op: str, y: Any) -> None:
 
 
 def _floordiv(x: Any, y: Any) -> Any:
+    if x.dtype.kind not in "iuO":
+        return np.floor(x / y)
     _no_zero("floordiv", y)
     return x // y
 
 
 def _mod(x: Any, y: Any) -> Any:
+    if x.dtype.kind not in "iuO":
+        return float_remainder(x, y)
     _no_zero("mod", y)
     return x % y
 
@@ -117,9 +124,16 @@ Floordiv = elementwise(
     scalar="floordiv",
     kinds=REAL,
     keeps=(False, False),
-    doc="x / y rounded towards minus infinity.",
+    doc="x / y rounded towards minus infinity; of floats, the rounded quotient is.",
 )
-Mod = elementwise("mod", _mod, vjp=_mod_vjp, scalar="mod", kinds=REAL, doc="x - y * floor(x / y).")
+Mod = elementwise(
+    "mod",
+    _mod,
+    vjp=_mod_vjp,
+    scalar="mod",
+    kinds=REAL,
+    doc="The exact remainder of x / y rounded towards minus infinity.",
+)
 NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
 
 
@@ -257,19 +271,16 @@ class AddN(Op):
         return TensorSpec.of(dims, dtype)
 
     def eval(self, *xs: Any) -> Any:
-        total = xs[0]
+        total = widened(xs[0])
         for x in xs[1:]:
             total = total + x
-        return total
+        return as_dtype_of(total, xs[0])
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return [g] * len(ctx.inputs)
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
-        total, *rest = align_stacked(ctx, xs)
-        for x in rest:
-            total = bind(ADD, total, x)
-        return total
+        return bind(self, *all_stacked(ctx, xs))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return elementwise_rows(specs, axes)
@@ -278,10 +289,21 @@ class AddN(Op):
         dtype = xs[0].dtype
         if len(xs) == 1:
             return forms.identity_map(dtype)
-        body = [forms.Statement("add", ((forms.IN, 0), (forms.IN, 1)), dtype)]
-        for k in range(2, len(xs)):
-            body.append(forms.Statement("add", ((forms.TMP, k - 2), (forms.IN, k)), dtype))
-        return forms.Map((dtype,) * len(xs), (), tuple(body), ((forms.TMP, len(body) - 1),))
+        operands: list[forms.Ref] = [(forms.IN, k) for k in range(len(xs))]
+        body: list[forms.Statement] = []
+
+        def step(fn: str, *args: forms.Ref, dtype: DType) -> forms.Ref:
+            body.append(forms.Statement(fn, args, dtype))
+            return forms.TMP, len(body) - 1
+
+        wide = float32 if is_narrow(dtype.numpy) else dtype
+        if wide is not dtype:
+            operands = [step("cast", x, dtype=wide) for x in operands]
+        total = operands[0]
+        for x in operands[1:]:
+            total = step("add", total, x, dtype=wide)
+        total = total if wide is dtype else step("cast", total, dtype=dtype)
+        return forms.Map((dtype,) * len(xs), (), tuple(body), (total,))
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
@@ -336,7 +358,7 @@ def _divide(x: Any, y: Any, name: str | None = None) -> Tensor:
         if dtype is b.dtype and dtype in _INEXACT:
             try:
                 return EagerTensor(a / b)
-            except ValueError:  # shapes that do not broadcast: the long way says so
+            except SHORT_WAY_ENDS:
                 pass
     x, y = lift_pair("div", x, y)
     if x.dtype.is_integer and x.dtype is y.dtype:

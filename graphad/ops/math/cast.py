@@ -13,6 +13,7 @@ from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.ieee import REPORTED
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
@@ -80,7 +81,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if x.dtype is wanted:
         return x  # type: ignore[no-any-return]
     if type(x) is EagerTensor and busy() is None and x.data.dtype.kind != "c":
-        return EagerTensor(x.data.astype(wanted.numpy))
+        try:
+            return EagerTensor(x.data.astype(wanted.numpy))
+        except REPORTED:
+            pass
     return bind(Cast(wanted), x)  # type: ignore[no-any-return]
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import running, widened
 from graphad.ops.math.arithmetic import MUL, SUB
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
@@ -81,7 +83,7 @@ class _Running(Op):
 
     def accumulate(self, x: Any, formula: np.ufunc, fill: float) -> Any:
         x = np.flip(x, self.axis) if self.reverse else x
-        y = formula.accumulate(x, self.axis, x.dtype)
+        y = running(formula, x, self.axis)
         y = shifted(y, self.axis, fill) if self.exclusive else y
         return np.ascontiguousarray(np.flip(y, self.axis)) if self.reverse else y
 
@@ -173,13 +175,15 @@ class Recurrence(Op):
         a, b = np.moveaxis(a, self.axis, 0), np.moveaxis(b, self.axis, 0)
         if backwards:
             a, b = a[::-1], b[::-1]
+        dtype = b.dtype
+        a, b = widened(a), widened(b)
         y = np.empty(b.shape, b.dtype)
         if len(b):
             y[0] = b[0]
         for k in range(1, len(b)):
             y[k] = b[k] + a[k - 1 if self.transposed else k] * y[k - 1]
         y = y[::-1] if backwards else y
-        return np.ascontiguousarray(np.moveaxis(y, 0, self.axis))
+        return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         a, y = ctx.inputs[0], ctx.outputs[0]
@@ -216,7 +220,7 @@ class CumLogSumExp(_Running):
         return super().infer(x)
 
     def eval(self, x: Any) -> Any:
-        return self.accumulate(x, np.logaddexp, np.finfo(x.dtype).min)
+        return self.accumulate(x, np.logaddexp, dtypes.from_numpy(x.dtype).min)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         x, y = ctx.inputs[0], ctx.outputs[0]

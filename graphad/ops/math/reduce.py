@@ -17,12 +17,14 @@ from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicValueError
+from graphad.core.ieee import REPORTED
 from graphad.core.levels import busy, current
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import normalize_axes, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
+from graphad.ops.accumulate import as_dtype_of, combined, is_narrow, summed, wide, widened
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
 from graphad.ops.elementwise import named, quick_dtypes
@@ -163,11 +165,6 @@ def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Any:
     return bind(CountOf(axes, dtype), x)
 
 
-def _wide(x: Any) -> np.dtype[Any]:
-    """What a sum is accumulated in: float32 for two-byte floats, else the dtype itself."""
-    return np.dtype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x.dtype
-
-
 @define
 class ReduceSum(Reduction):
     """The sum over axes."""
@@ -177,8 +174,7 @@ class ReduceSum(Reduction):
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
-        y = np.add.reduce(x, self.axes, _wide(x), None, self.keepdims)
-        return y if y.dtype is x.dtype else y.astype(x.dtype)
+        return summed(x, self.axes, self.keepdims)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (self.spread(ctx, g),)
@@ -193,23 +189,38 @@ class ReduceMean(Reduction):
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
-        total = np.add.reduce(x, self.axes, _wide(x), None, self.keepdims)
         count = x.size if self.axes is None else product([x.shape[axis] for axis in self.axes])
         if x.dtype.kind in "iu":
-            if count == 0:
-                return np.zeros_like(total)
-            quotient = np.abs(total) // x.dtype.type(count) * np.sign(total)
-            return quotient.astype(x.dtype)
-        y = total / total.dtype.type(count)
-        return y if y.dtype is x.dtype else y.astype(x.dtype)
+            return _integer_mean(x, self.axes, self.keepdims, count)
+        total = np.add.reduce(x, self.axes, wide(x.dtype), None, self.keepdims)
+        return as_dtype_of(total / total.dtype.type(count), x)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         if self.axes is None and type(g) is EagerTensor and not g.data.shape and busy() is None:
             x_bar = np.empty(ctx.shape(0), g.data.dtype)  # the gradient of a loss, in nearly every model
-            if x_bar.ndim:
-                x_bar.fill(g.data / g.data.dtype.type(x_bar.size))
-                return (EagerTensor(x_bar),)
-        return (self.spread(ctx, bind(DIV, g, count_over(self.axes, ctx.inputs[0], g.dtype))),)
+            if x_bar.ndim and x_bar.size:
+                try:
+                    x_bar.fill(g.data / wide(g.data.dtype).type(x_bar.size))
+                    return (EagerTensor(x_bar),)
+                except REPORTED:
+                    pass
+        dtype = g.dtype
+        if is_narrow(dtype.numpy):  # which may not hold the count
+            count = count_over(self.axes, ctx.inputs[0], dtypes.float32)
+            return (self.spread(ctx, bind(Cast(dtype), bind(DIV, bind(Cast(dtypes.float32), g), count))),)
+        return (self.spread(ctx, bind(DIV, g, count_over(self.axes, ctx.inputs[0], dtype))),)
+
+
+def _integer_mean(x: Any, axes: Any, keepdims: bool, count: int) -> Any:
+    """The mean rounded towards 0, whatever the sum: quotients and remainders are added up, neither of which overflows."""
+    if not count:
+        return np.zeros_like(np.add.reduce(x, axes, x.dtype, None, keepdims))
+    word = np.uint64 if x.dtype.kind == "u" else np.int64
+    n = word(count)
+    quotients, remainders = np.divmod(x.astype(word), n)
+    rest = np.add.reduce(remainders, axes, None, None, keepdims)
+    mean = np.add.reduce(quotients, axes, None, None, keepdims) + rest // n
+    return (mean + ((mean < 0) & (rest % n != 0))).astype(x.dtype)
 
 
 class _Extreme(Reduction):
@@ -261,8 +272,7 @@ class ReduceProd(Reduction):
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
-        y = np.multiply.reduce(x, self.axes, _wide(x), None, self.keepdims)
-        return y if getattr(y, "dtype", x.dtype) == x.dtype else y.astype(x.dtype)
+        return combined(np.multiply, x, self.axes, self.keepdims)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         x = ctx.inputs[0]
@@ -322,10 +332,11 @@ class ReduceLogSumExp(Reduction):
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
+        dtype, x = x.dtype, widened(x)
         top = np.maximum.reduce(x, self.axes, None, None, True, initial=-np.inf)
         top = np.where(np.isfinite(top), top, top.dtype.type(0))
-        total = np.add.reduce(np.exp(x - top), self.axes, _wide(x), None, True)
-        y = (np.log(total) + top).astype(x.dtype)
+        total = np.add.reduce(np.exp(x - top), self.axes, None, None, True)
+        y = (np.log(total) + top).astype(dtype)
         y = y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
         return y if y.ndim else y[()]
 
@@ -394,11 +405,14 @@ def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
                     bind(over_all, input_tensor) if plain else _reduce(op_class, input_tensor, axis, keepdims)
                 )
             if data.dtype in quick:
-                if axis is None and not keepdims:
-                    return EagerTensor(over_all.eval(data))
-                if type(axis) is int and -data.ndim <= axis < data.ndim:
-                    y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
-                    return EagerTensor(y if y.ndim else y[()])
+                try:
+                    if axis is None and not keepdims:
+                        return EagerTensor(over_all.eval(data))
+                    if type(axis) is int and -data.ndim <= axis < data.ndim:
+                        y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
+                        return EagerTensor(y if y.ndim else y[()])
+                except REPORTED:
+                    pass
         return _reduce(op_class, input_tensor, axis, keepdims)  # type: ignore[no-any-return]
 
     doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}Returns: Tensor with the dtype of the input{last}.\n    "

@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones
 from graphad.ops.array.join import concat
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.shape import reshape, shape
-from graphad.ops.array.support import index_tensor, static_array
+from graphad.ops.array.support import index_tensor, require_index, static_array
+from graphad.ops.math.arithmetic import abs
+from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max
+from graphad.ops.math.rounding import sign
 from graphad.ops.math.select import maximum
+
+
+@define
+class SortedIds(Op):
+    """The ids themselves, after checking that they do not decrease and begin at 0 or above."""
+
+    name = "sorted_ids"
+    keeps = (False, False)
+    vjp = no_gradient("its result is integers")
+    of: str
+
+    def infer(self, ids: TensorSpec) -> TensorSpec:
+        require_index(self.of, ids, "segment_ids")
+        return ids
+
+    def eval(self, ids: Any) -> Any:
+        if ids.size and ((ids[..., :1] < 0).any() or (ids[..., 1:] < ids[..., :-1]).any()):
+            raise InvalidArgumentError(
+                f"{self.of}: segment ids are not increasing from 0 on: {ids.tolist()}; sort them."
+            )
+        return ids
+
+    def batch(self, ctx: Any, ids: Any) -> Any:
+        return bind(self, ids)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        rank = len(specs[0].dims or ())
+        return MIXED if axes[0] is not None and axes[0] == rank - 1 else axes[0]
 
 
 def _segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
@@ -25,23 +59,22 @@ def _segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
         raise InvalidArgumentError(f"{op}: segment_ids has shape {ids.shape}; a vector is needed.")
     known = static_array(ids)
     if known is None:
+        ids = bind(SortedIds(op), ids)
         return ids, reduce_max(concat([ids, lift([-1], ids.dtype)], 0)) + 1
-    if known.size and (known[0] < 0 or np.any(known[1:] < known[:-1])):
-        raise InvalidArgumentError(
-            f"{op}: segment ids are not increasing from 0 on: {known.tolist()}; sort them."
-        )
+    SortedIds(op).eval(known)
     return ids, int(known[-1]) + 1 if known.size else 0
 
 
-def _mean(total: Any, ids: Any, count: Any) -> Any:
+def _totals(data: Any, ids: Any, count: Any) -> tuple[Any, Any]:
+    """The sum of each segment and how many members it has, at least 1, shaped to divide the sum by."""
+    total = unsorted_segment_sum(data, ids, count)
     members = unsorted_segment_sum(ones(shape(ids), total.dtype), ids, count)
     if total.ndim is None:
         sizes = concat([shape(members), ones(shape(shape(total)[1:]), "int32")], 0)
         members = reshape(members, sizes)
     elif total.ndim > 1:
         members = reshape(members, [-1, *[1] * (total.ndim - 1)])
-    members = maximum(members, 1)
-    return total // members if total.dtype.is_integer else total / members
+    return total, maximum(members, 1)
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -57,13 +90,25 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Means of the slices of `data` along its first axis that share an id; arguments and shapes as for `segment_sum`."""
+    """Means of the slices of `data` along its first axis that share an id; arguments and shapes as for `segment_sum`.
+
+    Means of integers are cut off towards 0.
+    """
     ids, count = _segments("segment_mean", segment_ids)
-    return _mean(unsorted_segment_sum(data, ids, count), ids, count)  # type: ignore[no-any-return]
+    data = lift(data)
+    dtype = data.dtype
+    if not dtype.is_integer:
+        total, members = _totals(data, ids, count)
+        return total / members  # type: ignore[no-any-return]
+    total, members = _totals(cast(data, uint64 if dtype.is_unsigned else int64), ids, count)
+    return cast(sign(total) * (abs(total) // members), dtype)  # cut off towards 0
 
 
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """Means of the slices of `data` that share an id; as `unsorted_segment_sum`, 0 for segments without members."""
+    """Means of the slices of `data` that share an id; as `unsorted_segment_sum`, 0 for segments without members.
+
+    Integers are divided as by `/`, so their means are floats.
+    """
     ids = index_tensor("unsorted_segment_mean", segment_ids, "segment_ids")
-    total = unsorted_segment_sum(data, ids, num_segments)
-    return _mean(total, ids, num_segments)  # type: ignore[no-any-return]
+    total, members = _totals(data, ids, num_segments)
+    return total / members  # type: ignore[no-any-return]

@@ -17,6 +17,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
+from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.shape import Reshape
 from graphad.ops.linalg import matmul
 from graphad.ops.nn import windows as w
@@ -88,11 +89,11 @@ class Conv2D(Convolution):
         return TensorSpec.of(self._result("conv2d", x, kernel), x.dtype)
 
     def eval(self, x: Any, kernel: Any) -> Any:
-        columns = self._columns(x, kernel.shape)
+        columns = self._columns(widened(x), kernel.shape)
         b, oh, ow = columns.shape[:3]
         inner = int(np.prod(columns.shape[3:]))
-        y = columns.reshape(b * oh * ow, inner) @ kernel.reshape(inner, kernel.shape[3])
-        return y.reshape(b, oh, ow, kernel.shape[3])
+        y = columns.reshape(b * oh * ow, inner) @ widened(kernel).reshape(inner, kernel.shape[3])
+        return as_dtype_of(y.reshape(b, oh, ow, kernel.shape[3]), x)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         x, kernel = ctx.inputs
@@ -145,11 +146,10 @@ class Conv2DInputGrad(Convolution, w.Shaped):
         shape = self.result_shape(like)
         pads = self._pads(shape, kernel.shape)
         kh, kw, c, o = kernel.shape
-        parts = g.reshape(int(np.prod(g.shape[:3])), o) @ kernel.reshape(kh * kw * c, o).T
+        parts = widened(g).reshape(int(np.prod(g.shape[:3])), o) @ widened(kernel).reshape(kh * kw * c, o).T
         parts = parts.reshape(*g.shape[:3], kh, kw, c)
-        return w.unpadded(
-            w.add_windows(parts, w.padded_shape(shape, pads), self.strides, self.dilations), pads
-        )
+        whole = w.add_windows(parts, w.padded_shape(shape, pads), self.strides, self.dilations)
+        return as_dtype_of(w.unpadded(whole, pads), g)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         g, kernel, _ = ctx.inputs
@@ -196,9 +196,10 @@ class Conv2DFilterGrad(Convolution, w.Shaped):
 
     def eval(self, x: Any, g: Any, like: Any) -> Any:
         shape = self.result_shape(like)
-        columns = self._columns(x, shape)
+        columns = self._columns(widened(x), shape)
         count, inner = int(np.prod(columns.shape[:3])), int(np.prod(columns.shape[3:]))
-        return (columns.reshape(count, inner).T @ g.reshape(count, g.shape[3])).reshape(shape)
+        y = columns.reshape(count, inner).T @ widened(g).reshape(count, g.shape[3])
+        return as_dtype_of(y.reshape(shape), x)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         x, g, _ = ctx.inputs

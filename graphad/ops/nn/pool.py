@@ -17,6 +17,7 @@ from graphad.core.dims import Size
 from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import as_dtype_of, wide, widened
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.windows import Padding
 from graphad.ops.rules import FLOATING, REAL, require_kind
@@ -151,8 +152,8 @@ class AvgPool(Pool):
         return self._result(require_kind(self.name, x, FLOATING, "input"))
 
     def eval(self, x: Any) -> Any:
-        parts = w.windows(self._padded(x, 0), self.window, self.strides)
-        return np.add.reduce(parts, axis=(3, 4)) / _counts(self, x.shape, x.dtype)
+        parts = w.windows(self._padded(widened(x), 0), self.window, self.strides)
+        return as_dtype_of(np.add.reduce(parts, axis=(3, 4)) / _counts(self, x.shape, parts.dtype), x)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (
@@ -184,9 +185,11 @@ class AvgPoolGrad(Pool, w.Shaped):
     def eval(self, g: Any, x: Any) -> Any:
         shape = self.result_shape(x)
         pads = self._pads(shape)
-        share = g / _counts(self, shape, g.dtype)
+        share = widened(g) / _counts(self, shape, wide(g.dtype))
         parts = np.broadcast_to(share[:, :, :, None, None], (*share.shape[:3], *self.window, shape[3]))
-        return w.unpadded(w.add_windows(parts, w.padded_shape(shape, pads), self.strides), pads)
+        return as_dtype_of(
+            w.unpadded(w.add_windows(parts, w.padded_shape(shape, pads), self.strides), pads), g
+        )
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return bind(AvgPool(self.window, self.strides, self.padding), h), None

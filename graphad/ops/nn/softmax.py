@@ -13,6 +13,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.math import exp, log, reduce_max, reduce_sum
 from graphad.ops.rules import FLOATING, require_kind, require_rank
 
@@ -46,8 +47,9 @@ class Softmax(AlongAxis):
     infer = AlongAxis.infer
 
     def eval(self, x: Any) -> Any:
-        e = np.exp(x - np.maximum.reduce(x, self.axis, keepdims=True, initial=-np.inf))
-        return e / np.add.reduce(e, self.axis, keepdims=True)
+        z = widened(x)
+        e = np.exp(z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf))
+        return as_dtype_of(e / np.add.reduce(e, self.axis, keepdims=True), x)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         y = ctx.outputs[0]
@@ -68,8 +70,9 @@ class LogSoftmax(AlongAxis):
     infer = AlongAxis.infer
 
     def eval(self, x: Any) -> Any:
-        shifted = x - np.maximum.reduce(x, self.axis, keepdims=True, initial=-np.inf)
-        return shifted - np.log(np.add.reduce(np.exp(shifted), self.axis, keepdims=True))
+        z = widened(x)
+        shifted = z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf)
+        return as_dtype_of(shifted - np.log(np.add.reduce(np.exp(shifted), self.axis, keepdims=True)), x)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (g - exp(ctx.outputs[0]) * reduce_sum(g, axis=self.axis, keepdims=True),)

@@ -14,11 +14,13 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.dims import Size
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
+from graphad.ops.accumulate import as_dtype_of, wide
 from graphad.ops.array.shape import Reshape
+from graphad.ops.array.support import static_array
 from graphad.ops.rules import scalar_like
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
@@ -27,9 +29,12 @@ Padding = Any  # "SAME", "VALID", or Pads: the type of attributes that say how i
 
 def pair(op: str, name: str, value: Any) -> tuple[int, int]:
     """One number, two, or four with 1 at both ends, as (vertical, horizontal)."""
-    items = [
-        operator.index(item) for item in (value if isinstance(value, list | tuple | np.ndarray) else [value])
-    ]
+    known = static_array(value)
+    if known is None:
+        raise ArgumentTypeError(f"{op}: {name} must be known while tracing; give numbers.")
+    if known.dtype.kind not in "iu" or known.ndim > 1:
+        raise ArgumentTypeError(f"{op}: {name} {value!r} must be integers.")
+    items = known.ravel().tolist()
     if len(items) == 1:
         items = items * 2
     if len(items) == 4:
@@ -143,14 +148,14 @@ def add_windows(
     parts: np.ndarray, shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
 ) -> np.ndarray:
     """The transpose of `windows`: window contents added up where they came from, into an image of `shape`."""
-    out = np.zeros(shape, parts.dtype)
+    out = np.zeros(shape, wide(parts.dtype))
     _, oh, ow, kh, kw, _ = parts.shape
     if parts.size:
         for i in range(kh):
             for j in range(kw):
                 rows, columns = place(i, oh, strides[0], dilations[0]), place(j, ow, strides[1], dilations[1])
                 out[:, rows, columns] += parts[:, :, :, i, j]
-    return out
+    return as_dtype_of(out, parts)  # type: ignore[no-any-return]
 
 
 def unpadded(x: np.ndarray, pads: Pads) -> np.ndarray:

@@ -18,7 +18,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.ops.array.sizes import require_sizes
+from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
 from graphad.ops.array.support import as_stacked
 from graphad.ops.random import philox
 
@@ -163,21 +163,18 @@ class DrawTo(Op):
     def infer(self, key: TensorSpec, *rest: TensorSpec) -> TensorSpec:
         _require_key(key)
         _check(self.kind, self.dtype, rest[:-1])
-        sizes = rest[-1]
-        if not sizes.dtype.is_integer or (sizes.dims is not None and len(sizes.dims) != 1):
-            raise InvalidArgumentError(f"random: shape is {sizes}; a vector of integers is needed.")
-        if self.static is None and sizes.dims is not None and sizes.dims[0] is not None:
-            return TensorSpec.of((None,) * sizes.dims[0], self.dtype)
-        return TensorSpec.of(self.static, self.dtype)
+        return TensorSpec.of(claimed_dims(self, rest[-1]), self.dtype)
 
     def eval(self, key: Any, *rest: Any) -> Any:
-        return _drawn(self.kind, key, tuple(int(size) for size in rest[-1]), self.dtype.numpy, rest[:-1])
+        return _drawn(self.kind, key, as_claimed(self, rest[-1]), self.dtype.numpy, rest[:-1])
 
     vjp = no_gradient("numbers drawn are constants")
 
     def fold(self, ctx: Any, key: Any, *rest: Any) -> Any:
         known = ctx.known(rest[-1])
-        return None if known is None else bind(Draw(self.kind, tuple(known), self.dtype), key, *rest[:-1])
+        if known is None:
+            return None
+        return bind(Draw(self.kind, as_claimed(self, known), self.dtype), key, *rest[:-1])
 
 
 @define

@@ -139,7 +139,7 @@ def assert_near(
     Raises: InvalidArgumentError (a ValueError): it does not hold, at run time.
     """
     a, b = lift_pair("assert_near", x, y)
-    near = 10 * float(np.finfo(a.dtype.numpy).eps)
+    near = 10 * float(a.dtype.info.eps)
     relative = lift(near if rtol is None else rtol, None if isinstance(rtol, Tensor) else b.dtype)
     absolute = lift(near if atol is None else atol, None if isinstance(atol, Tensor) else b.dtype)
     holds = less_equal(abs(a - b), absolute + relative * abs(b))

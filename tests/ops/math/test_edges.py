@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphad as tf
 from graphad.core.convert import lift
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.spec import TensorSpec
@@ -231,3 +232,47 @@ def test_casts_saturate_or_read_bits() -> None:
 def test_pow_of_small_whole_exponents_is_a_product() -> None:
     graph = trace_flat(lambda x: [x**2, x**3.0, x**1], [TensorSpec([2])]).graph
     assert {node.op.name for node in graph.nodes} == {"square", "mul", "identity"}
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, 0.1, 1e-3, 6.0, -6.0, 3.0, 1e30, -1e-30, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16])
+@pytest.mark.parametrize("jit", [None, False, True])
+def test_quotients_are_rounded_down_and_remainders_exact_at_every_special_number(dtype, jit):
+    x, y = (np.array(v).ravel() for v in np.meshgrid(SPECIAL, SPECIAL))
+    with np.errstate(all="ignore"):
+        x, y = x.astype(dtype.numpy), y.astype(dtype.numpy)
+        quotients = np.floor(x / y)
+        rests = np.fmod(x, y)
+        rests = np.where((rests != 0) & ((rests < 0) != (y < 0)), rests + y, rests)
+
+    def both(x, y):
+        return x // y, x % y
+
+    run = both if jit is None else tf.function(both, jit_compile=jit)
+    for found, want in zip(run(tf.constant(x), tf.constant(y)), (quotients, rests), strict=True):
+        np.testing.assert_array_equal(found.numpy(), want)
+        kept = want == 0
+        np.testing.assert_array_equal(np.signbit(found.numpy()[kept]), np.signbit(want[kept]))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+def test_means_of_integers_are_cut_off_towards_zero_and_do_not_overflow(dtype, rng):
+    info = np.iinfo(dtype)
+    for numbers in ([info.max] * 7, [info.min] * 5, [info.min, info.max, info.max]):
+        exact = sum(numbers)
+        want = abs(exact) // len(numbers) * (1 if exact >= 0 else -1)
+        assert int(tf.reduce_mean(tf.constant(np.array(numbers, dtype)))) == want
+        assert int(tf.function(tf.reduce_mean)(tf.constant(np.array(numbers, dtype)))) == want
+    table = rng.integers(max(int(info.min), -9), 9, (5, 4)).astype(dtype)
+    want = np.trunc(table.astype(np.float64).mean(0)).astype(dtype)
+    np.testing.assert_array_equal(tf.reduce_mean(tf.constant(table), 0).numpy(), want)
+
+
+def test_means_of_segments_of_integers_are_cut_off_or_not_as_in_tensorflow():
+    data, ids = tf.constant([-1, -2, 7, 2, 2**31 - 1, 2**31 - 1]), [0, 0, 1, 1, 2, 2]
+    assert tf.math.segment_mean(data, ids).numpy().tolist() == [-1, 4, 2**31 - 1]
+    found = tf.math.unsorted_segment_mean(data[:4], ids[:4], 3)
+    assert found.dtype is tf.float64
+    assert found.numpy().tolist() == [-1.5, 4.5, 0.0]

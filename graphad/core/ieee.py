@@ -1,0 +1,32 @@
+"""IEEE arithmetic, whatever NumPy and Python were told to do about its flags.
+
+1/0, log(0) and overflow have an answer (inf or nan), in compiled code as in eager ops. But NumPy reports them: as warnings, which
+a program may have turned into errors, or, after `np.seterr(all="raise")`, as errors. `np.errstate` around every eager op
+would cost more than the op, so an op is computed as it is, and once more without reports if a report has ended it:
+
+    try:
+        y = formula(x)
+    except REPORTED:
+        y = unreported(formula, x)
+
+A `try` that nothing ends costs nothing. Many ops in a row, as in a run of a graph, have one `np.errstate` around them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# What ends a NumPy call that set a flag: np.seterr(...="raise"), or a warning that a filter made an error.
+REPORTED = (FloatingPointError, RuntimeWarning)
+# What ends the short way of an op, after which the usual way says what is wrong or computes it unreported: shapes that
+# do not broadcast, a number that the dtype does not hold, a report.
+SHORT_WAY_ENDS = (ValueError, OverflowError, *REPORTED)
+
+
+def unreported(f: Callable[..., Any], *values: Any) -> Any:
+    """f(*values), with the flags ignored. Only for functions that can be called again after they were ended."""
+    with np.errstate(all="ignore"):
+        return f(*values)

@@ -1,0 +1,101 @@
+"""How a Jacobian is computed: one plan, made from sizes, dtypes, the number of ops and a byte budget.
+
+Rows of the target are pulled back, or columns of the source pushed forward, in stacks that are cut into chunks: the largest
+stacked value of a chunk stays within the budget. The result depends neither on the direction nor on the chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.dims import product
+from graphad.core.flags import flags
+from graphad.core.op import IO, WRITES
+
+_FORWARD_COST = 3  # of a tangent pushed forward, in cotangents pulled back: its rules are derived from theirs
+_MOST_NODES_TRACED = 4_000  # of all chunks: a trace holds the nodes of each
+_LEAST_CHUNKS_TRACED = 16
+
+
+class Plan:
+    """What was decided.
+
+    Attributes:
+      forward: Push columns forward instead of pulling rows back.
+      chunk: How many rows or columns at once.
+    """
+
+    __slots__ = ("chunk", "forward")
+
+    def __init__(self, forward: bool, chunk: int) -> None:
+        self.forward = forward
+        self.chunk = chunk
+
+
+def plan_jacobian(
+    path: Sequence[Any], target: Any, sources: Sequence[Any], at_once: int | None, is_traced: bool
+) -> Plan:
+    """The plan for all of a Jacobian.
+
+    Args:
+      path: The entries between sources and target, of known sizes.
+      at_once: An upper bound on the chunk, or None.
+      is_traced: Whether every chunk becomes part of a graph.
+    """
+    rows = product(target.dims)
+    columns = sum(columns_of(x) for x in sources)
+    forward = 0 < _FORWARD_COST * columns < rows and all(map(_goes_forward, path))
+    count = max(map(columns_of, sources)) if forward else rows
+    return Plan(forward, _chunk(path, [target, *sources], count, at_once, is_traced))
+
+
+def plan_rows(
+    path: Sequence[Any], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool
+) -> Plan:
+    """The plan for `count` rows that are to be pulled back."""
+    return Plan(False, _chunk(path, ends, count, at_once, is_traced))
+
+
+def columns_of(x: Any) -> int:
+    """How many tangents span a source: complex numbers have two directions."""
+    return int(product(x.dims)) * (2 if x.spec.dtype.is_complex else 1)
+
+
+def _goes_forward(entry: Any) -> bool:
+    """Whether tangents may be pushed through an entry: nothing runs twice, and its rule is linear for certain."""
+    op = entry[0]
+    return not (op.foreign or op.structured or op.effects & (WRITES | IO))
+
+
+def _chunk(path: Sequence[Any], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool) -> int:
+    largest = 1
+    for value in (*ends, *(value for entry in path for value in (*entry[1], *entry[2]))):
+        size = product(value.dims)
+        if isinstance(size, int):
+            largest = max(largest, size * value.spec.dtype.itemsize)
+    chunk = max(1, flags.jacobian_bytes // largest)
+    if is_traced:
+        most = max(_LEAST_CHUNKS_TRACED, _MOST_NODES_TRACED // max(1, len(path)))
+        chunk = max(chunk, -(-count // most))
+    if at_once:
+        chunk = min(chunk, at_once)
+    return max(1, min(chunk, count))
+
+
+def path_between(entries: Sequence[Any], sources: set[Any], target: Any) -> list[Any]:
+    """The entries on a path from a source to the target, both given by their marks, in order."""
+    reached = set(sources)
+    after = []
+    for entry in entries:
+        if any(mark is not None and mark in reached for mark in entry[3]):
+            reached.update(mark for mark in entry[4] if mark is not None)
+            after.append(entry)
+    needed = {target}
+    path = []
+    for entry in reversed(after):
+        if any(mark is not None and mark in needed for mark in entry[4]):
+            needed.update(mark for mark in entry[3] if mark is not None)
+            path.append(entry)
+    path.reverse()
+    return path

@@ -1,0 +1,152 @@
+"""`slice`: a block of a tensor, given by the first index and the number of elements along each axis.
+
+Python's slices clip, a block must lie inside. What is known while tracing is checked then; the rest by an op that hands on the
+bounds it has checked, so that there is no way to the elements past the check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import Op, define, no_gradient
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.keys import FULL, encode_bound
+from graphad.ops.array.shape import shape
+from graphad.ops.array.slice import read
+from graphad.ops.array.support import index_tensor, require_index, static_array
+
+
+@define
+class BlockBounds(Op):
+    """First index and the one behind the last of a block, for each axis: from the sizes of the tensor, begin and size."""
+
+    name = "block_bounds"
+    multiple = True
+    keeps = (False, False)
+    vjp = no_gradient("its results are integers")
+
+    def infer(self, sizes: TensorSpec, begin: TensorSpec, size: TensorSpec) -> tuple[TensorSpec, ...]:
+        dims: Any = None
+        for spec, word in ((sizes, "input_"), (begin, "begin"), (size, "size")):
+            require_index("slice", spec, word)
+            if spec.dims is not None and not spec.dims:
+                raise InvalidArgumentError(f"slice: {word} is a scalar; one number for each axis is needed.")
+            if spec.dims is not None and (dims is None or len(spec.dims) > len(dims)):
+                dims = spec.dims
+        lengths = [spec.dims[-1] for spec in (sizes, begin, size) if spec.dims is not None]
+        lengths = [length for length in lengths if length is not None]
+        if any(length != lengths[0] for length in lengths):
+            raise InvalidArgumentError(
+                f"slice: begin with shape {format_dims(begin.dims)} and size with shape {format_dims(size.dims)} must have one "
+                f"entry for each of the {lengths[0]} axes of input_."
+            )
+        if dims is not None and lengths:
+            dims = (*dims[:-1], lengths[0])
+        return begin.with_dims(dims), begin.with_dims(dims)
+
+    def eval(self, sizes: Any, begin: Any, size: Any) -> Any:
+        rest = sizes - begin
+        bad = (begin < 0) | (rest < 0) | (size < -1) | (size > rest)
+        if bad.any():
+            at = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            total, first, many = (np.broadcast_to(x, bad.shape)[at] for x in (sizes, begin, size))
+            raise _outside(int(at[-1]), total, first, many)
+        stops = np.where(size == -1, sizes, begin + size)
+        return np.array(np.broadcast_to(begin, stops.shape)), stops.astype(begin.dtype, copy=False)
+
+    def batch(self, ctx: Any, sizes: Any, begin: Any, size: Any) -> Any:
+        return bind(self, sizes, begin, size)
+
+    def fold(self, ctx: Any, sizes: Any, begin: Any, size: Any) -> Any:
+        known = [ctx.known(x) for x in (sizes, begin, size)]
+        if any(values is None for values in known):
+            return None
+        stops = []
+        for axis, (total, first, many) in enumerate(zip(*known, strict=True)):
+            rest = total - first
+            if first < 0 or rest < 0 or many < -1 or many > rest:
+                raise _outside(axis, total, first, many)
+            stops.append(total if many == -1 else first + many)
+        return ctx.sizes(known[1], begin.dtype), ctx.sizes(stops, begin.dtype)
+
+
+def _outside(axis: int, total: Any, first: Any, many: Any) -> InvalidArgumentError:
+    rest = None if total is None else total - first
+    return InvalidArgumentError(
+        f"slice: Expected begin[{axis}] in [0, {total}] and size[{axis}] in [-1, {rest}], but got {first} and {many}."
+    )
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """A block of `input_`.
+
+    Args:
+      input_: Tensor.
+      begin: The first index along each axis; may be a tensor.
+      size: The number of elements along each axis, -1 for all that follow; may be a tensor.
+    Raises: InvalidArgumentError: the block does not lie inside.
+    """
+    x = lift(input_)
+    firsts, counts = _entries(begin), _entries(size)
+    bounds: Any = None
+    entries: list[Any] = []
+    given: list[Any] = []
+    for axis in range(_rank(x, firsts, counts)):
+        total = None if x.dims is None else x.dims[axis]
+        first, many = _at(firsts, axis), _at(counts, axis)
+        if first == 0 and many == -1:
+            entries.append(FULL)
+            continue
+        if first is not None and many is not None:
+            if first < 0 or many < -1 or (total is not None and first + max(many, 0) > total):
+                raise _outside(axis, total, first, many)
+            if total is not None:
+                entries.append(("slice", first, total if many == -1 else first + many, None, None))
+                continue
+        if bounds is None:
+            starts, sizes = index_tensor("slice", begin, "begin"), index_tensor("slice", size, "size")
+            bounds = bind(BlockBounds(), shape(x, starts.dtype), starts, sizes)
+        low, high = (encode_bound(bound[axis], given) for bound in bounds)
+        entries.append(("slice", low, high, None, None if many == -1 else many))
+    return read(x, tuple(entries), given)  # type: ignore[no-any-return]
+
+
+def _entries(x: Any) -> Sequence[Any] | None:
+    """The numbers in begin or size, None in the place of those that are only known at run time."""
+    if isinstance(x, list | tuple):
+        values = [static_array(item) for item in x]
+        return [None if value is None else int(value) for value in values]
+    known = static_array(x)
+    if known is not None:
+        return [int(value) for value in np.ravel(known)]
+    dims = lift(x).dims
+    return None if not dims or dims[0] is None else [None] * dims[0]
+
+
+def _at(entries: Sequence[Any] | None, axis: int) -> Any:
+    return None if entries is None else entries[axis]
+
+
+def _rank(x: Any, *given: Sequence[Any] | None) -> int:
+    ranks = {len(entries) for entries in given if entries is not None}
+    if x.ndim is not None:
+        ranks.add(x.ndim)
+    if not ranks:
+        raise InvalidArgumentError("slice: the rank of input_ must be known while tracing.")
+    if len(ranks) > 1:
+        shown = " and ".join(f"{len(entries)} entries" for entries in given if entries is not None)
+        raise InvalidArgumentError(
+            f"slice: begin and size have {shown}; they must have one for each axis of input_ with shape {format_dims(x.dims)}."
+        )
+    return ranks.pop()
+
+
+__all__ = ["slice"]

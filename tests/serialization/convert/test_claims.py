@@ -1,0 +1,200 @@
+"""What a file claims of its own values is compared with what is computed: in both modes, before a native step relies on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphad.errors import GraphadError, InvalidArgumentError
+from serialization.schema.graph import NodeRecord
+from serialization.schema.values import GraphValue, SpecRecord
+from tests.serialization.convert.hostile import SPECS, graph, loaded, model, node, op, refused
+
+VECTOR = SpecRecord("int32", (None,))  # spec 8
+WIDE = SpecRecord("float32", (1000,))  # spec 9
+LARGE = (*SPECS, VECTOR, WIDE)
+CHAIN = [op("exp"), op("mul"), op("sin")]  # what native steps do with a value
+
+
+def outcomes(records, *arguments, calls=1):
+    """What each mode makes of a call: arrays, or the class of the error."""
+    found = []
+    for jit in (False, True):
+        f = loaded(records).f
+        f.jit_compile = jit
+        for concrete in f.concrete_functions:
+            concrete.jit_compile = jit
+        for _ in range(calls):
+            try:
+                result = [np.asarray(y) for y in f(*arguments)]
+            except GraphadError as error:
+                result = type(error)
+            found.append(result)
+    return found
+
+
+def all_refuse(records, *arguments, text=""):
+    """No mode gives a result, and both say why in the same class of error."""
+    for jit in (False, True):
+        f = loaded(records).f
+        for concrete in f.concrete_functions:
+            concrete.jit_compile = jit
+        with pytest.raises(InvalidArgumentError, match=text):
+            f(*arguments)
+
+
+def followed(made, inputs, claim, arguments, graphs=()):
+    """A node, and native steps that read its result."""
+    first = len(arguments)
+    nodes = [
+        NodeRecord(0, tuple(inputs), (claim,)),
+        NodeRecord(1, (first,), (claim,)),
+        NodeRecord(2, (first + 1, first), (claim,)),
+    ]
+    return model(nodes, [made, *CHAIN], graphs, inputs=arguments, specs=LARGE)
+
+
+X = np.arange(6, dtype=np.float32)
+SIX = np.array([6], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("made", "inputs", "arguments", "values"),
+    [
+        (op("reshape_to", static=(1000,)), (0, 1), (6, 8), (X, SIX)),
+        (op("broadcast_to_shape", static=(1000,)), (0, 1), (6, 8), (X, SIX)),
+        (
+            op("gather_grad_to", axis=0, batch_dims=0, static=(1000,)),
+            (0, 1, 2),
+            (6, 8, 8),
+            (X, np.arange(6, dtype=np.int32), SIX),
+        ),
+        (
+            op("take_along_axis_grad_to", axis=0, static=(1000,)),
+            (0, 1, 2),
+            (6, 8, 8),
+            (X, np.arange(6, dtype=np.int32), SIX),
+        ),
+    ],
+    ids=lambda x: x.name if hasattr(x, "attributes") else "",
+)
+def test_a_claimed_shape_is_compared_with_the_sizes(made, inputs, arguments, values):
+    all_refuse(followed(made, inputs, 9, arguments), *values, text="was made for")
+
+
+def test_a_claimed_shape_that_is_right_gives_the_same_in_both_modes():
+    records = followed(op("reshape_to", static=(6,)), (0, 1), 1, (6, 8))
+    numpy, native = outcomes(records, X, SIX)
+    np.testing.assert_allclose(numpy[0], native[0], rtol=1e-6)
+
+
+def test_a_claimed_shape_has_as_many_sizes_as_the_vector():
+    fixed = (*SPECS, SpecRecord("int32", (2,)))
+    refused(
+        model([node(0, [0, 1], (1,))], [op("reshape_to", static=(5,))], inputs=(0, 8), specs=fixed),
+        text="was made for",
+    )
+
+
+def test_a_size_inside_a_key_is_compared_with_the_slice():
+    key = (("slice", ("at", 1), ("at", 2), None, 1000),)
+    made = op("getitem_at", key=key)
+    records = followed(made, (0, 1, 2), 9, (6, 3, 3))
+    all_refuse(records, X, np.int32(0), np.int32(3), text="was made to have 1000")
+
+
+def test_a_size_inside_a_key_of_numbers_is_computed():
+    made = op("getitem", key=(("slice", 0, 3, None, 1000),))
+    refused(followed(made, (0,), 9, (0,)), text="the file says")
+    all_refuse(followed(made, (0,), 1, (6,)), X, text="was made to have 1000")
+
+
+@pytest.mark.parametrize("start", [5, 900, 2**33])
+def test_a_block_outside_of_a_value_of_unknown_size_is_never_read(start):
+    made = op("slice", starts=(start,), strides=(1,), sizes=(1000,))
+    all_refuse(followed(made, (0,), 9, (6,)), X, text="do not lie inside")
+
+
+@pytest.mark.parametrize("start", [5, 900, 2**33])
+def test_a_block_outside_of_a_result_is_never_written(start):
+    made = op("slice_grad", starts=(start,), strides=(1,), shape=(8,))
+    nodes = [NodeRecord(0, (0,), (1,)), NodeRecord(1, (1,), (1,))]
+    all_refuse(model(nodes, [made, *CHAIN], inputs=(6,), specs=LARGE), X, text="do not lie inside")
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 0), (0, 0), (0, 2), (-1, -2), (-3, 1)])
+def test_diagonals_need_two_axes_in_order(first, second):
+    specs = (*SPECS, SpecRecord("float32", (3, 3)), SpecRecord("float32", None))
+    made = op("diagonal", first=first, second=second)
+    refused(model([node(0, [0], (1,))], [made], inputs=(8,), specs=specs), text="does not take its inputs")
+    all_refuse(
+        model([node(0, [0], (1,))], [made], inputs=(9,), specs=specs),
+        np.ones((3, 3), np.float32),
+        text="diagonal: axes",
+    )
+
+
+def test_diagonals_of_unequal_axes_are_refused_when_the_sizes_are_known():
+    specs = (*SPECS, SpecRecord("float32", (None, None)))
+    made = op("diagonal", first=0, second=1)
+    all_refuse(
+        model([node(0, [0], (1,))], [made], inputs=(8,), specs=specs),
+        np.ones((2, 3), np.float32),
+        text="they must be equal",
+    )
+
+
+# loops
+
+
+def a_loop(body, inputs, arguments, specs_of_node, outputs, specs=LARGE, **changes):
+    fields = {
+        "test": None, "body": GraphValue(0), "n_carry": 0, "n_invariant": 0, "n_xs": 0, "reverse": False, "steps": None,
+        "uniform": -1,
+    } | changes  # fmt: skip
+    first = len(arguments)
+    nodes = [NodeRecord(0, tuple(inputs), tuple(specs_of_node))]
+    return model(
+        nodes,
+        [op("loop", **fields), *CHAIN],
+        [body],
+        inputs=arguments,
+        specs=specs,
+        outputs=tuple(first + k for k in outputs),
+    )
+
+
+SCALAR = SpecRecord("float32", ())  # spec 10
+MATRIX = SpecRecord("float32", (None, 3))  # spec 11
+LOOPS = (*LARGE, SCALAR, MATRIX)
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(3, 1000), (3, 0), (5, 3), (0, 3), (-1, 3)])
+def test_the_number_of_steps_is_the_limit(limit, steps):
+    body = graph([node(1, [0], (10,))], inputs=(10,), outputs=(1,))  # the invariant's exponential, collected
+    records = a_loop(body, (0, 1), (3, 10), (3, 1), (1,), LOOPS, n_invariant=1, steps=steps)
+    all_refuse(records, np.int32(limit), np.float32(1.0), text="was made for")
+
+
+@pytest.mark.parametrize("limit", [3, 0, -2])
+def test_slices_of_steps_that_did_not_run_are_zero(limit):
+    body = graph([node(1, [0], (0,))], inputs=(0,), outputs=(1,))
+    records = a_loop(body, (0, 1), (3, 11), (3, 1), (1,), LOOPS, n_xs=1)
+    xs = np.ones((5, 3), np.float32)
+    np.full((5, 3), 777, np.float32)  # what freed memory would hold
+    for found in outcomes(records, np.int32(limit), xs, calls=3):
+        assert found[0].shape == (5, 3)
+        np.testing.assert_allclose(found[0][: max(limit, 0)], np.e, rtol=1e-6)
+        assert not found[0][max(limit, 0) :].any()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("first", "second"), [(5, 2), (2, 5), (100_000, 2), (2, 100_000)])
+def test_stacks_of_different_lengths_are_walked_to_the_end_of_the_shortest(first, second, reverse):
+    body = graph([node(2, [0, 1], (0,))], inputs=(0, 0), outputs=(2,))
+    records = a_loop(body, (0, 1, 2), (3, 11, 11), (3, 1), (1,), LOOPS, n_xs=2, reverse=reverse)
+    xs = [np.ones((n, 3), np.float32) for n in (first, second)]
+    all_refuse(records, np.int32(max(first, second)), *xs, text="slices")
+    for found in outcomes(records, np.int32(2), *xs):
+        assert found[0].shape == (first, 3)
+        np.testing.assert_array_equal(found[0], np.arange(first)[:, None].repeat(3, 1) < 2)
