@@ -1,17 +1,11 @@
 """A loop as one plan step: walk a table of steps again and again, moving pointers from slice to slice.
 
-<<<<<<< HEAD
-The block holds two tables (the test and the body), where the limit and the test's answer are, and a list of
-moves: before the first round the word at `target` becomes `base` (its last slice when the loop runs
-backwards), after each round it advances by `stride`. STEPS is the number of rounds that somebody relies on, -1 for none.
-=======
 The block holds two tables (the test and the body), where the limit and the test's answer are, and a list of moves: before the
 first round the word at `target` becomes `base` (its last slice when the loop runs backwards), after each round it advances by
-`stride`.
+`stride`. STEPS is the number of rounds that somebody relies on, -1 for none.
 
 A loop may run for ever. So one that is not known to be short looks at the clock now and then, and when another second has
 begun it asks the interpreter whether a signal came. A handler that raises, as that of Ctrl-C does, ends the loop.
->>>>>>> cfbbcc9 (mine)
 """
 
 from __future__ import annotations
@@ -23,23 +17,29 @@ from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.runtime.assembly import Function
 
 # words of the step's block
-<<<<<<< HEAD
-BODY, BODY_ROWS, TEST, TEST_ROWS, ANSWER, LIMIT, LIMIT_BYTES, FIXED, MOST, STEPS, REVERSE, COUNT, MOVES = (
-=======
-BODY, BODY_ROWS, TEST, TEST_ROWS, ANSWER, LIMIT, LIMIT_BYTES, FIXED, MOST, REVERSE, COUNT, MOVES, POLL = (
->>>>>>> cfbbcc9 (mine)
-    range(13)
-)
-MOVE = 13  # (target, base, stride) for each move
+(
+    BODY,
+    BODY_ROWS,
+    TEST,
+    TEST_ROWS,
+    ANSWER,
+    LIMIT,
+    LIMIT_BYTES,
+    FIXED,
+    MOST,
+    STEPS,
+    REVERSE,
+    COUNT,
+    MOVES,
+    POLL,
+) = range(14)
+MOVE = 14  # (target, base, stride) for each move
 MOVE_WORDS = 3
 TOO_LONG = 77  # status: more rounds than the stacks have slices
-<<<<<<< HEAD
 WRONG_STEPS = 78  # status: another limit than the number of steps that the loop was made for
-=======
 # words of the table at `poll`: the clock in seconds, and what asks about signals under the interpreter's lock
 CLOCK, ENSURE, SIGNALS, RELEASE = range(4)
 MOST_UNSEEN = 1024  # rounds between two looks at the clock
->>>>>>> cfbbcc9 (mine)
 
 
 def text() -> str:
