@@ -64,7 +64,7 @@ def bind(op: Op, *inputs: Any) -> Any:
                 recorder.record(op, inputs, outputs)
         else:
             for recorder in level.recorders:
-                recorder.note_break(op, inputs)
+                recorder.note_break(op, inputs, outputs)
     else:
         outputs = bind_all(op, inputs)
     return outputs if op.multiple else outputs[0]
@@ -86,7 +86,7 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
             recorder.record(op, inputs, outputs)
     else:
         for recorder in level.recorders:
-            recorder.note_break(op, inputs)
+            recorder.note_break(op, inputs, outputs)
     return outputs if shown is None else outputs[:shown]
 
 

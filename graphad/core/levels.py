@@ -28,6 +28,12 @@ class Recorder(Protocol):
     def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
         """Which inputs of an op that is about to run are followed, None if no one is."""
 
+    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """See an op that has no gradient, after it has run."""
+
+    def note_exit(self, x: Any, way: str) -> None:
+        """See that a value is given to Python or NumPy, whose work nobody sees."""
+
     differentiates_itself: bool  # a persistent tape: its gradients may be recorded by itself
 
     @property
@@ -72,6 +78,15 @@ def current() -> Any:
         _level.set(None)
         return None
     return level
+
+
+def note_exit(x: Any, way: str) -> None:
+    """Tell all recorders that a value is given to Python or NumPy."""
+    level = current()
+    while level is not None:
+        for recorder in level.recorders:
+            recorder.note_exit(x, way)
+        level = level.below
 
 
 @contextmanager

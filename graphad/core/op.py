@@ -197,7 +197,10 @@ class Op(metaclass=OpType):
                 f"No gradient defined for operation '{self.name}' (op type: {self.name}). Define one with "
                 f"@RegisterGradient({self.name!r}), or save the model with its custom gradients."
             )
-        x_bars = rule(ctx, *[ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)])
+        # The rule is the user's, who may keep what it is given; the tape's own context serves one op after the other.
+        x_bars = rule(
+            ctx.on(self, ctx.outputs), *[ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
+        )
         x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]
         if len(x_bars) != len(ctx.inputs):
             raise InvalidArgumentError(

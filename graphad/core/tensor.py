@@ -15,6 +15,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicConversionError, SymbolicValueError
+from graphad.core.levels import busy, note_exit
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 
@@ -177,16 +178,24 @@ class EagerTensor(Tensor):
 
     def numpy(self) -> Any:
         """The data as a NumPy array of its own, or as a NumPy scalar for shape ()."""
+        if busy() is not None:
+            note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
     def item(self) -> Any:
         """The only element as a Python number."""
+        if busy() is not None:
+            note_exit(self, "item()")
         return self.data.item()
 
     def tolist(self) -> Any:
+        if busy() is not None:
+            note_exit(self, "tolist()")
         return self.data.tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if busy() is not None:
+            note_exit(self, "NumPy")
         array = np.asarray(self.data)
         if copy or (dtype is not None and array.dtype != dtype):
             return array.astype(dtype if dtype is not None else array.dtype)
@@ -195,6 +204,8 @@ class EagerTensor(Tensor):
         return view
 
     def __dlpack__(self, **options: Any) -> Any:
+        if busy() is not None:
+            note_exit(self, "DLPack")
         return np.asarray(self.data).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -204,12 +215,18 @@ class EagerTensor(Tensor):
         return bool(self.data)
 
     def __int__(self) -> int:
+        if busy() is not None:
+            note_exit(self, "int()")
         return int(self.data)
 
     def __float__(self) -> float:
+        if busy() is not None:
+            note_exit(self, "float()")
         return float(self.data)
 
     def __complex__(self) -> complex:
+        if busy() is not None:
+            note_exit(self, "complex()")
         return complex(self.data)
 
     def __index__(self) -> int:

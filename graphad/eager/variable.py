@@ -16,7 +16,7 @@ from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
-from graphad.core.levels import busy, current, entered
+from graphad.core.levels import busy, current, entered, note_exit
 from graphad.core.names import current_scope
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -169,9 +169,13 @@ class Variable(Handle, Arithmetic):
             raise FailedPreconditionError(
                 "numpy() is only available when eager execution is enabled, not while tracing."
             )
+        if busy() is not None:
+            note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if busy() is not None:
+            note_exit(self, "NumPy")
         return EagerTensor(self.data).__array__(dtype, copy)
 
     def __getitem__(self, key: Any) -> Any:

@@ -150,7 +150,10 @@ class _VariableReads:
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
 
-    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        return None
+
+    def note_exit(self, x: Any, way: str) -> None:
         return None
 
 

@@ -1,4 +1,8 @@
-"""Why a gradient is None: which link between source and target is missing, down to the user's line."""
+"""Why a gradient is None: which link between source and target is missing, down to the user's line.
+
+A reason is true or is not given. A tape keeps, beside its entries, the ops at which a path broke and what was computed from
+their results, so that a break is named only if it lies between source and target; where the record is gone, that is said.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,55 @@ from graphad.core.tensor import VALUES, Handle
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import GraphCall
 from graphad.ops.control.custom import ClosedCustom, CustomGradient
+
+MOST_NOTES = 2_000
+
+
+class Break:
+    """Where a path broke: the op, and the user's line."""
+
+    __slots__ = ("line", "op", "why")
+
+    def __init__(self, op: Op, line: str | None, why: str | None = None) -> None:
+        self.op = op
+        self.line = line
+        self.why = why or op.gradless or "its result is not floating"
+
+    @property
+    def sentence(self) -> str:
+        where = f" at {self.line}" if self.line else ""
+        return f"the path breaks at {self.op.name}{where}: {self.why}."
+
+
+class Notes:
+    """What a tape notes for `why_none` beside its entries.
+
+    Attributes:
+      after: (op, input marks, output marks, line) of each op at which a path broke, and of what was computed from its results
+        (there the line is None).
+      marks: The marks of these results; they are not followed.
+      exits: (way, mark, line) of followed values that were given to Python or NumPy.
+      is_full: Something was not noted, since there was too much.
+    """
+
+    __slots__ = ("after", "exits", "is_full", "marks")
+
+    def __init__(self) -> None:
+        self.after: list[Any] = []
+        self.marks: set[Any] = set()
+        self.exits: list[Any] = []
+        self.is_full = False
+
+    def has_room(self) -> bool:
+        if len(self.after) + len(self.exits) < MOST_NOTES:
+            return True
+        self.is_full = True
+        self.marks = set()  # and no further results are looked at
+        return False
+
+
+# How what is known of a value is written: True for one that a derivative reaches, a Break, or None.
+State = Any
 
 
 def why_none(tape: Any, target: Any, source: Any) -> str:
@@ -25,20 +78,33 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
         return f"the source has dtype {source.spec.dtype.name}; only float and complex values have gradients."
     if not target.spec.dtype.is_differentiable:
         return f"the target has dtype {target.spec.dtype.name}; only float and complex values have gradients."
-    if source.mark is None or source.mark not in tape.tracked:
-        if isinstance(source, Handle) and not source.trainable:
-            return "the source is a variable with trainable=False; call tape.watch on it before it is used."
-        if isinstance(source, Handle):
-            return "the variable was not read while the tape was recording."
-        return "the tape does not follow the source; call tape.watch on it before it is used."
-    reached, breaks = _followed(tape, source.mark)
-    if target.mark is not None and target.mark in reached:
+    if tape.is_used:
         return (
-            "a path connects source and target, so the gradient is not None unless a custom gradient says so."
+            "it is not known any more: the record of this tape was used up by the gradient that it computed; "
+            "ask before, or make the tape persistent."
         )
-    if breaks:
-        return breaks[0]
-    if target.mark is None or target.mark not in tape.tracked:
+    notes = tape.notes
+    exits = _sentence_of_exits(notes, {source.mark}, kind)
+    if source.mark is None or source.mark not in tape.tracked:
+        return exits or _not_followed(tape, source)
+    states = _states(tape, source.mark)
+    state = None if target.mark is None else states.get(target.mark)
+    if state is True:
+        return (
+            "a path connects source and target, so the gradient is not None unless a rule on the way gives none: "
+            "that of a custom gradient, or of an op that has no derivative by this input."
+        )
+    if state is not None:
+        return state.sentence  # type: ignore[no-any-return]
+    exits = _sentence_of_exits(notes, states.keys(), kind)
+    if exits:
+        return exits
+    if notes.is_full:
+        return (
+            f"it is not known: more than {MOST_NOTES} ops without a derivative were recorded, and what came after is not "
+            "noted; ask with fewer of them inside the block."
+        )
+    if target.mark is None or (target.mark not in tape.tracked and target.mark not in notes.marks):
         return (
             f"the target was computed outside the tape, or while it was paused, or does not depend on the {kind}; "
             "move the computation inside the `with` block."
@@ -46,48 +112,96 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
     return f"nothing that the tape recorded leads from the {kind} to the target."
 
 
-def _followed(tape: Any, source: Any) -> tuple[set[Any], list[str]]:
-    """The marks that depend on the source, and where paths from it break."""
-    reached, inner = {source}, []
-    for op, _, _, marks, out_marks in tape.entries:
-        from_source = [mark is not None and mark in reached for mark in marks]
-        if any(from_source):
-            through = _through(op, from_source, len(out_marks), inner)
-            reached.update(
-                mark for mark, passes in zip(out_marks, through, strict=True) if passes and mark is not None
+def _not_followed(tape: Any, source: Any) -> str:
+    if not isinstance(source, Handle):
+        return "the tape does not follow the source; call tape.watch on it before it is used."
+    if not source.trainable:
+        return "the source is a variable with trainable=False; call tape.watch on it before it is used."
+    if not tape.follows_variables:
+        return "the tape was made with watch_accessed_variables=False; call tape.watch on the variable before it is used."
+    return "the variable was not read while the tape was recording."
+
+
+def _sentence_of_exits(notes: Notes, marks: Any, kind: str) -> str | None:
+    for way, mark, line in notes.exits:
+        if mark is not None and mark in marks:
+            where = f" at {line}" if line else ""
+            return (
+                f"nothing that the tape recorded leads from the {kind} to the target, but a value that depends on the {kind} "
+                f"left the tape by {way}{where}: what Python or NumPy computes from it is not recorded; compute with "
+                "graphad's ops instead (`stack` for np.array of tensors)."
             )
-    breaks = [(op, line) for op, marks, line in tape.breaks if any(mark in reached for mark in marks)] + inner
-    # Ops that ask for sizes take part in many formulas; they are named only where nothing else is to blame.
-    breaks.sort(key=lambda found: found[0].by_value == ())
-    return reached, [_sentence(op, line) for op, line in breaks]
+    return None
 
 
-def _through(op: Op, inputs: Sequence[bool], n_outputs: int, breaks: list[Any]) -> list[bool]:
-    """Which outputs of an op depend on the given inputs; breaks inside of called graphs are collected."""
+def _states(tape: Any, source: Any) -> dict[Any, State]:
+    """What is known of every value that depends on the source, by mark."""
+    states: dict[Any, State] = {source: True}
+    changed = True
+    while changed:  # entries and notes are two lists; each is in order
+        changed = False
+        for op, inputs, _, marks, out_marks in tape.entries:
+            known = [
+                states.get(getattr(x, "mark", None) if mark is None else mark)
+                for x, mark in zip(inputs, marks, strict=True)
+            ]
+            if any(known):
+                changed |= _reach(states, out_marks, _through(op, known, len(out_marks)))
+        for op, marks, out_marks, line in tape.notes.after:
+            found = _joined([states.get(mark) for mark in marks])
+            if found is not None:
+                if found is True and line is not None:
+                    found = Break(op, line or None)
+                changed |= _reach(states, out_marks, [found] * len(out_marks))
+    return states
+
+
+def _reach(states: dict[Any, State], marks: Sequence[Any], found: Sequence[State]) -> bool:
+    changed = False
+    for mark, state in zip(marks, found, strict=True):
+        before = states.get(mark)
+        if (
+            mark is not None
+            and state is not None
+            and (before is None or (state is True and before is not True))
+        ):
+            states[mark] = state
+            changed = True
+    return changed
+
+
+def _joined(known: Sequence[State]) -> State:
+    """Of a result of several values: reached if one is, else broken where one is; sizes are blamed last."""
+    if any(state is True for state in known):
+        return True
+    breaks = [state for state in known if state is not None]
+    breaks.sort(key=lambda found: found.op.by_value == ())
+    return breaks[0] if breaks else None
+
+
+def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
+    """What the outputs of an op have of what is known of its inputs."""
     if isinstance(op, GraphCall):
-        return _through_graph(op.graph, inputs, breaks)
+        return _through_graph(op.graph, known)
+    found = _joined(known)
     if isinstance(op, CustomGradient | ClosedCustom):
-        return [any(inputs[: op.n_inputs])] * n_outputs
-    return [True] * n_outputs
+        found = _joined(known[: op.n_inputs])
+        if found is None and any(known):
+            found = Break(
+                op, None, "its gradient function gives nothing for what it does not take as an argument"
+            )
+    return [found] * n_outputs
 
 
-def _through_graph(graph: Graph, inputs: Sequence[bool], breaks: list[Any]) -> list[bool]:
-    reached = {i for i, given in enumerate(inputs) if given}
+def _through_graph(graph: Graph, known: Sequence[State]) -> list[State]:
+    states = dict(enumerate(known))
     for node in graph.nodes:
-        given = [i in reached for i in node.inputs]
+        given = [states.get(i) for i in node.inputs]
         if not any(given):
             continue
-        floating = [spec.dtype.is_differentiable for spec in node.specs]
-        if node.op.gradless is not None or not any(floating):
-            breaks.append((node.op, node.line))
-            continue
-        through = _through(node.op, given, len(node.specs), breaks)
-        reached.update(
-            i for i, passes, has in zip(node.outputs, through, floating, strict=True) if passes and has
-        )
-    return [i in reached for i in graph.outputs]
-
-
-def _sentence(op: Op, line: str | None) -> str:
-    where = f" at {line}" if line else ""
-    return f"the path breaks at {op.name}{where}: {op.gradless or 'its result is not floating'}."
+        through = _through(node.op, given, len(node.specs))
+        for i, spec, state in zip(node.outputs, node.specs, through, strict=True):
+            if state is True and (node.op.gradless is not None or not spec.dtype.is_differentiable):
+                state = Break(node.op, node.line)
+            states[i] = state
+    return [states.get(i) for i in graph.outputs]

@@ -284,8 +284,11 @@ class ForwardAccumulator:
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
 
-    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Ops without a gradient carry no tangent."""
+
+    def note_exit(self, x: Any, way: str) -> None:
+        """Neither do Python's numbers."""
 
     def read(self, handle: Handle, value: EagerTensor) -> None:
         """A variable's value has the variable's tangent."""

@@ -157,7 +157,7 @@ def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> li
         return _rows_later(path, target, sources, marks)
     results: list[Any] = [None] * len(sources)
     wanted = []
-    for k, (x, mark) in enumerate(zip(sources, marks, strict=True)):
+    for k, mark in enumerate(marks):
         if mark is not None and (mark is end or any(mark in entry[3] for entry in path)):
             wanted.append(k)
     if not wanted:

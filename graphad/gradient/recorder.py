@@ -47,6 +47,8 @@ class Recorder:
         self._leaves: set[Any] = set()  # of the tracked marks those that no entry has made
         self._entries: list[Any] = []
         self._sweep_at = _FIRST_SWEEP
+        self._beyond = False  # whether what was computed behind a break of a path is to be noted
+        self._has_foreign = False  # whether a user's rule may be called, which may raise
         # Tests drop even small values, to catch rules that read undeclared ones.
         self.drop_above = _DROP_BYTES
 
@@ -68,13 +70,20 @@ class Recorder:
     def clear(self) -> None:
         """Forget everything."""
         self._tracked, self._leaves, self._entries, self._sweep_at = set(), set(), [], _FIRST_SWEEP
+        self._beyond = self._has_foreign = False
 
     def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
         marks = self._marks(op, inputs)
         return None if marks is None else tuple([mark is not None for mark in marks])
 
-    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
+    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Told of ops without a gradient, and of those whose results are no numbers that have one."""
+
+    def note_exit(self, x: Any, way: str) -> None:
+        """Told of values that are given to Python or NumPy."""
+
+    def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Told of ops on values that are not followed, once there are `beyond` a break."""
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         tracked = self._tracked
@@ -91,6 +100,8 @@ class Recorder:
                 followed = followed or mark is not None
             marks.append(mark)
         if not followed:
+            if self._beyond:
+                self.note_beyond(op, inputs, outputs)
             return
         y = outputs[0] if len(outputs) == 1 else None
         if type(y) is EagerTensor and y.mark is None and y.data.dtype.kind in "fcV":
@@ -100,13 +111,15 @@ class Recorder:
         else:
             out_marks = [self._out_mark(y) for y in outputs]
             if not any(out_marks):
-                self.note_break(op, inputs)
+                self.note_break(op, inputs, outputs)
                 return
         kept_inputs, kept_outputs = op.keeps
         if kept_inputs is not True:
             inputs = self._kept(inputs, kept_inputs)
         if kept_outputs is not True:
             outputs = () if kept_outputs is False and not op.multiple else self._kept(outputs, kept_outputs)
+        elif op.foreign:
+            self._has_foreign = True
         entries = self._entries
         entries.append((op, inputs, outputs, marks, out_marks))
         if len(entries) > self._sweep_at:

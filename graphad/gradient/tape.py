@@ -19,17 +19,16 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditio
 from graphad.core.frames import user_line, warn_user
 from graphad.core.levels import busy, remove_recorder
 from graphad.core.nest import flatten
-from graphad.core.op import Op
+from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.gradient.backward import add_bars, backward
-from graphad.gradient.explain_none import why_none
+from graphad.gradient.explain_none import Notes, why_none
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.shape import BroadcastTo
 
-_BREAK_LIMIT = 200
 _dtype_warnings = 5
 
 
@@ -73,9 +72,10 @@ class GradientTape(Recorder):
         self._persistent = self.differentiates_itself = persistent
         self._level: Any = None
         self._variables: dict[int, Any] = {}
-        self._breaks: list[Any] = []
+        self.notes = Notes()
         self._entered = False
         self._used = False
+        self._failed: str | None = None  # the error of a gradient that has cost the record
         self._warned = False
 
     # -- recording -----------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class GradientTape(Recorder):
         if self._level is None:
             raise InvalidArgumentError("Tape is not recording.")
         self.clear()
-        self._variables, self._breaks = {}, []
+        self._variables, self.notes = {}, Notes()
 
     def watch(self, tensor: Any) -> None:
         """Follow a tensor, a variable, or a nest of these, from now on.
@@ -145,11 +145,31 @@ class GradientTape(Recorder):
         """The variables this tape follows, in the order in which they were constructed."""
         return tuple(sorted(self._variables.values(), key=lambda handle: getattr(handle, "serial", 0)))
 
-    def note_break(self, op: Op, inputs: Sequence[Any]) -> None:
-        if len(self._breaks) < _BREAK_LIMIT:
-            marks = [x.mark for x in inputs if x.mark in self._tracked]
-            if marks:
-                self._breaks.append((op, marks, user_line()))
+    def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        if any(x.mark in self._tracked for x in inputs):
+            self._note(op, inputs, outputs, user_line() or "")
+        elif self._beyond:
+            self.note_beyond(op, inputs, outputs)
+
+    def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        if any(x.mark in self.notes.marks for x in inputs):
+            self._note(op, inputs, outputs, None)
+
+    def _note(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], line: str | None) -> None:
+        notes = self.notes
+        self._beyond = notes.has_room()
+        if self._beyond:
+            marks = [x.mark for x in inputs if x.mark is not None]
+            # What an op writes to depends on what it was given.
+            changed = [x for x in inputs if isinstance(x, Handle)] if op.effects & WRITES else []
+            out_marks = [mark_of(y) for y in (*outputs, *changed)]
+            notes.after.append((op, marks, out_marks, line))
+            notes.marks.update(out_marks)
+
+    def note_exit(self, x: Any, way: str) -> None:
+        may_be_watched = isinstance(x, Handle) and self._automatic and x.trainable
+        if (x.mark in self._tracked or may_be_watched) and self.notes.has_room():
+            self.notes.exits.append((way, mark_of(x), user_line()))
 
     def _watch_variable(self, handle: Handle) -> Any:
         self._variables.setdefault(id(handle), handle)
@@ -190,6 +210,7 @@ class GradientTape(Recorder):
                     "convert it before it enters the computation."
                 )
         upstream = _upstream(targets, output_gradients)
+        level = self._level
         self._begin()
         if not targets:
             return None
@@ -199,12 +220,19 @@ class GradientTape(Recorder):
                 mark = mark_of(y)
                 bars[mark] = add_bars(bars.get(mark), _ones(y) if bar is None else bar)
         marks = [mark_of(x) for x in wanted]
-        entries = self._entries
-        if self._persistent:
-            entries = entries[:]
-            backward(entries, bars, set(marks), TRANSFORMS, self._leaves)
-        else:
-            backward(entries, bars, set(marks), TRANSFORMS, self._leaves, consume=True)
+        # Entries are given up one by one, so that memory is free as soon as it can be; not where a user's rule may raise.
+        consume = not (self._persistent or self._has_foreign)
+        try:
+            entries = self._entries if consume else self._entries[:]
+            backward(entries, bars, set(marks), TRANSFORMS, self._leaves, consume)
+        except BaseException as error:
+            if consume:
+                self._failed = f"{type(error).__name__}: {error}"
+                self._release()
+            else:
+                self._resume(level)
+            raise
+        if not self._persistent:
             self._release()
         results = [bars.get(mark) for mark in marks]
         if mode is UnconnectedGradients.ZERO:
@@ -278,10 +306,19 @@ class GradientTape(Recorder):
         return self._persistent
 
     @property
-    def breaks(self) -> list[Any]:
-        return self._breaks
+    def is_used(self) -> bool:
+        return self._used
+
+    @property
+    def follows_variables(self) -> bool:
+        return self._automatic
 
     def _check_unused(self, what: str) -> None:
+        if self._failed is not None:
+            raise FailedPreconditionError(
+                f"tape.gradient: an earlier gradient of this tape failed ({self._failed}), and its record is gone; "
+                "use persistent=True for a tape that can be asked again."
+            )
         if self._used or not self._entered:
             raise FailedPreconditionError(
                 f"A non-persistent GradientTape can only be used to compute one set of {what}"
@@ -323,6 +360,7 @@ class GradientTape(Recorder):
     def _release(self) -> None:
         self._used = True
         self.clear()
+        self.notes = Notes()
 
 
 def _checked_mode(name: str, value: Any) -> UnconnectedGradients:

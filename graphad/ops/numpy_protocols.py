@@ -1,7 +1,9 @@
 """NumPy's functions on tensors: `np.sin(t)` and `array + t` are graphad's ops and are recorded as such.
 
 A function that graphad has runs as graphad's; one that only looks at values runs on the data; any other is refused with
-the way out named. Nothing turns a tensor into an array silently, since that is where a gradient would end unnoticed.
+the way out named. No function
+of NumPy's turns a tensor into an array silently, since that is where a gradient would end unnoticed. Asking for numbers does
+(`float(t)`, `np.array(t)`, `np.array([t, u])`), as it must; a tape notes where, and its `why_none` says so.
 """
 
 from __future__ import annotations

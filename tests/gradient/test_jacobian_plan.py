@@ -217,7 +217,7 @@ def test_an_op_without_a_gradient_says_so_itself():
     with tf.GradientTape() as tape:
         x = tf.Variable([1.0, 2.0])
         y = op(x)
-    with pytest.raises(LookupError, match="^No gradient defined for operation 'no_gradient_in_a_jacobian'"):
+    with pytest.raises(LookupError, match=r"^No gradient defined for operation 'no_gradient_in_a_jacobian'"):
         tape.jacobian(y, x)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 import pytest
 
 import graphad as tf
@@ -143,3 +144,132 @@ def test_other_objects_are_refused(tape):
         y = x * x
     with pytest.raises(TypeError, match=r"why_none: 3.0 of type float is neither a Tensor nor a Variable"):
         tape.why_none(y, 3.0)
+
+
+# -- reasons are true, or are not given ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("use", ["gradient", "jacobian"])
+def test_after_the_tape_is_used_up_the_reason_is_not_known(use):
+    x = tf.constant([2.0, 3.0])
+    with tf.GradientTape() as used:
+        used.watch(x)
+        y = x * x
+    getattr(used, use)(y, x)
+    assert "not known any more: the record of this tape was used up" in used.why_none(y, x)
+
+
+def test_a_break_on_another_path_is_not_the_reason(tape):
+    x, z = tf.constant(2.5), tf.constant(3.0)
+    with tape:
+        tape.watch([x, z])
+        tf.round(x)
+        y = z * 2.0
+        unrelated = tf.floor(z) * 2.0
+    assert tape.why_none(y, x) == "nothing that the tape recorded leads from the tensor to the target."
+    assert "round" not in tape.why_none(unrelated, x)
+    assert "the path breaks at floor" in tape.why_none(unrelated, z)
+
+
+def test_the_first_break_of_several_is_named(tape):
+    x = tf.constant(2.5)
+    with tape:
+        tape.watch(x)
+        y = tf.floor(tf.cast(tf.round(x * 2.0), tf.float32) + 1.0)
+        z = tf.cast(tf.cast(y, tf.int32), tf.float32)
+    text = tape.why_none(z, x)
+    assert "the path breaks at round" in text
+    assert line_of("tf.round(x * 2.0)") in text
+
+
+def test_a_break_beside_a_followed_value_is_found(tape):
+    x, v = tf.constant([2.5] * 1000), tf.Variable([3.0] * 1000)
+    with tape:
+        tape.watch(x)
+        y = v * tf.stop_gradient(x)
+    assert "the path breaks at stop_gradient" in tape.why_none(y, x)
+
+
+def test_variables_that_the_tape_was_told_not_to_follow():
+    v = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        y = v * v
+    assert "watch_accessed_variables=False; call tape.watch on the variable" in tape.why_none(y, v)
+
+
+def test_what_a_custom_gradient_does_not_take_is_named(tape):
+    x, z = tf.constant(2.0), tf.constant(3.0)
+
+    @tf.custom_gradient
+    def f(a):
+        return a * z, lambda upstream: upstream
+
+    with tape:
+        tape.watch([x, z])
+        y = f(x)
+    assert tape.gradient(y, z) is None
+    assert "the path breaks at custom_gradient" in tape.why_none(y, z)
+
+
+def leave_by_array(v):
+    return tf.constant(np.array([v[0], v[1]]))
+
+
+def leave_by_float(v):
+    return tf.constant([float(v[0] * v[0]), 1.0])
+
+
+def leave_by_numpy(v):
+    return tf.constant(v.numpy())
+
+
+def leave_by_item(v):
+    return tf.constant([v[0].item(), v[1].item()])
+
+
+def leave_by_list(v):
+    return tf.constant((v * 2.0).tolist())
+
+
+def leave_by_int(v):
+    return tf.constant([float(int(v[0])), 1.0])
+
+
+@pytest.mark.parametrize(
+    ("leave", "way"),
+    [
+        (leave_by_array, "NumPy"),
+        (leave_by_float, "float()"),
+        (leave_by_numpy, "numpy()"),
+        (leave_by_item, "item()"),
+        (leave_by_list, "tolist()"),
+        (leave_by_int, "int()"),
+    ],
+)
+def test_where_a_path_left_for_python_is_named_with_its_line(tape, leave, way):
+    v = tf.Variable([2.0, 3.0])
+    with tape:
+        y = leave(v) * 3.0
+    assert tape.gradient(y, v) is None
+    text = tape.why_none(y, v)
+    assert (
+        f"left the tape by {way} at {__file__}:{leave.__code__.co_firstlineno + 1} in {leave.__name__}"
+        in text
+    )
+
+
+def test_a_printed_number_is_not_the_reason_where_a_path_connects(tape):
+    v = tf.Variable([2.0, 3.0])
+    with tape:
+        loss = tf.reduce_sum(v * v)
+        print(float(loss))
+    assert tape.why_none(loss, v).startswith("a path connects source and target")
+
+
+def test_more_breaks_than_are_noted_are_admitted(tape):
+    x = tf.constant(2.0)
+    with tape:
+        tape.watch(x)
+        for _ in range(2_100):
+            y = tf.round(x)
+    assert "it is not known: more than 2000 ops" in tape.why_none(y, x)
