@@ -13,8 +13,8 @@ import graphad as tf
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.gradient import jacobian as jacobians
-from graphad.gradient.jacobian_plan import Plan
 from graphad.gradient.forward import dual_of
+from graphad.gradient.jacobian_plan import Plan
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.evaluate import evaluate
 from graphad.trace.tracer import trace_flat
