@@ -6,6 +6,7 @@ A rule that cannot exist says so with `no_gradient`; a rule that is merely absen
 
 from __future__ import annotations
 
+import re
 import struct
 import weakref
 from collections.abc import Callable, Sequence
@@ -70,6 +71,7 @@ class OpType(type):
 def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
     """The op with these attributes, made if there is none with exactly these."""
     full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
+    full = tuple([canonical(value, cls.number_kinds[name]) for name, value in zip(cls.attributes, full)])
     exact = _exact(full)
     found = cls._exactly.get(exact)
     if found is None:
@@ -77,22 +79,45 @@ def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
         for name, value in zip(cls.attributes, full):
             object.__setattr__(made, name, value)
         found = cls._exactly.setdefault(exact, made)
-    if not _is_inexact(full):
+    if not any(_is_inexact(value, cls.number_kinds[name]) for name, value in zip(cls.attributes, full)):
         cls._quickly[key] = found
     return found
 
 
-def _is_inexact(x: Any) -> bool:
-    """Whether an attribute equals another one that means something else: 1 and True in a tuple, 0.0 and -0.0.
+def canonical(x: Any, kind: type | None) -> Any:
+    """An attribute as plain Python values, so that equal ops have one digest whoever made the first.
 
-    Such ops are found by their exact key alone. (That a tuple attribute holds numbers here and bools there does not occur.)
+    Args:
+      kind: int or bool where the attribute's declaration says which numbers it is made of: then True and 1 are the same. None
+        where it does not.
     """
-    kind = type(x)
-    if kind is tuple:
-        return any(
-            _is_inexact(item) or (type(item) is tuple and any(type(i) is bool for i in item)) for item in x
-        )
-    return kind is float
+    if type(x) is tuple:
+        return tuple([canonical(item, kind) for item in x])
+    if isinstance(x, np.generic):
+        x = x.item()
+    if isinstance(x, int) and not (kind is None and type(x) is bool):
+        return (kind or int)(x)
+    return x
+
+
+def _number_kind(declared: str) -> type | None:
+    """What numbers an attribute with this annotation is made of; see `canonical`."""
+    words = set(re.findall(r"\w+", declared)) - {"tuple", "None"}
+    return bool if words == {"bool"} else int if words and words <= _WHOLE else None
+
+
+# Names in annotations of attributes that hold whole numbers (and perhaps words, or symbols of sizes), nested or not.
+_WHOLE = {"int", "str", "Size", "Key", "Pairs", "Pads", "Padding"}
+
+
+def _is_inexact(x: Any, kind: type | None) -> bool:
+    """Whether an attribute equals another one that means something else: 0.0 and -0.0, and 1 and True in a tuple.
+
+    Such ops are found by their exact key alone.
+    """
+    if type(x) is tuple:
+        return any(_is_inexact(item, kind) or (kind is None and isinstance(item, int)) for item in x)
+    return isinstance(x, float | complex)
 
 
 def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -121,6 +146,8 @@ def _exact(x: Any) -> Any:
         return (tuple, *[_exact(item) for item in x])
     if kind is float:
         return (float, struct.pack("<d", x))
+    if kind is complex:
+        return (complex, struct.pack("<dd", x.real, x.imag))
     if kind is bool:
         return (bool, x)
     return x
@@ -147,6 +174,7 @@ class Op(metaclass=OpType):
       attributes: The names of the attributes, in order.
       declared: Their types, as written in the class.
       defaults: The values of those that need not be given.
+      number_kinds: int or bool for attributes made of such numbers, None for others; read off `declared`.
     """
 
     name: ClassVar[str]
@@ -154,6 +182,7 @@ class Op(metaclass=OpType):
     attributes: ClassVar[tuple[str, ...]] = ()
     declared: ClassVar[dict[str, str]] = {}
     defaults: ClassVar[dict[str, Any]] = {}
+    number_kinds: ClassVar[dict[str, type | None]] = {}
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -281,6 +310,7 @@ def define(cls: O) -> O:
         made.declared = {**cls.declared, **declared}
         made.defaults = {**cls.defaults, **{name: own[name] for name in declared if name in own}}
         made.attributes = tuple(made.declared)
+        made.number_kinds = {name: _number_kind(str(made.declared[name])) for name in made.attributes}
     # A sub-graph must not live for ever because an op was once made from it.
     weak = made.structured or made.transient
     made._exactly = weakref.WeakValueDictionary() if weak else {}

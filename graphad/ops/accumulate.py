@@ -40,7 +40,8 @@ def combined(formula: np.ufunc, x: Any, axes: Any, keepdims: bool = False) -> An
 
 def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:
     """x summed over some axes, None for all."""
-    return combined(np.add, x, axes, keepdims)
+    y = np.add.reduce(x, axes, wide(x.dtype), None, keepdims)
+    return y if y.dtype is x.dtype else y.astype(x.dtype)
 
 
 def running(formula: np.ufunc, x: Any, axis: int) -> Any:
