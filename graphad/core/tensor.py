@@ -31,6 +31,56 @@ new_mark: Callable[[], int] = itertools.count(1).__next__
 slice_assigners: dict[int, Any] = {}
 
 
+def read_only(data: Any) -> np.ndarray:
+    """A NumPy value as an array that cannot be written to, nor made writable again."""
+    if type(data) is not np.ndarray:  # a NumPy scalar, of which this is a copy
+        array = np.asarray(data)
+        array.flags.writeable = False
+        return array
+    if data.dtype.kind == "V":  # bfloat16 has no code of its own in the buffer protocol
+        return read_only(data.view(np.uint16)).view(data.dtype)
+    return np.asarray(memoryview(data).toreadonly())
+
+
+def export_array(data: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+    """`__array__` of a value: the reader's own array if it asks for one or for another dtype, else a read-only one.
+
+    Raises: ValueError: another dtype is wanted, and no copy allowed.
+    """
+    if dtype is not None:
+        dtype = np.dtype(dtype)
+        if dtype != data.dtype:
+            if copy is False:
+                raise ValueError(
+                    f"__array__: a tensor of dtype {data.dtype} cannot be given as {dtype} without a copy; "
+                    "allow the copy, or take it in its own dtype."
+                )
+            return np.array(data).astype(dtype)
+    return np.array(data) if copy else read_only(data)
+
+
+def export_dlpack(data: Any, stream: Any, max_version: Any, device: Any, copy: bool | None) -> Any:
+    """`__dlpack__` of a value: marked as read-only for readers that know the mark, a copy for those that do not.
+
+    Raises: BufferError: such a reader allows no copy.
+    """
+    options = {} if device is None else {"dl_device": device}
+    knows = max_version is not None and tuple(max_version) >= (1, 0) and _WITH_VERSIONS
+    if copy or not knows:
+        if copy is False:
+            raise BufferError(
+                "__dlpack__: a tensor is immutable, and this reader knows no read-only exports; allow a copy."
+            )
+        if _WITH_VERSIONS:
+            options["max_version"] = max_version
+        return np.array(data).__dlpack__(stream=stream, **options)
+    return read_only(data).__dlpack__(stream=stream, max_version=max_version, copy=copy, **options)
+
+
+# NumPy 2.0 knows neither versions nor read-only exports of DLPack.
+_WITH_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
+
 class Reference:
     """A hashable stand-in for a tensor or variable: equal when it refers to the same object."""
 
@@ -196,17 +246,14 @@ class EagerTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if busy() is not None:
             note_exit(self, "NumPy")
-        array = np.asarray(self.data)
-        if copy or (dtype is not None and array.dtype != dtype):
-            return array.astype(dtype if dtype is not None else array.dtype)
-        view = array.view()
-        view.flags.writeable = False
-        return view
+        return export_array(self.data, dtype, copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         if busy() is not None:
             note_exit(self, "DLPack")
-        return np.asarray(self.data).__dlpack__(**options)
+        return export_dlpack(self.data, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return np.asarray(self.data).__dlpack_device__()

@@ -20,7 +20,7 @@ from graphad.core.levels import busy, current, entered, note_exit
 from graphad.core.names import current_scope
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Reference, Tensor, slice_assigners
+from graphad.core.tensor import EagerTensor, Handle, Reference, Tensor, export_dlpack, slice_assigners
 from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.operators import install
@@ -177,6 +177,14 @@ class Variable(Handle, Arithmetic):
         if busy() is not None:
             note_exit(self, "NumPy")
         return EagerTensor(self.data).__array__(dtype, copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        return export_dlpack(self.data, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return EagerTensor(self.data).__dlpack_device__()
 
     def __getitem__(self, key: Any) -> Any:
         part = getitem(bind(READ, self), key)

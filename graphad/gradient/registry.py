@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -12,6 +14,7 @@ from graphad.core.frames import user_line
 from graphad.core.op import Op, define
 from graphad.core.registry import find, register_gradient
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import read_only
 
 
 class RegisterGradient:
@@ -48,7 +51,8 @@ def new_op(
 
     Args:
       name: The op's name, used by no other op.
-      compute: Called with NumPy arrays; returns an array, or a tuple of `outputs` arrays. It must not keep state.
+      compute: Called with NumPy arrays that it cannot write to; returns an array, or a tuple of `outputs` arrays, which are
+        copied. It must not keep state.
       infer: Called with TensorSpecs; returns the TensorSpec of each output. By default outputs are like the first input.
       outputs: How many outputs there are.
     Returns: A function of tensors.
@@ -69,7 +73,7 @@ def new_op(
         "multiple": outputs != 1,
         "keeps": (True, True),
         "infer": inferred,
-        "eval": lambda self, *values: compute(*values),
+        "eval": lambda self, *values: _protected(compute, values),
         "__doc__": compute.__doc__ or f"The op {name}, added from outside.",
         "__module__": getattr(compute, "__module__", __name__),
         "__qualname__": f"{getattr(compute, '__qualname__', name)}.{name}",
@@ -82,3 +86,9 @@ def new_op(
     function.__name__ = function.__qualname__ = name
     function.__doc__ = body["__doc__"]
     return function
+
+
+def _protected(compute: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """What a function from outside gives for values that others hold, too: it may neither write to them nor to what it gave."""
+    out = compute(*[read_only(x) if type(x) is np.ndarray else x for x in values])
+    return tuple([np.array(y) for y in out]) if isinstance(out, list | tuple) else np.array(out)
