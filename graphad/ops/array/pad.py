@@ -265,7 +265,7 @@ def pad(
     if values is None:
         if kind != "constant":
             raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")
-        return bind(PadTo(), x, lift_like("pad", constant_values, x.dtype), lift(paddings))  # type: ignore[no-any-return]
+        return bind(PadTo(), x, _fill(constant_values, x), lift(paddings))  # type: ignore[no-any-return]
     if not values.size:
         values = values.reshape(0, 2)
     if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
@@ -276,7 +276,14 @@ def pad(
     pairs = tuple((int(low), int(high)) for low, high in values)
     if kind != "constant":
         return bind(MirrorPad(pairs, kind), x)  # type: ignore[no-any-return]
-    return bind(Pad(pairs), x, lift_like("pad", constant_values, x.dtype))  # type: ignore[no-any-return]
+    return bind(Pad(pairs), x, _fill(constant_values, x))  # type: ignore[no-any-return]
+
+
+def _fill(value: Any, x: Tensor) -> Any:
+    """The padding as a tensor; a plain zero is the zero of every dtype, booleans too."""
+    if isinstance(value, bool | int | float | complex) and not value:
+        value = np.zeros((), x.dtype.as_numpy_dtype)[()]
+    return lift_like("pad", value, x.dtype)
 
 
 @define

@@ -253,6 +253,17 @@ def test_errors_name_the_op_and_the_numbers(function: Callable[[], Any], message
         function()
 
 
+def test_padding_with_zero_serves_every_dtype() -> None:
+    widths = [[1, 0], [0, 0]]
+    for dtype in (tf.bool, tf.int8, tf.float16, tf.complex64):
+        x = tf.cast(tf.constant([[1, 1]]), dtype)
+        for fill in (0, 0.0, False):
+            y = a.pad(x, widths, constant_values=fill)
+            assert y.dtype == dtype and y.numpy().tolist() == [[0, 0], [1, 1]]
+    traced = tf.function(lambda x, widths: a.pad(x, widths))
+    assert traced(tf.constant([[True]]), tf.constant(widths)).numpy().tolist() == [[False], [True]]
+
+
 def test_padding_takes_a_tensor_as_value() -> None:
     limit = tf.reduce_max(tf.constant(X))
     y = a.pad(tf.constant(X), [[0, 0], [1, 1]], constant_values=-limit)
