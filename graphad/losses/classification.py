@@ -9,7 +9,8 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
 from graphad.core.tensor import Tensor
 from graphad.losses.base import Loss, floating
-from graphad.ops.array.shape import shape, squeeze
+from graphad.ops.array.shape import shape
+from graphad.ops.array.squeeze import squeeze
 from graphad.ops.math import cast, clip_by_value, log, reduce_sum
 from graphad.ops.nn import softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
 from graphad.ops.rules import require_fit

@@ -31,7 +31,8 @@ from graphad.ops.array.scatter import (
     unsorted_segment_sum,
 )
 from graphad.ops.array.sequence import linspace, range
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, squeeze
+from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
+from graphad.ops.array.squeeze import squeeze
 from graphad.ops.array.slice import slice_update, strided_slice
 from graphad.ops.array.sort import TopK, argsort, sort, top_k
 from graphad.ops.array.transpose import matrix_transpose, reverse, roll, transpose

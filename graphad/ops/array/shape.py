@@ -418,12 +418,12 @@ def summed_axes(have: Sequence[Any], want: Sequence[Any]) -> tuple[int, ...]:
     kept = [
         extra + i
         for i, size in enumerate(want)
-        if type(size) is int and size == 1 and not _is_one(have[extra + i])
+        if type(size) is int and size == 1 and not is_one(have[extra + i])
     ]
     return (*range(extra), *kept)
 
 
-def _is_one(size: Any) -> bool:
+def is_one(size: Any) -> bool:
     return type(size) is int and size == 1
 
 
@@ -524,7 +524,7 @@ class Squeeze(Op):
             return x
         gone = {normalize_axis("squeeze", axis, len(x.dims), "x", x.dims) for axis in self.axes}
         for axis in gone:
-            if x.dims[axis] is not None and not _is_one(x.dims[axis]):
+            if x.dims[axis] is not None and not is_one(x.dims[axis]):
                 raise InvalidArgumentError(
                     f"squeeze: axis {axis} of x with shape {format_dims(x.dims)} has size {x.dims[axis]}; "
                     "only axes of size 1 can go."
@@ -560,20 +560,3 @@ def expand_dims(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:
     if rank is not None:
         axes = normalize_axes("expand_dims", axes, rank + len(axes)) or ()
     return bind(ExpandDims(tuple(int(a) for a in axes)), x)  # type: ignore[no-any-return]
-
-
-def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """`x` without axes of size 1: all of them, or those that `axis` names.
-
-    Raises: InvalidArgumentError: a named axis is longer than 1, or none is named and the shape is unknown.
-    """
-    x = lift(x)
-    if axis is None:
-        if not is_definite(x.dims):
-            raise InvalidArgumentError(
-                f"squeeze: the shape {format_dims(x.dims)} is not known while tracing; name the axes to remove."
-            )
-        axes = tuple(i for i, size in enumerate(x.dims or ()) if _is_one(size))
-    else:
-        axes = normalize_axes("squeeze", axis, x.ndim, "x", x.dims) or ()
-    return bind(Squeeze(axes), x)  # type: ignore[no-any-return]

@@ -22,14 +22,15 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.create import IDENTITY
-from graphad.ops.array.join import lift_all
-from graphad.ops.array.shape import ExpandDims, Reshape, broadcast_like, sum_to_input
+from graphad.ops.array.join import concat, lift_all, stack
+from graphad.ops.array.shape import ExpandDims, Reshape, broadcast_like, reshape, shape, sum_to_input
+from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import Diagonal
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.math.arithmetic import MUL
 from graphad.ops.math.complexes import CONJ
-from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.math.reduce import reduce_prod, reduce_sum
 from graphad.ops.rules import require_numeric, same_dtype
 
 REST = "..."
@@ -401,13 +402,13 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum over products of `a` and `b` along pairs of axes.
 
     Args:
-      a, b: Tensors of one dtype and known rank.
-      axes: n, for the last n axes of `a` and the first n of `b`; or two lists of axes.
+      a, b: Tensors of one dtype.
+      axes: n, for the last n axes of `a` and the first n of `b`; or two lists of axes, for known ranks.
     Returns: Tensor with the other axes of `a`, then those of `b`.
     """
     a, b = lift_pair("tensordot", a, b)
     if a.ndim is None or b.ndim is None:
-        raise InvalidArgumentError("tensordot: the ranks of a and b must be known.")
+        return _flat_product(a, b, axes)
     if hasattr(axes, "__index__") and not hasattr(axes, "__len__"):
         n = int(axes)
         if not 0 <= n <= min(a.ndim, b.ndim):
@@ -430,6 +431,23 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     result = [label for label in la if label not in lb] + [label for label in lb if label not in la]
     _check_sizes([tuple(la), tuple(lb)], [a.dims, b.dims])
     return _apply([tuple(la), tuple(lb)], tuple(result), [a, b])  # type: ignore[no-any-return]
+
+
+def _flat_product(a: Any, b: Any, axes: Any) -> Tensor:
+    """`tensordot` while a rank is unknown: both flattened to matrices, sizes as data."""
+    if not hasattr(axes, "__index__") or hasattr(axes, "__len__") or int(axes) < 0:
+        raise InvalidArgumentError(
+            f"tensordot: axes is {axes!r} while the ranks of a and b are unknown; give their number."
+        )
+    n = int(axes)
+    left, right = shape(a), shape(b)
+    last = getitem(left, slice(-n, None) if n else slice(0, 0))
+    first = getitem(left, slice(None, -n if n else None))
+    rest = getitem(right, slice(n, None))
+    inner = reduce_prod(last)  # b cannot be reshaped if its own sizes differ
+    matrix = reshape(a, stack([reduce_prod(first), inner]))
+    other = reshape(b, stack([inner, reduce_prod(rest)]))
+    return reshape(bind(MatMul(), matrix, other), concat([first, rest], 0))
 
 
 __all__ = ["einsum", "tensordot"]

@@ -11,7 +11,8 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import expand_dims, reshape, shape, squeeze
+from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.squeeze import squeeze
 from graphad.ops.linalg import einsum
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.conv import Conv2D, Conv2DInputGrad

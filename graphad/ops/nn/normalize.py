@@ -10,7 +10,8 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
-from graphad.ops.array.shape import reshape, shape, squeeze
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.squeeze import squeeze
 from graphad.ops.linalg import clip_by_norm
 from graphad.ops.math import cast, reduce_mean, reduce_sum, rsqrt, square, where
 from graphad.ops.random import uniform

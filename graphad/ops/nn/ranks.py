@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.ops.array.shape import expand_dims, squeeze
+from graphad.ops.array.shape import expand_dims
+from graphad.ops.array.squeeze import squeeze
 
 
 def same_rank(a: Any, b: Any) -> tuple[Any, Any]:

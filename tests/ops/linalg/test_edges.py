@@ -158,3 +158,30 @@ def test_a_repeated_eigenvalue_gives_finite_gradients() -> None:
         e, v = la.eigh(x)
         y = tf.reduce_sum(la.matmul(v * tf.exp(e), v, transpose_b=True))
     assert np.isfinite(tape.gradient(y, x).numpy()).all()
+
+
+def test_tensordot_over_a_number_of_axes_serves_unknown_ranks() -> None:
+    rng = np.random.default_rng(1)
+    spec = tf.TensorSpec(None, tf.float64)
+    for n, pairs in (
+        (0, [((2,), (3,)), ((), (2,))]),
+        (1, [((2, 3), (3,)), ((3,), (3,)), ((2, 1, 3), (3, 4)), ((0, 3), (3, 2))]),
+        (2, [((2, 3, 4), (3, 4, 2))]),
+    ):
+        f = tf.function(lambda a, b, n=n: tf.tensordot(a, b, n), input_signature=[spec, spec])
+        for left, right in pairs:
+            a, b = tf.constant(rng.uniform(size=left)), tf.constant(rng.uniform(size=right))
+            with tf.GradientTape() as tape:
+                tape.watch([a, b])
+                y = f(a, b)
+            with tf.GradientTape() as eager:
+                eager.watch([a, b])
+                z = tf.tensordot(a, b, n)
+            np.testing.assert_allclose(y, np.tensordot(a.numpy(), b.numpy(), n))
+            for found, wanted in zip(tape.gradient(y, [a, b]), eager.gradient(z, [a, b]), strict=True):
+                np.testing.assert_allclose(found, wanted)
+    f = tf.function(lambda a, b: tf.tensordot(a, b, 1), input_signature=[spec, spec])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.ones([2, 3], tf.float64), tf.ones([4, 2], tf.float64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ranks"):
+        tf.function(lambda a, b: tf.tensordot(a, b, [[0], [0]]), input_signature=[spec, spec])(a, b)

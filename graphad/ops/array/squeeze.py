@@ -1,0 +1,36 @@
+"""`squeeze`: axes of size 1 taken away, also where a run decides which those are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.shapes import is_definite, normalize_axes
+from graphad.core.tensor import Tensor
+from graphad.ops.array.scatter import boolean_mask
+from graphad.ops.array.shape import Squeeze, is_one, reshape, shape
+from graphad.ops.math.compare import NOT_EQUAL
+
+
+def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """`x` without axes of size 1: all of them, or those that `axis` names.
+
+    Without `axis` and with an unknown shape, the rank of the result is unknown too.
+
+    Raises: InvalidArgumentError: a named axis is longer than 1.
+    """
+    x = lift(x)
+    if axis is not None:
+        axes = normalize_axes("squeeze", axis, x.ndim, "x", x.dims) or ()
+    elif is_definite(x.dims):
+        axes = tuple(i for i, size in enumerate(x.dims or ()) if is_one(size))
+    else:
+        sizes = shape(x)
+        return reshape(x, boolean_mask(sizes, bind(NOT_EQUAL, sizes, lift(np.int32(1)))))
+    return bind(Squeeze(axes), x)  # type: ignore[no-any-return]
+
+
+__all__ = ["squeeze"]
