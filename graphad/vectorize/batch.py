@@ -16,6 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfScopeError
 from graphad.core.levels import current, entered, here
 from graphad.core.op import Op
+from graphad.core.registry import lookup
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -201,15 +202,24 @@ class BatchLevel:
             if not any(stacked) and not op.per_row:
                 return bind_all(op, inputs)
             values = [x.stacked if s else x for x, s in zip(inputs, stacked, strict=True)]
-            for value in values:
-                if not is_definite(value.spec.dims) and not getattr(op, "any_sizes", False):
-                    raise MissingRuleError(
-                        f"{op.name}: a batch rule needs known sizes, but an operand has shape {value.spec.shape}."
-                    )
+            if not getattr(op, "any_sizes", False) and not all(is_definite(x.spec.dims) for x in values):
+                outputs = self.waiting(op, values, stacked)
+                return tuple([BatchedTensor(self, y) for y in outputs])
             context = BatchContext(self, op, inputs, stacked)
             out = context.rowwise(op, *values) if type(op).batch is Op.batch else op.batch(context, *values)
         outputs = out if op.multiple else (out,)
         return tuple([y.value if type(y) is Unstacked else BatchedTensor(self, y) for y in outputs])
+
+    def waiting(self, op: Op, values: Sequence[Any], stacked: Sequence[bool]) -> tuple[Any, ...]:
+        """The op on rows as one op below, for sizes that come from values: it is batched when it runs and they are known."""
+        specs = [
+            x.spec.with_dims(None if x.spec.dims is None else tuple(x.spec.dims[1:])) if s else x.spec
+            for x, s in zip(values, stacked, strict=True)
+        ]
+        if not any(stacked):  # one for each row that reads no row: nothing would tell how many there are
+            raise MissingRuleError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
+        row = trace_flat(lambda *rows: list(bind_all(op, rows)), specs, op.name, keep_all=True)
+        return bind_all(lookup("vectorize")(row.graph, tuple(stacked)), values)
 
     def lower_to(self, x: Any, stacked: bool, ctx: BatchContext) -> Any:
         """A value of this level as a value below: a stack if `stacked`, else the sum over rows of its cotangent."""

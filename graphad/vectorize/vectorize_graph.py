@@ -167,6 +167,8 @@ class Vectorize(Op):
         return [next(y_dots) if has else None for has in mask]
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
+        if not all(is_definite(x.dims) for x in xs):
+            return ctx.level.waiting(self, xs, [ctx.stacked(i) for i in range(len(xs))])
         with entered(ctx.level):
             outputs = self._expanded(self.graph, [ctx.row(i) for i in range(len(xs))])
         return tuple([y.stacked if ctx.level.is_stacked(y) else ctx.unstacked(y) for y in outputs])

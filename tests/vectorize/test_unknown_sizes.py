@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,78 @@ def test_what_is_refused():
         tf.vectorized_map(lambda r: r, tf.constant(1.0))
     with pytest.raises(ValueError, match="numbers of rows differ"):
         tf.vectorized_map(lambda r: r[0], (tf.constant([1.0]), tf.constant([1.0, 2.0])))
+
+
+def masked_rows(x: Any, mask: Any) -> Any:
+    return tf.vectorized_map(lambda row: tf.reduce_sum(tf.boolean_mask(row, mask) ** 2), x)
+
+
+WRAPPED = [
+    lambda f: f,
+    tf.function,
+    lambda f: tf.function(f, jit_compile=True),
+    lambda f: tf.function(
+        f, input_signature=[tf.TensorSpec([None, None], tf.float64), tf.TensorSpec([None], tf.bool)]
+    ),
+    lambda f: tf.function(
+        f, input_signature=[tf.TensorSpec(None, tf.float64), tf.TensorSpec([None], tf.bool)]
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("wrap", WRAPPED)
+def test_rows_whose_sizes_come_from_values_are_mapped_and_differentiated_at_every_order(wrap: Any) -> None:
+    x = tf.constant(np.array([[-1.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
+    mask = np.array([True, False, True])
+    f = wrap(masked_rows)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x, tf.constant(mask))
+            column = y[:, None]
+        first = tape.gradient(y, x)
+        total = tf.reduce_sum(first**2)
+    numbers = x.numpy()
+    np.testing.assert_allclose(y, (numbers**2 * mask).sum(1))
+    np.testing.assert_allclose(first, 2 * numbers * mask)
+    np.testing.assert_allclose(outer.gradient(total, x), 8 * numbers * mask)
+    np.testing.assert_allclose(tape.batch_jacobian(column, x)[:, 0], 2 * numbers * mask)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rank", [2, None])
+def test_the_jacobian_of_a_function_sees_what_a_mask_lets_through(rank: int | None) -> None:
+    """The pullback of the call has sizes that only a run knows, also when its cotangents are stacked."""
+
+    def f(x: Any) -> Any:
+        kept = tf.boolean_mask(x, tf.abs(x) < 1.0)
+        return tf.reduce_sum(tf.sin(kept)) * x[:, 0]
+
+    x = tf.constant(np.array([[-0.7, 0.3], [-1.3, -0.4], [-1.4, -1.2]]))
+    spec = tf.TensorSpec(None if rank is None else [None, 2], tf.float64)
+    found = []
+    for function in (f, tf.function(f), tf.function(f, input_signature=[spec])):
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch(x)
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch(x)
+                y = function(x)
+            jacobian = tape.jacobian(y, x)
+            total = tf.reduce_sum(jacobian**2)
+        by_rows = tape.jacobian(y, x, experimental_use_pfor=False)
+        np.testing.assert_allclose(jacobian, by_rows)
+        found.append((jacobian.numpy(), outer.gradient(total, x).numpy()))
+    for jacobian, second in found[1:]:
+        np.testing.assert_allclose(jacobian, found[0][0])
+        np.testing.assert_allclose(second, found[0][1])
+
+
+def test_a_row_that_counts_its_own_entries_is_mapped_in_a_function() -> None:
+    f = tf.function(
+        lambda x: tf.vectorized_map(
+            lambda row: tf.reduce_sum(row * tf.cast(tf.range(tf.shape(row)[0]), tf.float32)), x
+        )
+    )
+    assert f(tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).numpy().tolist() == [8.0, 17.0]
