@@ -168,7 +168,7 @@ class Pullback:
             i for i in read if i not in self._input_serials and i not in builder.values and i not in again
         }
         # The shape of a value that is there anyway is asked for again: as data it could not be folded away later.
-        for node in builder.nodes[: self._n_forward]:
+        for node in builder.nodes:
             if isinstance(node.op, Shape) and (
                 node.inputs[0] in self._input_serials or node.inputs[0] in kept
             ):

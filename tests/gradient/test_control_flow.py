@@ -459,3 +459,30 @@ def test_residuals_of_what_never_changes_are_not_stacked():
     forward = TRANSFORMS.pullback_of(graph, [True] * len(graph.inputs)).forward
     loops = [node for node in forward.nodes if node.op.name == "loop_forward"]
     assert loops and not any(spec.dims[1:] == (3, 3) for node in loops for spec in node.specs)
+
+
+@pytest.mark.parametrize(
+    "walk",
+    [
+        lambda x: tf.map_fn(lambda r: r * r, x),
+        lambda x: tf.map_fn(lambda r: tf.reduce_sum(r * r * r), x),
+        lambda x: tf.scan(lambda total, r: total + r * r, x, initializer=tf.zeros([2])),
+        lambda x: tf.foldl(lambda total, r: total + r * r, x, initializer=tf.zeros([2])),
+        lambda x: tf.foldr(lambda total, r: total * r * r, x, initializer=tf.zeros([2])),
+    ],
+    ids=["map", "map_to_scalars", "scan", "foldl", "foldr"],
+)
+@pytest.mark.parametrize("jit", [False, True])
+def test_the_gradient_of_a_walk_over_no_rows_has_the_shape_of_what_is_walked(walk, jit):
+    f = tf.function(walk, input_signature=[tf.TensorSpec([None, None])], jit_compile=jit)
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    inside = tf.function(gradient, input_signature=[tf.TensorSpec([None, None])], jit_compile=jit)
+    for run in (gradient, inside):
+        assert run(tf.zeros([0, 2])).shape == [0, 2]
+        assert run(tf.ones([3, 2])).shape == [3, 2]
