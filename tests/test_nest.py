@@ -26,7 +26,7 @@ class Listed(list):
         ((1, [2, {"b": 4, "a": 3}]), [1, 2, 3, 4]),
         (Pair([1], {"x": 2}), [1, 2]),
         ([Pair(1, 2), Pair(3, (4,))], [1, 2, 3, 4]),
-        (OrderedDict([("b", 1), ("a", [2])]), [1, 2]),
+        (OrderedDict([("b", 1), ("a", [2])]), [2, 1]),
         (defaultdict(list, a=[1], b=2), [1, 2]),
         ({2: "b", 1: "a"}, ["a", "b"]),
         ("text", ["text"]),
@@ -60,3 +60,13 @@ def test_structures_compare_by_form():
 
 def test_map_leaves():
     assert map_leaves(lambda x: x + 1, {"a": [1, (2,)]}) == {"a": [2, (3,)]}
+
+
+def test_an_ordered_dict_is_visited_by_sorted_key_and_keeps_its_order():
+    nest = OrderedDict([("b", 1), ("a", OrderedDict([(2, 3), (1, 4)]))])
+    leaves, rebuild, tree = flatten_tree(nest)
+    assert leaves == [4, 3, 1]
+    rebuilt = rebuild(leaves)
+    assert list(rebuilt) == ["b", "a"] and list(rebuilt["a"]) == [2, 1] and type(rebuilt["a"]) is OrderedDict
+    assert tree.paths() == [("a", 1), ("a", 2), ("b",)]
+    assert tree == flatten_tree(nest)[2] and hash(tree) == hash(flatten_tree(nest)[2])

@@ -1,6 +1,7 @@
 """Nested lists, tuples, dicts and named tuples of values: flatten, and rebuild with other leaves.
 
-Dictionaries are visited by sorted key; None is a leaf. The work is optree's, imported when something nested first turns
+Dictionaries are visited by sorted key, ordered ones too, which keep their order when they are rebuilt; None is a leaf. The
+work is optree's, imported when something nested first turns
 up, so that plain tensors and flat lists need no import.
 """
 
@@ -8,10 +9,12 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 Rebuild = Callable[[list[Any]], Any]
 _CONTAINERS = (list, tuple, dict)
+_NAMESPACE = "graphad"
 
 
 def is_nested(x: Any) -> bool:
@@ -34,7 +37,8 @@ def flatten_tree(x: Any) -> tuple[list[Any], Rebuild, Any]:
     """As `flatten`, with the structure as a third result: hashable, equal for nests of the same form, has `paths()`."""
     import optree
 
-    leaves, tree = optree.tree_flatten(_plain(x), none_is_leaf=True)
+    plain = _plain(x)
+    leaves, tree = optree.tree_flatten(plain, none_is_leaf=True, namespace=_NAMESPACE)
     return leaves, lambda new: optree.tree_unflatten(tree, new), tree
 
 
@@ -61,7 +65,7 @@ def _plain(x: Any) -> Any:
     if kind is dict:
         return {key: _plain(item) for key, item in x.items()} if _has_nested(x.values()) else x
     if isinstance(x, OrderedDict):
-        return OrderedDict((key, _plain(item)) for key, item in x.items())
+        return _ordered()({key: _plain(item) for key, item in x.items()})
     if isinstance(x, defaultdict):
         return defaultdict(x.default_factory, ((key, _plain(item)) for key, item in x.items()))
     if isinstance(x, list):
@@ -71,6 +75,29 @@ def _plain(x: Any) -> Any:
     if isinstance(x, tuple) and hasattr(kind, "_make"):
         return kind._make([_plain(item) for item in x])
     return x
+
+
+@cache
+def _ordered() -> type:
+    """The class that stands for an OrderedDict while it is flattened: optree itself would visit that by its order."""
+    import optree
+
+    class Ordered(dict):  # type: ignore[type-arg]
+        pass
+
+    def entries(x: Any) -> Any:
+        keys = list(optree.tree_structure(dict(x), none_is_leaf=True).entries())
+        return [x[key] for key in keys], (tuple(x), tuple(keys)), keys
+
+    def rebuilt(orders: Any, items: Any) -> Any:
+        order, keys = orders
+        found = dict(zip(keys, items, strict=True))
+        return OrderedDict((key, found[key]) for key in order)
+
+    optree.register_pytree_node(
+        Ordered, entries, rebuilt, path_entry_type=optree.MappingEntry, namespace=_NAMESPACE
+    )
+    return Ordered
 
 
 def _has_nested(items: Any) -> bool:

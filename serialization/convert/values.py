@@ -185,13 +185,16 @@ def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
 
 
 def with_restored_tuples(x: Any) -> Any:
-    """Arguments with every named tuple as one of the class that a restored function knows by the same name and fields."""
+    """Arguments with every named tuple as one of the class that a restored function knows by the same name and fields.
+
+    Every kind of dict and of list is a plain one in a file.
+    """
     kind = type(x)
     if kind is tuple:
         return tuple([with_restored_tuples(item) for item in x])
-    if kind is list:
+    if isinstance(x, list):
         return [with_restored_tuples(item) for item in x]
-    if kind is dict:
+    if isinstance(x, dict):
         return {key: with_restored_tuples(item) for key, item in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return restored_tuple(kind.__name__, tuple(x._fields), [with_restored_tuples(item) for item in x])

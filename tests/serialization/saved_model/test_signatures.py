@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
+
 import numpy as np
 import pytest
 
 import graphad as gd
 from serialization.errors import SaveError
-from serialization.saved_model import save
+from serialization.saved_model import load, save
 from tests.serialization.saved_model.generations import assert_same, reloaded
 
 VECTOR = gd.TensorSpec([None], gd.float32)
@@ -208,3 +210,21 @@ def test_sub_objects_may_hold_the_map_of_signatures():
     twice = reloaded(outer, 2)
     assert_same(twice.signatures["serving_default"](x=X)["output_0"], 5 * X)
     assert_same(twice.inner.f(X), 2 * X)
+
+
+@pytest.mark.parametrize(
+    "kind", [dict, collections.OrderedDict, lambda **items: collections.defaultdict(int, items)]
+)
+def test_arguments_in_a_dict_of_any_kind_are_found_by_key(kind, tmp_path):
+    one, two = gd.constant(5.0), gd.constant(1.0)
+    function = gd.function(lambda d: {"left": d["b"] - 2 * d["a"], "all": kind(z=d["b"], y=d["a"])})
+    function(kind(b=one, a=two))
+    root = gd.Module()
+    root.f = function
+    save(root, tmp_path / "model")
+    found = load(tmp_path / "model").f
+    for other in (dict, collections.OrderedDict):
+        for given in (other(b=one, a=two), other(a=two, b=one)):
+            result = found(given)
+            assert result["left"].numpy() == 3.0
+            assert (result["all"]["z"].numpy(), result["all"]["y"].numpy()) == (5.0, 1.0)
