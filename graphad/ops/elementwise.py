@@ -140,7 +140,7 @@ def elementwise(
     scalar: str | Steps | None = None,
     result: DType | Callable[[DType], DType] | None = None,
     keeps: tuple[Any, Any] = (True, False),
-    doc: str = "",
+    doc: str,
 ) -> Any:
     """An elementwise op class from one row of a table.
 
@@ -152,7 +152,7 @@ def elementwise(
       scalar: The function's name in kernels, or its steps (see `map_of`); None runs it on the host.
       result: The result's dtype if it is not the operands', or a function from the one to the other.
       keeps: Which inputs and outputs `vjp` reads.
-      doc: One sentence for the class.
+      doc: What it computes of x, y and z: the docstring of the class, and its meaning for whoever reads a file.
     """
 
     module = getattr(formula, "__module__", "") or ""
@@ -165,7 +165,7 @@ def elementwise(
         "result": result if result is None or isinstance(result, DType) else staticmethod(result),
         "keeps": keeps,
         "vjp": staticmethod(vjp),
-        "__doc__": doc or f"The elementwise op {name}.",
+        "__doc__": doc,
         "__module__": module if module.startswith("graphad.") else vjp.__module__,
         "__qualname__": class_name(name),
     }
@@ -183,10 +183,19 @@ def comparison(
     vjp: Any,
     kinds: frozenset[str] = ANY,
     scalar: str | Steps | None = None,
+    *,
+    doc: str,
 ) -> Any:
     """An elementwise op class whose result is bool."""
     return elementwise(
-        name, formula, vjp=vjp, kinds=kinds, scalar=scalar or name, result=bool_, keeps=(False, False)
+        name,
+        formula,
+        vjp=vjp,
+        kinds=kinds,
+        scalar=scalar or name,
+        result=bool_,
+        keeps=(False, False),
+        doc=f"{doc} The result is bool.",
     )
 
 

@@ -132,6 +132,26 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
         check_stream(values[op_class.attributes.index("stream")])
 
 
+def bounds_of(op_class: Any, field: str) -> str:
+    """What an attribute must be besides its type, in words; empty for nothing."""
+    declared, key = op_class.declared[field], (op_class.name, field)
+    found = []
+    least = _LEAST_OF.get(key, _LEAST.get(field)) if declared in _NUMBERS else None
+    if least is not None:
+        found.append(f"at least {least}")
+    if field in _ONCE:
+        found.append("none twice")
+    choices = _STREAMS if key == ("print", "stream") else _CHOICES.get(key)
+    if choices is not None:
+        found.append("one of " + ", ".join(f'"{choice}"' for choice in sorted(choices)))
+    return ", ".join(found)
+
+
+def handle_inputs(op_class: Any) -> tuple[int, ...]:
+    """The inputs that are variables."""
+    return _HANDLES.get(op_class.name, ())
+
+
 def check_stream(stream: str) -> None:
     """Raise if a `print` op writes anywhere but to the screen or the log: calling a model must not write files."""
     if stream not in _STREAMS:
@@ -221,7 +241,7 @@ def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
     if check is not None:
         check(op, inputs)
         return
-    least, most = _arity(type(op))
+    least, most = arity(type(op))
     if not least <= len(inputs) <= most:
         raise CorruptModelError(f"op {shown(op.name)} takes {least} inputs, the file gives {len(inputs)}.")
     allowed = _HANDLES.get(op.name, ())
@@ -272,7 +292,7 @@ def _assignable(handle: TensorSpec, value: TensorSpec) -> bool:
     return handle.dtype is value.dtype and are_compatible(handle.dims, value.dims)
 
 
-def _arity(kind: Any) -> tuple[int, float]:
+def arity(kind: Any) -> tuple[int, float]:
     """How many inputs an op takes: what its `infer`, its `eval` or its formula has parameters for.
 
     A NumPy function would take one operand too many as the array to write its result into.

@@ -14,6 +14,7 @@ import numpy as np
 
 import graphad as gd
 from graphad import optimizers
+from tests.golden import wide
 from tests.serialization import rich
 
 Observed = dict[str, Any]
@@ -330,6 +331,8 @@ MODELS: dict[str, Golden] = {
     "variables": _variables(),
     "rich": _rich(),
 }
+# What these compute is in their `calls.npz`, as for all others; nothing more is observed of them.
+MODELS |= {name: Golden(build, lambda m: {}) for name, build in wide.FAMILIES.items()}
 WITHOUT_RULES = frozenset({"unsaved_rule"})
 
 

@@ -26,7 +26,9 @@ from graphad.ops.array.support import index_tensor, require_index, static_array
 
 @define
 class BlockBounds(Op):
-    """First index and the one behind the last of a block, for each axis: from the sizes of the tensor, begin and size."""
+    """Two outputs, the first index of a block and the one behind its last, for each axis of a tensor with these sizes:
+    begin, and begin + size, or the size of the axis where size is -1. A block that is not inside is an error.
+    """
 
     name = "block_bounds"
     multiple = True

@@ -154,7 +154,7 @@ class _Like(Op):
 
 @define
 class ZerosLike(_Like):
-    """Zeros with the shape of x."""
+    """Zeros of `dtype` with the shape of x."""
 
     name = "zeros_like"
     dtype: DType
@@ -162,7 +162,7 @@ class ZerosLike(_Like):
 
 @define
 class OnesLike(_Like):
-    """Ones with the shape of x."""
+    """Ones of `dtype` with the shape of x."""
 
     name = "ones_like"
     value = 1
@@ -190,7 +190,7 @@ def _like(kind: Any, x: Any, dtype: Any) -> Tensor:
 
 @define
 class Identity(Op):
-    """x as a tensor of its own."""
+    """x."""
 
     name = "identity"
     keeps = (False, False)
@@ -217,7 +217,7 @@ class Identity(Op):
 
 @define
 class StopGradient(Op):
-    """x, as a constant for derivatives."""
+    """x; its derivative is none."""
 
     name = "stop_gradient"
     keeps = (False, False)
@@ -256,7 +256,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 @define
 class ElementCount(Op):
-    """The number of elements of x."""
+    """The number of elements of x, a scalar of `dtype`."""
 
     name = "size"
     by_value = ()
@@ -283,7 +283,7 @@ class ElementCount(Op):
 
 @define
 class Rank(Op):
-    """The number of axes of x."""
+    """The number of axes of x, an int32 scalar."""
 
     name = "rank"
     by_value = ()
@@ -323,7 +323,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 @define
 class EyeOf(WithoutInputs):
-    """A matrix with ones on its diagonal."""
+    """A matrix of `rows_` rows and `columns` columns with ones on its diagonal and zeros elsewhere."""
 
     name = "eye_of"
     rows_: Size
@@ -340,7 +340,7 @@ class EyeOf(WithoutInputs):
 
 @define
 class Eye(Op):
-    """EyeOf with sizes known at run time."""
+    """A matrix of n rows and m columns, both integer scalars, with ones on its diagonal and zeros elsewhere."""
 
     name = "eye"
     keeps = (False, False)
@@ -408,7 +408,9 @@ def eye(
 
 @define
 class OneHot(Op):
-    """y[..., k, ...] is `on` where k is the index along the new axis, else `off`; an index out of range gives `off` only."""
+    """y[..., k, ...] is `on` where k = indices[...] along a new axis of size `depth`, else `off`; an index out of range gives
+    `off` only. `axis` counts in the result; `on` and `off` are scalars, the result has their dtype.
+    """
 
     name = "one_hot"
     keeps = (False, False)
@@ -447,7 +449,7 @@ class OneHot(Op):
 
 @define
 class OneHotTo(Op):
-    """OneHot with a depth known at run time."""
+    """As one_hot; the input `depth` is an integer scalar."""
 
     name = "one_hot_to"
     keeps = (False, False)

@@ -63,9 +63,9 @@ def _count(dims: Any) -> int:
 
 @define
 class Gather(Op):
-    """y[b, i, j, k] = params[b, i, indices[b, j], k], where each letter stands for any number of axes and b for `batch_dims`.
-
-    `sparse` asks for IndexedSlices as the gradient where that is possible.
+    """y[b, i, j, k] = params[b, i, indices[b, j], k], where each letter stands for any number of axes: b for `batch_dims`, i for
+    those before `axis`, j for the rest of the indices. Indices are int32 or int64, from 0 to the size of the axis - 1. `sparse`
+    says how a gradient is kept and changes no value.
     """
 
     name = "gather"
@@ -162,7 +162,7 @@ def _flattened(x: Any, n: int) -> Any:
 
 @define
 class GatherGrad(Op):
-    """The transpose of Gather: g added into zeros of a shape, at the places it was taken from."""
+    """The transpose of gather: g added into zeros of `shape`, at the places it was taken from."""
 
     name = "gather_grad"
     keeps = ((1,), False)
@@ -219,7 +219,7 @@ class GatherGrad(Op):
 
 @define
 class GatherGradTo(Op):
-    """GatherGrad to a shape known at run time."""
+    """The transpose of gather: g added into zeros of the shape `sizes`, at the places it was taken from."""
 
     name = "gather_grad_to"
     keeps = ((1,), False)
@@ -316,7 +316,9 @@ def check_nd(op: str, params: Any, indices: Any, batch_dims: int) -> Any:
 
 @define
 class GatherNd(Op):
-    """y[b, j, k] = params[b, *indices[b, j, :], k]."""
+    """y[b, j, k] = params[b, *indices[b, j, :], k], where b stands for `batch_dims` axes and j, k for any number. Indices lie
+    inside their axes.
+    """
 
     name = "gather_nd"
     keeps = ((1,), False)
@@ -360,7 +362,9 @@ class GatherNd(Op):
 
 @define
 class ScatterNd(Op):
-    """Zeros of a shape into which `updates` are added at `indices`: the transpose of GatherNd."""
+    """Zeros of `shape` into which `updates` are added at `indices`, as gather_nd reads there: its transpose. Repeated indices add
+    up.
+    """
 
     name = "scatter_nd"
     keeps = ((0,), False)
@@ -405,7 +409,7 @@ class ScatterNd(Op):
 
 @define
 class ScatterNdTo(Op):
-    """ScatterNd to a shape known at run time."""
+    """Zeros of the shape `sizes` into which `updates` are added at `indices`, as gather_nd reads there: its transpose."""
 
     name = "scatter_nd_to"
     keeps = ((0,), False)
@@ -447,7 +451,9 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
 
 @define
 class TakeAlong(Op):
-    """y[..., j, ...] = x[..., indices[..., j, ...], ...] along one axis."""
+    """y[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; the other axes of both are equal or 1. A negative index
+    counts from the end.
+    """
 
     name = "take_along_axis"
     keeps = ((1,), False)
@@ -487,7 +493,7 @@ class TakeAlong(Op):
 
 @define
 class TakeAlongGrad(Op):
-    """The transpose of TakeAlong."""
+    """The transpose of take_along_axis: g added into zeros of `shape`, at the places it was taken from."""
 
     name = "take_along_axis_grad"
     keeps = ((1,), False)
@@ -515,7 +521,7 @@ class TakeAlongGrad(Op):
 
 @define
 class TakeAlongGradTo(Op):
-    """TakeAlongGrad to a shape known at run time."""
+    """The transpose of take_along_axis: g added into zeros of the shape `sizes`, at the places it was taken from."""
 
     name = "take_along_axis_grad_to"
     keeps = ((1,), False)

@@ -33,7 +33,7 @@ def _same_dtype(op: str, specs: Sequence[TensorSpec]) -> None:
 
 @define
 class Concat(Op):
-    """Tensors joined along an existing axis."""
+    """Tensors joined along an existing axis; their other sizes are equal."""
 
     name = "concat"
     keeps = (False, False)
@@ -76,7 +76,9 @@ class Concat(Op):
 
 @define
 class ConcatPart(Op):
-    """Part k of x, taken apart along `axis` into pieces of the shapes given."""
+    """Part k of x, taken apart along `axis` into pieces whose sizes there are those of the shapes given, one vector for each
+    piece.
+    """
 
     name = "concat_part"
     keeps = (False, False)
@@ -255,7 +257,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 
 @define
 class Split(Op):
-    """x taken apart along an axis into pieces of the sizes given."""
+    """As many outputs as there are `sizes`: consecutive pieces of x of these sizes along `axis`, which they add up to."""
 
     name = "split"
     multiple = True
@@ -300,7 +302,9 @@ class Split(Op):
 
 @define
 class SplitAt(Op):
-    """Split where the sizes are known at run time only: `n` equal pieces, or the sizes of the second input."""
+    """`n` outputs: x taken apart along `axis` into equal pieces, or into pieces of the `sizes` given, one of which may be -1 for
+    the rest.
+    """
 
     name = "split_at"
     multiple = True

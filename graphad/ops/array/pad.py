@@ -48,7 +48,7 @@ def _padded(op: str, dims: Any, pairs: Pairs) -> Any:
 
 @define
 class Pad(Op):
-    """x with `paddings` elements of a scalar, the second input, before and after it along each axis."""
+    """x with (before, after) elements of the scalar `value` along each axis."""
 
     name = "pad"
     keeps = (False, False)
@@ -110,7 +110,7 @@ def _inner(g: Any, pairs: Pairs, dims: Any) -> Any:
 
 @define
 class PadTo(Op):
-    """Pad with paddings known at run time: inputs are x, the scalar and the matrix of paddings."""
+    """x with paddings[axis, 0] elements of the scalar `value` before and paddings[axis, 1] behind it along each axis."""
 
     name = "pad_to"
     keeps = ((2,), False)
@@ -147,7 +147,7 @@ def _pairs(flat: Sequence[Any]) -> Pairs:
 
 @define
 class PadInner(Op):
-    """The middle of x that is left when paddings known at run time are cut off: the transpose of PadTo."""
+    """What is left of x when `paddings`, a matrix [rank, 2] of integers, are cut off: the transpose of pad_to."""
 
     name = "pad_inner"
     keeps = ((1,), False)
@@ -177,7 +177,9 @@ class PadInner(Op):
 
 @define
 class MirrorPad(Op):
-    """x continued by its mirror image; `mode` is "reflect" (the edge is not repeated) or "symmetric" (it is)."""
+    """x continued by its mirror image along each axis, by (before, after) elements: "reflect" does not repeat the edge,
+    "symmetric" does.
+    """
 
     name = "mirror_pad"
     keeps = (False, False)
@@ -210,7 +212,7 @@ class MirrorPad(Op):
 
 @define
 class MirrorPadGrad(Op):
-    """The transpose of MirrorPad: what lies outside is added where it was copied from."""
+    """The transpose of mirror_pad: what lies outside is added to where it was copied from."""
 
     name = "mirror_pad_grad"
     keeps = (False, False)
@@ -288,7 +290,7 @@ def _fill(value: Any, x: Tensor) -> Any:
 
 @define
 class Tile(Op):
-    """x repeated multiples[i] times along axis i."""
+    """x repeated multiples[i] times along axis i, the whole one behind the other."""
 
     name = "tile"
     keeps = (False, False)
@@ -353,7 +355,7 @@ def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
 
 @define
 class TileTo(Op):
-    """Tile with multiples known at run time."""
+    """x repeated multiples[i] times along axis i; the input is a vector of integers from 0."""
 
     name = "tile_to"
     keeps = ((1,), False)
@@ -401,7 +403,7 @@ def _require_multiples(counts: Sequence[int]) -> None:
 
 @define
 class Repeat(Op):
-    """Each slice of x along `axis` repeated as often as the second input, a vector, says."""
+    """Slice i of x along `axis` repeats[i] times in a row; `repeats` is a vector of integers from 0."""
 
     name = "repeat"
     keeps = ((1,), False)
@@ -443,7 +445,7 @@ def _require_repeats(repeats: Any) -> None:
 
 @define
 class RepeatGrad(Op):
-    """The transpose of Repeat: the sum over the copies."""
+    """The transpose of repeat: the sum over the copies of each slice."""
 
     name = "repeat_grad"
     keeps = ((1,), False)

@@ -52,7 +52,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 
 @define
 class TensorScatterUpdate(Op):
-    """x with the slices at `indices` replaced by `updates`; of repeated indices the last counts."""
+    """x with the slices at `indices`, as gather_nd reads them, replaced by `updates`; of repeated indices the last counts."""
 
     name = "tensor_scatter_nd_update"
     keeps = ((1,), False)
@@ -142,7 +142,9 @@ def _unfit(op: str, x: Any, indices: Any, updates: Any, want: Any) -> InvalidArg
 
 @define
 class UnsortedSegmentSum(Op):
-    """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s; negative ids are left out."""
+    """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s, for s from 0 to num - 1; negative ids are left out. b
+    stands for `batch_dims` axes; ids have the first axes of data, all of which behind b count as i.
+    """
 
     name = "unsorted_segment_sum"
     keeps = ((1,), False)
@@ -204,7 +206,9 @@ def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
 
 @define
 class UnsortedSegmentSumTo(Op):
-    """UnsortedSegmentSum with the number of segments known at run time."""
+    """y[s, k] is the sum of data[i, k] over all i with ids[i] = s, for s below the integer scalar `num`; negative ids are left
+    out.
+    """
 
     name = "unsorted_segment_sum_to"
     keeps = ((1,), False)
@@ -229,7 +233,9 @@ class UnsortedSegmentSumTo(Op):
 
 @define
 class SegmentGather(Op):
-    """y[b, i, k] = x[b, ids[b, i], k], zero where the id is negative: the transpose of UnsortedSegmentSum."""
+    """y[b, i, k] = x[b, ids[b, i], k], 0 where the id is negative: the transpose of unsorted_segment_sum. b stands for
+    `batch_dims` axes.
+    """
 
     name = "segment_gather"
     keeps = ((1,), False)
@@ -313,7 +319,9 @@ def _masked_dims(op: str, dims: Any, mask: TensorSpec, axis: int) -> Any:
 
 @define
 class BooleanMask(Op):
-    """The elements of x where a mask, laid over the axes from `axis` on, is true, in one axis."""
+    """The slices of x where a bool mask is true. The mask lies over the axes of x from `axis` on, whose sizes it has; they become
+    one axis, in row-major order.
+    """
 
     name = "boolean_mask"
     keeps = ((1,), False)
@@ -359,7 +367,9 @@ def _beside_mask(row: Any, place: int, width: int, after: int) -> Any:
 
 @define
 class BooleanMaskGrad(Op):
-    """The transpose of BooleanMask: elements put back where the mask is true, zeros elsewhere."""
+    """The transpose of boolean_mask: slices of g put back where the mask is true, zeros elsewhere. `axis` is the axis of g that
+    has them.
+    """
 
     name = "boolean_mask_grad"
     keeps = ((1,), False)

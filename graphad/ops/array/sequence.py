@@ -26,7 +26,7 @@ from graphad.ops.array.support import WithoutInputs, known_scalar, require_index
 
 @define
 class Steps(WithoutInputs):
-    """start, start + delta, ... with `size` members."""
+    """start + i * delta for i = 0 to size - 1, computed in `dtype`."""
 
     name = "steps"
     start: Size | float
@@ -43,7 +43,7 @@ class Steps(WithoutInputs):
 
 @define
 class Range(Op):
-    """start, start + delta, ... as far as `limit`, which is left out."""
+    """start + i * delta for i from 0 to max(ceil((limit - start) / delta), 0) - 1, for scalars of one dtype; delta is not 0."""
 
     name = "range"
     keeps = (False, False)
@@ -148,7 +148,7 @@ def _converted(x: Any, dtype: DType) -> Any:
 
 @define
 class UnitSteps(Op):
-    """n numbers in equal steps from 0 to 1, both included."""
+    """i / (n - 1) for i = 0 to n - 1, for an integer scalar n; 0 for n = 1."""
 
     name = "unit_steps"
     keeps = (False, False)
@@ -177,7 +177,7 @@ class UnitSteps(Op):
 
 @define
 class UnitStepsOf(WithoutInputs):
-    """UnitSteps with the count as an attribute."""
+    """i / (n - 1) for i = 0 to n - 1; 0 for n = 1."""
 
     name = "unit_steps_of"
     n: Size

@@ -54,7 +54,7 @@ def _require_shape_vector(op: str, spec: TensorSpec) -> int | None:
 
 @define
 class Shape(Op):
-    """The sizes of x as an integer vector."""
+    """The sizes of x, a vector of `dtype`."""
 
     name = "shape"
     by_value = ()
@@ -81,7 +81,7 @@ class Shape(Op):
 
 @define
 class SizeVector(Op):
-    """Sizes as data in a specialised graph: `dims` holds numbers and symbols, `scalar` asks for shape ()."""
+    """The numbers `dims`, a vector of `dtype`, or a scalar if `scalar` (of one number then)."""
 
     name = "sizes"
     by_value = ()
@@ -123,7 +123,7 @@ def shape(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tens
 
 @define
 class Reshape(Op):
-    """The elements of x in row-major order, in another shape without unknown sizes."""
+    """The elements of x in row-major order, in `shape`."""
 
     name = "reshape"
     keeps = (False, False)
@@ -167,7 +167,9 @@ def _wrong_size(have: Any, want: Any) -> InvalidArgumentError:
 
 @define
 class ReshapeTo(Op):
-    """Reshape to a shape that is only known at run time, or that holds one -1 whose size is not known yet."""
+    """The elements of x in row-major order, in the shape `sizes`, of which one may be -1 for what the number of elements
+    leaves.
+    """
 
     name = "reshape_to"
     keeps = (False, False)
@@ -260,7 +262,7 @@ def reshape_like(g: Any, ctx: Any, i: int) -> Any:
 
 @define
 class BroadcastTo(Op):
-    """x repeated along new and size-1 axes to a shape without unknown sizes."""
+    """x broadcast to `shape`."""
 
     name = "broadcast_to"
     keeps = (False, False)
@@ -317,7 +319,7 @@ def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
 
 @define
 class BroadcastToShape(Op):
-    """BroadcastTo with a shape known at run time."""
+    """x broadcast to the shape `sizes`."""
 
     name = "broadcast_to_shape"
     keeps = (False, False)
@@ -370,7 +372,7 @@ def broadcast_for(op: str, x: Any, shape: Any) -> Tensor:
 
 @define
 class SumTo(Op):
-    """The transpose of broadcasting: x summed over the axes along which `shape` would be repeated to give it."""
+    """The transpose of broadcasting `shape` to that of x: x summed over the axes along which it was repeated."""
 
     name = "sum_to"
     keeps = (False, False)
@@ -429,7 +431,7 @@ def is_one(size: Any) -> bool:
 
 @define
 class SumToShape(Op):
-    """SumTo with a shape known at run time."""
+    """The transpose of broadcasting the shape `sizes` to that of x: x summed over the axes along which it was repeated."""
 
     name = "sum_to_shape"
     keeps = (False, False)
@@ -512,7 +514,7 @@ class ExpandDims(Op):
 
 @define
 class Squeeze(Op):
-    """x without the axes of size 1 named by `axes`; None means all of size 1, for known shapes only."""
+    """x without the axes of size 1 named by `axes`, for an empty tuple all of them."""
 
     name = "squeeze"
     keeps = (False, False)

@@ -52,7 +52,7 @@ _SIMPLE = (int, builtins.slice)
 
 @define
 class GetItem(Op):
-    """x[key] for a key of numbers; a view."""
+    """The part of x at `key`, which holds numbers only."""
 
     name = "getitem"
     keeps = (False, False)
@@ -98,7 +98,9 @@ class GetItem(Op):
 
 @define
 class Slice(Op):
-    """Element i along each axis is element start + i * stride of x; all counted from the front, a view."""
+    """y[i, j, ...] = x[starts[0] + i * strides[0], starts[1] + j * strides[1], ...] with the shape `sizes`; strides may be
+    negative.
+    """
 
     name = "slice"
     keeps = (False, False)
@@ -165,7 +167,9 @@ def _steps_key(starts: Any, strides: Any, sizes: Any) -> tuple[builtins.slice, .
 
 @define
 class SliceGrad(Op):
-    """The transpose of Slice: zeros of a shape, with x at start, start + stride, ... along each axis."""
+    """The transpose of slice: zeros of `shape` with x[i, j, ...] at (starts[0] + i * strides[0], starts[1] + j * strides[1],
+    ...).
+    """
 
     name = "slice_grad"
     keeps = (False, False)
@@ -200,7 +204,7 @@ class SliceGrad(Op):
 
 @define
 class GetItemAt(Op):
-    """x[key] for a key with scalar inputs in it."""
+    """The part of x at `key`."""
 
     name = "getitem_at"
     keeps = (True, False)
@@ -265,7 +269,7 @@ def _put(key: Key, g: Any, dims: Any, x: Any, numbers: Sequence[Any]) -> Any:
 
 @define
 class GetItemGrad(Op):
-    """The transpose of x[key]: zeros of a shape with the input at key. Scalar inputs of the key follow."""
+    """The transpose of the part at `key`: zeros of `shape` with g at the key."""
 
     name = "getitem_grad"
     key: Key
@@ -310,7 +314,7 @@ class GetItemGrad(Op):
 
 @define
 class GetItemGradTo(Op):
-    """GetItemGrad to a shape known at run time; inputs are the part, the shape, and the scalars of the key."""
+    """The transpose of the part at `key`: zeros of the shape `sizes` with g at the key."""
 
     name = "getitem_grad_to"
     keeps = (True, False)
@@ -334,7 +338,7 @@ class GetItemGradTo(Op):
 
 @define
 class SliceUpdate(Op):
-    """x with the part at key replaced by `value`, which has the shape of that part."""
+    """x with the part at `key` replaced by `value`, which has the shape of that part."""
 
     name = "slice_update"
     keeps = (True, False)

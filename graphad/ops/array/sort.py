@@ -23,7 +23,9 @@ from graphad.ops.array.support import shifted, static_int
 
 @define
 class ArgSort(Op):
-    """The indices that sort x along an axis; equal elements keep their order."""
+    """The indices, of `dtype`, that sort x along `axis`, ascending or descending; equal elements keep their order both ways,
+    NaN counts as the largest.
+    """
 
     name = "argsort"
     keeps = (False, False)
@@ -53,7 +55,9 @@ class ArgSort(Op):
 
 @define
 class TopIndices(Op):
-    """The indices of the k largest elements along the last axis, largest first; of equal ones the first comes first."""
+    """The indices, of `dtype`, of the k largest elements along the last axis, largest first; of equal ones the first comes
+    first, NaN counts as the largest.
+    """
 
     name = "top_indices"
     keeps = (False, False)

@@ -25,7 +25,7 @@ from graphad.ops.array.support import require_index, static_array
 
 @define
 class Transpose(Op):
-    """Axis i of the result is axis perm[i] of x; None reverses the axes."""
+    """Axis i of the result is axis perm[i] of x; nil reverses the axes."""
 
     name = "transpose"
     keeps = (False, False)
@@ -76,7 +76,7 @@ def inverse(perm: Sequence[int]) -> tuple[int, ...]:
 
 @define
 class SwapAxes(Op):
-    """Two axes exchanged; serves where the rank is unknown, else it is a transpose."""
+    """x with axes a and b exchanged."""
 
     name = "swap_axes"
     keeps = (False, False)
@@ -181,7 +181,7 @@ def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -
 
 @define
 class Reverse(Op):
-    """x walked backwards along `axes`."""
+    """x with the order of its elements reversed along `axes`."""
 
     name = "reverse"
     keeps = (False, False)
@@ -228,7 +228,9 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 @define
 class Roll(Op):
-    """x shifted along `axes`; what leaves at one end comes in at the other. The shifts are the second input."""
+    """y[..., (i + shifts[k]) mod n, ...] = x[..., i, ...] for each axis axes[k], of size n; `shifts` is a vector of integers, one
+    for each, or a scalar for one axis.
+    """
 
     name = "roll"
     keeps = ((1,), False)

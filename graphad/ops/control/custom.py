@@ -87,7 +87,7 @@ class _PassesOutputs(Op):
 
 @define
 class ClosedCustom(_PassesOutputs):
-    """(x..., y..., closed...) -> y, with the cotangents of x given by `rule`, a ClosedRule."""
+    """(x..., y..., closed...) -> y, with the cotangents of x given by `rule`; see "Ops that hold graphs" in OPS.md."""
 
     name = "closed_custom"
     transient = True

@@ -38,7 +38,8 @@ _COUNT = TensorSpec.of((), dtypes.int32)
 
 @define
 class Loop(Op):
-    """See the module docstring.
+    """Steps of `body`, until the limit or the test ends them; see the module docstring, and "Ops that hold graphs" in
+    OPS.md.
 
     Attributes:
       test: A graph of (carry..., invariant...) to one bool, or None: then only the limit ends the loop.

@@ -254,7 +254,9 @@ def _matrices(x: Any, labels: Labels, lead: list[str], free: list[str], inner: l
 
 @define
 class Einsum(Op):
-    """An Einstein sum while sizes are unknown; no operand repeats a label, and the result is written out."""
+    """The Einstein sum that `equation` says, such as "ij,jk->ik": over all labels that are missing behind the arrow. "..." stands
+    for broadcast axes. No operand repeats a label.
+    """
 
     name = "einsum"
     equation: str

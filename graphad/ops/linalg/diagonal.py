@@ -41,7 +41,9 @@ def _unequal(dims: Any, a: int, b: int) -> InvalidArgumentError:
 
 @define
 class Diagonal(Op):
-    """The elements of x whose indices along two axes of equal size are equal; they stay at the first, the second goes."""
+    """The elements of x whose indices along the axes `first` and `second`, of equal size, are equal; they stay at the first, the
+    second goes.
+    """
 
     name = "diagonal"
     keeps = (False, False)
@@ -80,7 +82,7 @@ class Diagonal(Op):
 
 @define
 class DiagonalPut(Op):
-    """The transpose of Diagonal: zeros with x on the diagonal of two axes, which count in the result."""
+    """The transpose of diagonal: zeros with x on the diagonal of the axes `first` and `second`, which count in the result."""
 
     name = "diagonal_put"
     keeps = (False, False)
@@ -145,7 +147,7 @@ def _length(rows: Any, columns: Any, k: int) -> Any:
 
 @define
 class DiagPart(Op):
-    """Diagonal k of the last two axes: above the main one for k > 0, below it for k < 0."""
+    """The diagonal j - i = k of the last two axes, as the last axis."""
 
     name = "diag_part"
     keeps = (False, False)
@@ -174,7 +176,7 @@ class DiagPart(Op):
 
 @define
 class SetDiag(Op):
-    """x with diagonal k of its last two axes replaced."""
+    """x with the diagonal j - i = k of its last two axes replaced by the second input."""
 
     name = "set_diag"
     keeps = (False, False)
@@ -214,7 +216,9 @@ class SetDiag(Op):
 
 @define
 class BandPart(Op):
-    """x with zeros outside a band around the diagonal of its last two axes; a negative width keeps that whole side."""
+    """x with zeros outside a band of its last two axes: element (i, j) stays if (lower_ < 0 or i - j <= lower_) and (upper < 0 or
+    j - i <= upper).
+    """
 
     name = "band_part"
     keeps = (False, False)

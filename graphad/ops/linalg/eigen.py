@@ -54,7 +54,9 @@ def _real_dtype(x: TensorSpec) -> Any:
 
 @define
 class Eigh(Op):
-    """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix of which the lower triangle is read."""
+    """Two outputs for a Hermitian matrix [..., n, n], of which the lower triangle is read: the eigenvalues, ascending and real,
+    and the eigenvectors as columns, each determined up to a factor of absolute value 1.
+    """
 
     name = "eigh"
     multiple = True
@@ -95,7 +97,9 @@ class Eigh(Op):
 
 @define
 class Svd(Op):
-    """Singular values, descending, and singular vectors: x = u diag(s) v^H."""
+    """Three outputs for x [..., m, n]: singular values s, descending and real, u and v with x = u diag(s) v^H; min(m, n) columns
+    each, or all if `full`.
+    """
 
     name = "svd"
     multiple = True

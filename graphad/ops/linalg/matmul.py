@@ -30,7 +30,9 @@ from graphad.ops.rules import require_numeric, same_dtype, unbroadcast
 
 @define
 class MatMul(Op):
-    """y[..., i, k] is the sum over j of a[..., i, j] * b[..., j, k]; leading axes broadcast, flags exchange the last two."""
+    """y[..., i, k] is the sum over j of a[..., i, j] * b[..., j, k]; leading axes broadcast. `transpose_a` and `transpose_b`
+    exchange the last two axes of an operand first.
+    """
 
     name = "matmul"
     transpose_a: bool = False

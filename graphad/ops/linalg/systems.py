@@ -101,7 +101,7 @@ class _System(Op):
 
 @define
 class Solve(_System):
-    """x with a x = b, or with the adjoint of a in place of a."""
+    """x with a x = b for matrices a [..., n, n] and b [..., n, k], or with the conjugate transpose of a if `adjoint`."""
 
     name = "solve"
     keeps = ((0,), True)
@@ -125,7 +125,7 @@ class Solve(_System):
 
 @define
 class TriangularSolve(_System):
-    """Solve that reads one triangle of a and takes the other for zeros."""
+    """As solve, for a triangle of a: the lower one if `lower_`, else the upper one; the other is taken for zeros."""
 
     name = "triangular_solve"
     keeps = ((0,), True)
@@ -162,7 +162,7 @@ class _OfMatrix(Op):
 
 @define
 class Inverse(_OfMatrix):
-    """The inverse of a square matrix."""
+    """The inverse of the last two axes; of a singular matrix an error."""
 
     name = "inv"
     keeps = (False, True)
@@ -188,7 +188,7 @@ def _without_matrix(x: TensorSpec) -> TensorSpec:
 
 @define
 class Determinant(_OfMatrix):
-    """The determinant of a square matrix. The gradient needs the inverse, so it is undefined for a singular matrix."""
+    """The determinant of the last two axes."""
 
     name = "det"
     keeps = (True, True)
@@ -208,7 +208,9 @@ class Determinant(_OfMatrix):
 
 @define
 class SLogDet(_OfMatrix):
-    """The sign and the logarithm of the absolute value of a determinant."""
+    """Two outputs: the sign (for complex x, a number of absolute value 1) and the logarithm of the absolute value of the
+    determinant of the last two axes.
+    """
 
     name = "slogdet"
     multiple = True
@@ -235,7 +237,9 @@ class SLogDet(_OfMatrix):
 
 @define
 class Cholesky(_OfMatrix):
-    """The lower triangular L with L L^H = x, for a positive definite x of which the lower triangle is read."""
+    """The lower triangular L with L L^H = x, for Hermitian positive definite matrices [..., n, n] of which the lower triangle is
+    read; others are an error.
+    """
 
     name = "cholesky"
     keeps = (False, True)

@@ -115,7 +115,7 @@ Div = elementwise(
     scalar="div",
     kinds=INEXACT,
     keeps=((1,), True),
-    doc="x / y, true division.",
+    doc="x / y.",
 )
 Floordiv = elementwise(
     "floordiv",
@@ -124,7 +124,7 @@ Floordiv = elementwise(
     scalar="floordiv",
     kinds=REAL,
     keeps=(False, False),
-    doc="x / y rounded towards minus infinity; of floats, the rounded quotient is.",
+    doc="x / y rounded towards minus infinity; of floats, the quotient as it is rounded is. An integer 0 as y is an error.",
 )
 Mod = elementwise(
     "mod",
@@ -132,7 +132,7 @@ Mod = elementwise(
     vjp=_mod_vjp,
     scalar="mod",
     kinds=REAL,
-    doc="The exact remainder of x / y rounded towards minus infinity.",
+    doc="x - y * floor(x / y) exactly: 0, or of the sign of y. An integer 0 as y is an error; NaN for a float 0.",
 )
 NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
 
@@ -163,7 +163,7 @@ SquaredDifference = elementwise(
     vjp=_squared_difference_vjp,
     kinds=REAL,
     scalar=(("sub", "x", "y"), ("square", "a")),
-    doc="(x - y) ** 2.",
+    doc="(x - y)^2.",
 )
 SQUARE, SQUARED_DIFFERENCE = Square(), SquaredDifference()
 
@@ -222,7 +222,7 @@ MulZero = elementwise(
     vjp=_mul_zero_vjp,
     kinds=INEXACT,
     scalar=(("nonzero", "x"), ("mul", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
-    doc="g * f, and 0 where g is 0: what a rule multiplies by a derivative that may be infinite. Linear in g.",
+    doc="g * f, and 0 where g is 0, even if f is infinite or NaN.",
 )
 DIVIDE_NO_NAN, MULTIPLY_NO_NAN, MUL_ZERO = DivideNoNan(), MultiplyNoNan(), MulZero()
 
@@ -243,13 +243,13 @@ Abs = elementwise(
     scalar="abs",
     result=part_dtype,
     keeps=(True, True),
-    doc="The absolute value; its slope at 0 is 0.",
+    doc="|x|; of complex x the real absolute value, in the real dtype of its parts. Of the least integer itself.",
 )
 
 
 @define
 class AddN(Op):
-    """The sum of any number of tensors of one shape."""
+    """The sum of any number of tensors of one shape, from left to right."""
 
     name = "add_n"
     keeps = (False, False)

@@ -25,7 +25,9 @@ from graphad.ops.math.select import clip_by_value
 
 @define
 class Cast(Op):
-    """x converted to another dtype: floats to ints drop the fraction, complex to real the imaginary part."""
+    """x converted to `dtype`: floats to integers drop the fraction (of what does not fit, nothing is promised), integers wrap
+    around, to bool what is not 0 is true, complex to real drops the imaginary part.
+    """
 
     name = "cast"
     keeps = (False, False)
@@ -113,7 +115,9 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 @define
 class Bitcast(Op):
-    """The bytes of x read as another dtype; a smaller element adds an axis, a larger one takes the last axis."""
+    """The bytes of x, elements little-endian, read as `dtype`; a smaller element adds a last axis, a larger one takes the last
+    axis away.
+    """
 
     name = "bitcast"
     keeps = (False, False)

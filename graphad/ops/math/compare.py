@@ -18,31 +18,43 @@ from graphad.ops.rules import ANY, BOOLEAN, INEXACT, INTEGER, REAL
 _constant = no_gradient("a truth value is piecewise constant")
 _discrete = no_gradient("integers have no derivative")
 
-Equal = comparison("equal", lambda x, y: np.equal(x, y), _constant, ANY, "eq")
-NotEqual = comparison("not_equal", lambda x, y: np.not_equal(x, y), _constant, ANY, "ne")
-Less = comparison("less", lambda x, y: np.less(x, y), _constant, REAL, "lt")
-LessEqual = comparison("less_equal", lambda x, y: np.less_equal(x, y), _constant, REAL, "le")
-Greater = comparison("greater", lambda x, y: np.greater(x, y), _constant, REAL, "gt")
-GreaterEqual = comparison("greater_equal", lambda x, y: np.greater_equal(x, y), _constant, REAL, "ge")
-LogicalAnd = comparison("logical_and", np.logical_and, _constant, BOOLEAN, "and")
-LogicalOr = comparison("logical_or", np.logical_or, _constant, BOOLEAN, "or")
-LogicalXor = comparison("logical_xor", np.logical_xor, _constant, BOOLEAN, "xor")
-LogicalNot = comparison("logical_not", np.logical_not, _constant, BOOLEAN, "not")
-IsNan = comparison("is_nan", np.isnan, _constant, INEXACT, "isnan")
-IsInf = comparison("is_inf", np.isinf, _constant, INEXACT, "isinf")
-IsFinite = comparison("is_finite", np.isfinite, _constant, INEXACT, "isfinite")
+Equal = comparison(
+    "equal", lambda x, y: np.equal(x, y), _constant, ANY, "eq", doc="x = y; NaN equals nothing."
+)
+NotEqual = comparison("not_equal", lambda x, y: np.not_equal(x, y), _constant, ANY, "ne", doc="Not x = y.")
+Less = comparison("less", lambda x, y: np.less(x, y), _constant, REAL, "lt", doc="x < y, false for NaN.")
+LessEqual = comparison(
+    "less_equal", lambda x, y: np.less_equal(x, y), _constant, REAL, "le", doc="x <= y, false for NaN."
+)
+Greater = comparison(
+    "greater", lambda x, y: np.greater(x, y), _constant, REAL, "gt", doc="x > y, false for NaN."
+)
+GreaterEqual = comparison(
+    "greater_equal", lambda x, y: np.greater_equal(x, y), _constant, REAL, "ge", doc="x >= y, false for NaN."
+)
+LogicalAnd = comparison("logical_and", np.logical_and, _constant, BOOLEAN, "and", doc="x and y.")
+LogicalOr = comparison("logical_or", np.logical_or, _constant, BOOLEAN, "or", doc="x or y.")
+LogicalXor = comparison("logical_xor", np.logical_xor, _constant, BOOLEAN, "xor", doc="x or y, and not both.")
+LogicalNot = comparison("logical_not", np.logical_not, _constant, BOOLEAN, "not", doc="Not x.")
+IsNan = comparison("is_nan", np.isnan, _constant, INEXACT, "isnan", doc="Whether x is NaN.")
+IsInf = comparison("is_inf", np.isinf, _constant, INEXACT, "isinf", doc="Whether x is inf or -inf.")
+IsFinite = comparison(
+    "is_finite", np.isfinite, _constant, INEXACT, "isfinite", doc="Whether x is neither infinite nor NaN."
+)
 
 
-def _bitwise(name: str, formula: Any, scalar: str) -> Any:
-    return elementwise(name, formula, vjp=_discrete, kinds=INTEGER, scalar=scalar, keeps=(False, False))
+def _bitwise(name: str, formula: Any, scalar: str, doc: str) -> Any:
+    return elementwise(
+        name, formula, vjp=_discrete, kinds=INTEGER, scalar=scalar, keeps=(False, False), doc=doc
+    )
 
 
-BitwiseAnd = _bitwise("bitwise_and", np.bitwise_and, "and")
-BitwiseOr = _bitwise("bitwise_or", np.bitwise_or, "or")
-BitwiseXor = _bitwise("bitwise_xor", np.bitwise_xor, "xor")
-Invert = _bitwise("invert", np.invert, "not")
-LeftShift = _bitwise("left_shift", np.left_shift, "shl")
-RightShift = _bitwise("right_shift", np.right_shift, "shr")
+BitwiseAnd = _bitwise("bitwise_and", np.bitwise_and, "and", doc="The bits that are in x and in y.")
+BitwiseOr = _bitwise("bitwise_or", np.bitwise_or, "or", doc="The bits that are in x or in y.")
+BitwiseXor = _bitwise("bitwise_xor", np.bitwise_xor, "xor", doc="The bits that are in one of x and y.")
+Invert = _bitwise("invert", np.invert, "not", doc="The bits that are not in x.")
+LeftShift = _bitwise("left_shift", np.left_shift, "shl", doc="x * 2^y.")
+RightShift = _bitwise("right_shift", np.right_shift, "shr", doc="x / 2^y rounded towards minus infinity.")
 
 EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
     Equal(),

@@ -65,13 +65,31 @@ def _imaginary(x: Any) -> Any:
 
 COMPLEX_KIND = frozenset({"complex"})
 Complex = elementwise(
-    "complex", _join, vjp=_join_vjp, kinds=FLOATING, result=complex_dtype, keeps=(False, False), doc="x + iy."
+    "complex",
+    _join,
+    vjp=_join_vjp,
+    kinds=FLOATING,
+    result=complex_dtype,
+    keeps=(False, False),
+    doc="x + iy; the result is the complex dtype with parts of the operands' dtype.",
 )
 RealPart = elementwise(
-    "real", _part, vjp=_real_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False)
+    "real",
+    _part,
+    vjp=_real_vjp,
+    kinds=COMPLEX_KIND,
+    result=part_dtype,
+    keeps=(False, False),
+    doc="The real part; the result has the dtype of the parts.",
 )
 ImagPart = elementwise(
-    "imag", _imaginary, vjp=_imag_vjp, kinds=COMPLEX_KIND, result=part_dtype, keeps=(False, False)
+    "imag",
+    _imaginary,
+    vjp=_imag_vjp,
+    kinds=COMPLEX_KIND,
+    result=part_dtype,
+    keeps=(False, False),
+    doc="The imaginary part; the result has the dtype of the parts.",
 )
 Conj = elementwise(
     "conj",

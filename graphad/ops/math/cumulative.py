@@ -90,7 +90,9 @@ class _Running(Op):
 
 @define
 class CumSum(_Running):
-    """y[..., i, ...] is the sum of x[..., :i + 1, ...] along `axis`."""
+    """y[..., i, ...] is the sum of x[..., :i + 1, ...] along `axis`; `exclusive`: of x[..., :i, ...], 0 for none; `reverse`: from
+    the end.
+    """
 
     name = "cumsum"
     keeps = (False, False)
@@ -107,7 +109,9 @@ class CumSum(_Running):
 
 @define
 class CumProd(_Running):
-    """y[..., i, ...] is the product of x[..., :i + 1, ...] along `axis`."""
+    """y[..., i, ...] is the product of x[..., :i + 1, ...] along `axis`; `exclusive`: of x[..., :i, ...], 1 for none; `reverse`:
+    from the end.
+    """
 
     name = "cumprod"
     keeps = (True, False)
@@ -128,7 +132,7 @@ class CumProd(_Running):
 
 @define
 class Shift(Op):
-    """x moved on by one along `axis`, a 0 coming in; back by one with `reverse`."""
+    """y[i] = x[i - 1] along `axis` and y[0] = 0; with `reverse` y[i] = x[i + 1], and 0 at the end."""
 
     name = "shift_by_one"
     keeps = (False, False)
@@ -156,7 +160,9 @@ class Shift(Op):
 
 @define
 class Recurrence(Op):
-    """y[k] = b[k] + a[k] * y[k - 1] along `axis`; transposed: y[k] = b[k] + a[k + 1] * y[k + 1]. `reverse` flips the axis."""
+    """y[k] = b[k] + a[k] * y[k - 1] along `axis`, with y[-1] = 0; `transposed`: y[k] = b[k] + a[k + 1] * y[k + 1], with 0
+    behind the end. `reverse`: the same of a and b reversed along the axis, and the result reversed again.
+    """
 
     name = "linear_recurrence"
     keeps = ((0,), True)
@@ -207,7 +213,9 @@ class Recurrence(Op):
 
 @define
 class CumLogSumExp(_Running):
-    """y[..., i, ...] is log(sum(exp(x[..., :i + 1, ...]))) along `axis`; the lowest number where the sum is empty."""
+    """y[..., i, ...] is log(sum(exp(x[..., :i + 1, ...]))) along `axis`, `exclusive`: of x[..., :i, ...], the lowest number
+    of the dtype for none; `reverse`: from the end.
+    """
 
     name = "cumulative_logsumexp"
     keeps = (True, True)

@@ -106,16 +106,14 @@ def _plus_one(x: Any) -> Any:
     return bind(ADD, x, scalar_like(1.0, x))
 
 
-Exp = elementwise(
-    "exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e ** x."
-)
+Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e^x.")
 Expm1 = elementwise(
     "expm1",
     np.expm1,
     vjp=times(lambda x: bind(EXP, x)),
     kinds=INEXACT,
     scalar="expm1",
-    doc="e ** x - 1, exact near 0.",
+    doc="e^x - 1, exact near 0.",
 )
 Log = elementwise(
     "log", np.log, vjp=over(lambda x: x), kinds=INEXACT, scalar="log", doc="The natural logarithm."
@@ -139,7 +137,7 @@ Sigmoid = elementwise(
     kinds=INEXACT,
     scalar="sigmoid",
     keeps=(False, True),
-    doc="1 / (1 + e ** -x).",
+    doc="1 / (1 + e^-x).",
 )
 Softplus = elementwise(
     "softplus",
@@ -147,7 +145,7 @@ Softplus = elementwise(
     vjp=_softplus_vjp,
     kinds=FLOATING,
     scalar="softplus",
-    doc="log(1 + e ** x).",
+    doc="log(1 + e^x), without overflow.",
 )
 TanhGrad = elementwise(
     "tanh_grad",
@@ -155,7 +153,7 @@ TanhGrad = elementwise(
     vjp=_tanh_grad_vjp,
     kinds=INEXACT,
     scalar=(("mul", "x", "x"), ("complement", "a"), ("mul", "y", "b")),
-    doc="g * (1 - y ** 2): the backward op of tanh.",
+    doc="g * (1 - y^2).",
 )
 SigmoidGrad = elementwise(
     "sigmoid_grad",
@@ -163,7 +161,7 @@ SigmoidGrad = elementwise(
     vjp=_sigmoid_grad_vjp,
     kinds=INEXACT,
     scalar=(("complement", "x"), ("mul", "x", "a"), ("mul", "y", "b")),
-    doc="g * y * (1 - y): the backward op of sigmoid.",
+    doc="g * y * (1 - y).",
 )
 Logaddexp = elementwise(
     "logaddexp",
@@ -180,7 +178,7 @@ Logaddexp = elementwise(
         ("isinf", "a"),
         ("select", "g", "a", "f"),  # c is nan where both are the same infinity
     ),
-    doc="log(e ** x + e ** y).",
+    doc="log(e^x + e^y), without overflow.",
 )
 EXP, EXPM1, LOG, LOG1P = Exp(), Expm1(), Log(), Log1p()
 SIGMOID, TANH_GRAD, SIGMOID_GRAD, SOFTPLUS = Sigmoid(), TanhGrad(), SigmoidGrad(), Softplus()

@@ -87,7 +87,7 @@ def _zeta(s: int, x: np.ndarray) -> np.ndarray:
 
 @define
 class Polygamma(Elementwise):
-    """The n-th derivative of digamma, itself for n = 0."""
+    """The n-th derivative of digamma, digamma itself for n = 0."""
 
     name = "polygamma"
     kinds = FLOATING
@@ -114,7 +114,7 @@ def _lgamma_vjp(ctx: Any, g: Any) -> Any:
 
 
 DIGAMMA = Polygamma(0)
-Lgamma = elementwise("lgamma", _lgamma, vjp=_lgamma_vjp, kinds=FLOATING, doc="The logarithm of |gamma(x)|.")
+Lgamma = elementwise("lgamma", _lgamma, vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|.")
 
 lgamma = unary_function(
     Lgamma, "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes."

@@ -54,7 +54,7 @@ class _Position(Op):
 
 @define
 class ArgMax(_Position):
-    """Where along an axis the largest element is."""
+    """The index, of `dtype`, of the largest element along `axis`; of equal ones the first; the first NaN where there is one."""
 
     name, search = "argmax", staticmethod(np.argmax)
     axis: int
@@ -63,7 +63,9 @@ class ArgMax(_Position):
 
 @define
 class ArgMin(_Position):
-    """Where along an axis the smallest element is."""
+    """The index, of `dtype`, of the smallest element along `axis`; of equal ones the first; the first NaN where there is
+    one.
+    """
 
     name, search = "argmin", staticmethod(np.argmin)
     axis: int

@@ -56,7 +56,13 @@ def _rsqrt(x: Any) -> Any:
 
 
 Sqrt = elementwise(
-    "sqrt", np.sqrt, vjp=_sqrt_vjp, kinds=INEXACT, scalar="sqrt", keeps=(False, True), doc="The square root."
+    "sqrt",
+    np.sqrt,
+    vjp=_sqrt_vjp,
+    kinds=INEXACT,
+    scalar="sqrt",
+    keeps=(False, True),
+    doc="The square root, the one with a real part from 0 for complex x.",
 )
 Rsqrt = elementwise(
     "rsqrt",
@@ -82,7 +88,7 @@ ReciprocalGrad = elementwise(
     vjp=_reciprocal_grad_vjp,
     kinds=INEXACT,
     scalar=(("mul", "y", "x"), ("mul", "a", "x"), ("neg", "b")),
-    doc="-g * y ** 2: the backward op of reciprocal.",
+    doc="-g * y^2.",
 )
 SQRT, RSQRT = Sqrt(), Rsqrt()
 RECIPROCAL, RECIPROCAL_GRAD = Reciprocal(), ReciprocalGrad()
@@ -114,7 +120,15 @@ def _pow_vjp(ctx: Any, g: Any) -> Sequence[Any]:
     return x_bar, y_bar
 
 
-Pow = elementwise("pow", _pow, vjp=_pow_vjp, kinds=NUMERIC, scalar="pow", keeps=(True, True), doc="x ** y.")
+Pow = elementwise(
+    "pow",
+    _pow,
+    vjp=_pow_vjp,
+    kinds=NUMERIC,
+    scalar="pow",
+    keeps=(True, True),
+    doc="x^y; integers to negative powers are an error.",
+)
 POW = Pow()
 _EXPONENTS = (int, float, np.integer, np.floating)
 

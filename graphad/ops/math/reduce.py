@@ -121,7 +121,7 @@ _KERNEL_KINDS = {
 
 @define
 class CountOf(Op):
-    """How many elements of x one element of its reduction stands for, as a scalar of `dtype`."""
+    """The number of elements of x along `axes`, the product of their sizes, as a scalar of `dtype`."""
 
     name = "count_of"
     by_value = ()
@@ -167,7 +167,7 @@ def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Any:
 
 @define
 class ReduceSum(Reduction):
-    """The sum over axes."""
+    """The sum over `axes`; 0 for none."""
 
     name, combine = "reduce_sum", "add"
     axes: tuple[int, ...] | None = None
@@ -183,7 +183,9 @@ class ReduceSum(Reduction):
 
 @define
 class ReduceMean(Reduction):
-    """The mean over axes: the sum divided by the number of elements; integers are divided towards zero."""
+    """The mean over `axes`: the sum divided by the number of elements, of integers without overflow and cut off towards 0;
+    NaN for no floats, an error for no integers.
+    """
 
     name = "reduce_mean"
     axes: tuple[int, ...] | None = None
@@ -247,7 +249,7 @@ class _Extreme(Reduction):
 
 @define
 class ReduceMax(_Extreme):
-    """The largest element over axes."""
+    """The largest element over `axes`, NaN if there is one; for none the lowest number of the dtype (-inf for floats)."""
 
     name, combine, formula = "reduce_max", "max", np.maximum
     axes: tuple[int, ...] | None = None
@@ -256,7 +258,7 @@ class ReduceMax(_Extreme):
 
 @define
 class ReduceMin(_Extreme):
-    """The smallest element over axes."""
+    """The smallest element over `axes`, NaN if there is one; for none the largest number of the dtype (inf for floats)."""
 
     name, combine, formula = "reduce_min", "min", np.minimum
     axes: tuple[int, ...] | None = None
@@ -265,7 +267,7 @@ class ReduceMin(_Extreme):
 
 @define
 class ReduceProd(Reduction):
-    """The product over axes. Its gradient is exact where elements are 0: the product of all others, not a quotient."""
+    """The product over `axes`; 1 for none."""
 
     name, combine = "reduce_prod", "mul"
     keeps = (True, False)
@@ -297,7 +299,7 @@ def _others(x: Any, axis: int) -> Any:
 
 @define
 class ReduceAll(Reduction):
-    """Whether all elements over axes are true."""
+    """Whether all elements over `axes` are true; true for none."""
 
     name, combine, kinds = "reduce_all", "and", BOOLEAN
     axes: tuple[int, ...] | None = None
@@ -311,7 +313,7 @@ class ReduceAll(Reduction):
 
 @define
 class ReduceAny(Reduction):
-    """Whether one element over axes is true."""
+    """Whether an element over `axes` is true; false for none."""
 
     name, combine, kinds = "reduce_any", "or", BOOLEAN
     axes: tuple[int, ...] | None = None
@@ -325,7 +327,7 @@ class ReduceAny(Reduction):
 
 @define
 class ReduceLogSumExp(Reduction):
-    """log(sum(exp(x))) over axes, computed from the largest element so that nothing overflows."""
+    """log(sum(exp(x))) over `axes`, without overflow; -inf for none."""
 
     name, kinds = "reduce_logsumexp", FLOATING
     keeps = (True, True)

@@ -48,7 +48,7 @@ Sign = elementwise(
     kinds=NUMERIC,
     scalar="sign",
     keeps=(False, False),
-    doc="-1, 0 or 1; x / |x| for complex x.",
+    doc="-1, 0 or 1, NaN for NaN; x / |x| for complex x other than 0.",
 )
 SIGN = Sign()
 

@@ -26,7 +26,9 @@ from graphad.ops.rules import REAL, require_kind, require_rank, same_dtype
 
 @define
 class SearchSorted(Op):
-    """Where each value would have to be put into the sorted sequence of its row."""
+    """For each of `values` [..., k] the position in the ascending `sequence` [..., n] of the same row before which it would
+    be put, of `dtype`: before equal elements, or with `right` behind them.
+    """
 
     name = "searchsorted"
     keeps = (False, False)

@@ -26,7 +26,7 @@ from graphad.ops.math.select import maximum
 
 @define
 class SortedIds(Op):
-    """The ids themselves, after checking that they do not decrease and begin at 0 or above."""
+    """The ids, integers from 0 on that do not decrease; others are an error, in which `of` names the op that asked."""
 
     name = "sorted_ids"
     keeps = (False, False)

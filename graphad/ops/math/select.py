@@ -39,7 +39,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 @define
 class Select(Op):
-    """condition ? x : y, all three broadcast together."""
+    """x where `condition`, a bool, is true, else y; all three broadcast together."""
 
     name = "select"
     keeps = ((0,), False)
@@ -79,7 +79,7 @@ SELECT = Select()
 
 @define
 class WhereIndices(Op):
-    """The indices of the elements that are not 0 or False, in row-major order; how many is known at run time only."""
+    """The indices of the elements that are not 0 or false, in row-major order: int64[count, rank]."""
 
     name = "where_indices"
     keeps = (False, False)
@@ -137,10 +137,20 @@ def _minimum_vjp(ctx: Any, g: Any) -> Sequence[Any]:
 
 
 Maximum = elementwise(
-    "maximum", np.maximum, vjp=_maximum_vjp, kinds=REAL, scalar="maximum", doc="The larger of x and y."
+    "maximum",
+    np.maximum,
+    vjp=_maximum_vjp,
+    kinds=REAL,
+    scalar="maximum",
+    doc="The larger of x and y, NaN if one is.",
 )
 Minimum = elementwise(
-    "minimum", np.minimum, vjp=_minimum_vjp, kinds=REAL, scalar="minimum", doc="The smaller of x and y."
+    "minimum",
+    np.minimum,
+    vjp=_minimum_vjp,
+    kinds=REAL,
+    scalar="minimum",
+    doc="The smaller of x and y, NaN if one is.",
 )
 MAXIMUM, MINIMUM = Maximum(), Minimum()
 
@@ -171,7 +181,7 @@ ClipByValue = elementwise(
     vjp=_clip_vjp,
     kinds=REAL,
     scalar=(("maximum", "x", "y"), ("minimum", "a", "z")),
-    doc="min(max(x, low), high).",
+    doc="min(max(x, low), high), NaN where an operand is.",
 )
 CLIP_BY_VALUE = ClipByValue()
 

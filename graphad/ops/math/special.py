@@ -155,12 +155,19 @@ def _erfinv_vjp(ctx: Any, g: Any) -> Any:
     return (bind(MUL, g, slope),)
 
 
-Erf = elementwise("erf", _erf, vjp=_erf_vjp, kinds=FLOATING, scalar="erf", doc="The error function.")
+Erf = elementwise(
+    "erf",
+    _erf,
+    vjp=_erf_vjp,
+    kinds=FLOATING,
+    scalar="erf",
+    doc="2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.",
+)
 Erfc = elementwise(
     "erfc", _erfc, vjp=_erfc_vjp, kinds=FLOATING, scalar="erfc", doc="1 - erf(x), accurate for large x."
 )
 Erfinv = elementwise(
-    "erfinv", _erfinv, vjp=_erfinv_vjp, kinds=FLOATING, keeps=(False, True), doc="The inverse of erf."
+    "erfinv", _erfinv, vjp=_erfinv_vjp, kinds=FLOATING, keeps=(False, True), doc="The y with erf(y) = x."
 )
 ERF, ERFC, ERFINV = Erf(), Erfc(), Erfinv()
 

@@ -45,23 +45,40 @@ def _atan2_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-def _row(name: str, formula: Any, vjp: Any, keeps: Any = (True, False)) -> Any:
-    return elementwise(name, formula, vjp=vjp, kinds=INEXACT, scalar=name, keeps=keeps)
+def _row(name: str, formula: Any, vjp: Any, keeps: Any = (True, False), *, doc: str) -> Any:
+    return elementwise(name, formula, vjp=vjp, kinds=INEXACT, scalar=name, keeps=keeps, doc=doc)
 
 
-Sin = _row("sin", np.sin, times(lambda x: bind(COS, x)))
-Cos = _row("cos", np.cos, times(lambda x: bind(NEG, bind(SIN, x))))
-Tan = _row("tan", np.tan, _tan_vjp, (False, True))
-Asin = _row("asin", np.arcsin, times(lambda x: bind(RSQRT, _one_minus_square(x))))
-Acos = _row("acos", np.arccos, times(lambda x: bind(NEG, bind(RSQRT, _one_minus_square(x)))))
-Atan = _row("atan", np.arctan, over(_one_plus_square))
-Sinh = _row("sinh", np.sinh, times(lambda x: bind(COSH, x)))
-Cosh = _row("cosh", np.cosh, times(lambda x: bind(SINH, x)))
-Asinh = _row("asinh", np.arcsinh, times(lambda x: bind(RSQRT, _one_plus_square(x))))
-Acosh = _row("acosh", np.arccosh, over(_acosh_slope))
-Atanh = _row("atanh", np.arctanh, over(_one_minus_square))
+Sin = _row("sin", np.sin, times(lambda x: bind(COS, x)), doc="The sine.")
+Cos = _row("cos", np.cos, times(lambda x: bind(NEG, bind(SIN, x))), doc="The cosine.")
+Tan = _row("tan", np.tan, _tan_vjp, (False, True), doc="The tangent.")
+Asin = _row(
+    "asin",
+    np.arcsin,
+    times(lambda x: bind(RSQRT, _one_minus_square(x))),
+    doc="The y from -pi/2 to pi/2 with sin(y) = x.",
+)
+Acos = _row(
+    "acos",
+    np.arccos,
+    times(lambda x: bind(NEG, bind(RSQRT, _one_minus_square(x)))),
+    doc="The y from 0 to pi with cos(y) = x.",
+)
+Atan = _row("atan", np.arctan, over(_one_plus_square), doc="The y from -pi/2 to pi/2 with tan(y) = x.")
+Sinh = _row("sinh", np.sinh, times(lambda x: bind(COSH, x)), doc="The hyperbolic sine.")
+Cosh = _row("cosh", np.cosh, times(lambda x: bind(SINH, x)), doc="The hyperbolic cosine.")
+Asinh = _row(
+    "asinh", np.arcsinh, times(lambda x: bind(RSQRT, _one_plus_square(x))), doc="The y with sinh(y) = x."
+)
+Acosh = _row("acosh", np.arccosh, over(_acosh_slope), doc="The y from 0 on with cosh(y) = x.")
+Atanh = _row("atanh", np.arctanh, over(_one_minus_square), doc="The y with tanh(y) = x.")
 Atan2 = elementwise(
-    "atan2", np.arctan2, vjp=_atan2_vjp, kinds=FLOATING, scalar="atan2", doc="The angle of the point (x, y)."
+    "atan2",
+    np.arctan2,
+    vjp=_atan2_vjp,
+    kinds=FLOATING,
+    scalar="atan2",
+    doc="The angle from -pi to pi of the point with ordinate x and abscissa y: atan(x / y) in the quadrant of their signs.",
 )
 SIN, COS, SINH, COSH, ATAN2 = Sin(), Cos(), Sinh(), Cosh(), Atan2()
 

@@ -30,7 +30,7 @@ def _zero(x: Any) -> Any:
 
 @define
 class Relu(Elementwise):
-    """max(x, 0)."""
+    """max(x, 0); NaN for NaN."""
 
     name = "relu"
     kinds = REAL
@@ -66,7 +66,7 @@ class ReluGrad(Elementwise):
 
 @define
 class Elu(Elementwise):
-    """x where x > 0, else exp(x) - 1."""
+    """x where x > 0, else e^x - 1."""
 
     name = "elu"
     kinds = FLOATING

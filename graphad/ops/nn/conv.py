@@ -77,7 +77,9 @@ def _as_matrix(x: Any, split: int, stacked: bool) -> Any:
 
 @define
 class Conv2D(Convolution):
-    """y[b, i, j, o] = sum over window and channels of x * kernel."""
+    """y[b, i, j, o] is the sum over p, q, c of element (p, q) of window (i, j) of x[b, ..., c] times kernel[p, q, c, o]. The
+    kernel is [height, width, channels, outputs]; nothing is mirrored.
+    """
 
     name = "conv2d"
     keeps = (True, False)
@@ -120,7 +122,9 @@ class Conv2D(Convolution):
 
 @define
 class Conv2DInputGrad(Convolution, w.Shaped):
-    """The cotangent of the input; the third input only gives the shape, unless `dims` does."""
+    """The transpose of conv2d as a function of x: for a cotangent g of the result and a kernel, an array of the shape
+    `dims`, or of that of `like`, whose values do not matter.
+    """
 
     name = "conv2d_input_grad"
     keeps = ((0, 1), False)
@@ -181,7 +185,9 @@ class Conv2DInputGrad(Convolution, w.Shaped):
 
 @define
 class Conv2DFilterGrad(Convolution, w.Shaped):
-    """The cotangent of the filters; the third input only gives the shape, unless `dims` does."""
+    """The transpose of conv2d as a function of its kernel: for x and a cotangent g of the result, an array of the shape
+    `dims`, or of that of `like`, whose values do not matter.
+    """
 
     name = "conv2d_filter_grad"
     keeps = ((0, 1), False)

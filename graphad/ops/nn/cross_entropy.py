@@ -46,7 +46,9 @@ class _PerLabel(Op):
 
 @define
 class SparseCrossEntropy(_PerLabel):
-    """-log(softmax(logits))[label], NaN for labels that are no class; and log(softmax(logits))."""
+    """Two outputs for labels [...] and logits [..., n]: -log(softmax(logits))[label], NaN for labels outside of 0 to n - 1;
+    and log(softmax(logits)).
+    """
 
     name = "sparse_cross_entropy"
     multiple = True
@@ -96,7 +98,7 @@ class SparseCrossEntropy(_PerLabel):
 
 @define
 class SparseCrossEntropyGrad(_PerLabel):
-    """g * (exp(log_p) - 1 at the label): the gradient of SparseCrossEntropy by the logits."""
+    """g * (exp(log_p) - 1 at the label), and g * exp(log_p) for labels that are no class; g [...] is the same for all n."""
 
     name = "sparse_cross_entropy_grad"
     keeps = (True, False)

@@ -60,7 +60,7 @@ def _lowest(dtype: Any) -> Any:
 
 @define
 class MaxPool(Pool):
-    """The largest element of each window."""
+    """The largest element of each window of x; a channel by itself."""
 
     name = "max_pool2d"
     keeps = (True, False)
@@ -88,7 +88,9 @@ def _first_maximum(op: Any, x: np.ndarray) -> np.ndarray:
 
 @define
 class MaxPoolGrad(Pool):
-    """(x, g) -> the image with each g put where its window of x is largest."""
+    """An image of the shape of x with each g added where its window of x is largest, at the first such place in row-major
+    order.
+    """
 
     name = "max_pool2d_grad"
     keeps = ((0,), False)
@@ -117,7 +119,9 @@ class MaxPoolGrad(Pool):
 
 @define
 class MaxPoolPick(Pool):
-    """(x, h) -> for each window the element of h where x is largest."""
+    """For each window the element of h where x is largest, at the first such place in row-major order: the transpose of
+    max_pool2d_grad.
+    """
 
     name = "max_pool2d_pick"
     keeps = ((0,), False)
@@ -140,7 +144,7 @@ class MaxPoolPick(Pool):
 
 @define
 class AvgPool(Pool):
-    """The mean of each window; padding does not count."""
+    """The mean of each window of x, of those elements that are not padding; a channel by itself."""
 
     name = "avg_pool2d"
     keeps = (False, False)
@@ -169,7 +173,9 @@ def _counts(op: Any, shape: Sequence[int], dtype: Any) -> np.ndarray:
 
 @define
 class AvgPoolGrad(Pool, w.Shaped):
-    """(g, x) -> each g spread evenly over its window; x only gives the shape, unless `dims` does."""
+    """The transpose of avg_pool2d: each g spread evenly over the elements of its window that are no padding; the result has
+    the shape `dims`, or that of x, whose values do not matter.
+    """
 
     name = "avg_pool2d_grad"
     keeps = (False, False)

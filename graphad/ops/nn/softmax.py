@@ -40,7 +40,7 @@ class AlongAxis(Op):
 
 @define
 class Softmax(AlongAxis):
-    """exp(x) / sum(exp(x))."""
+    """e^x / sum(e^x) along `axis`, without overflow."""
 
     name = "softmax"
     axis: int
@@ -63,7 +63,7 @@ class Softmax(AlongAxis):
 
 @define
 class LogSoftmax(AlongAxis):
-    """x - log(sum(exp(x)))."""
+    """x - log(sum(e^x)) along `axis`, without overflow."""
 
     name = "log_softmax"
     axis: int

@@ -221,7 +221,7 @@ def shaped(op: Any, xs: Sequence[Any], dims: Any, like: Any) -> Any:
 
 @define
 class Patches(Op):
-    """y[b, i, j, p, q, c]: element (p, q) of window (i, j) of the padded image x[b, ..., c]."""
+    """y[b, i, j, p, q, c] is element (p, q) of window (i, j) of the padded image x[b, ..., c]."""
 
     name = "patches"
     keeps = (False, False)
@@ -265,7 +265,9 @@ class Patches(Op):
 
 @define
 class PatchesGrad(Shaped):
-    """Windows added up where they came from, into an image of the shape of the second input."""
+    """The transpose of patches: windows added up where they came from, into an image of the shape `dims`, or of that of
+    `like`, whose values do not matter.
+    """
 
     name = "patches_grad"
     keeps = (False, False)

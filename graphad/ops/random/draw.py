@@ -28,7 +28,7 @@ KEY = (2,)
 
 @define
 class RandomKey(Op):
-    """A key that the generator has not given before; counts on in its state."""
+    """The state as it is, [2] int64; then the count, its second element, goes up by one in the variable."""
 
     name = "random_key"
     keeps = (False, False)
@@ -55,7 +55,7 @@ class RandomKey(Op):
 
 @define
 class SplitKey(Op):
-    """`n` keys from one: [n, 2]."""
+    """`n` keys from one, int64[n, 2]: key k is the one derived with turn 64 + k."""
 
     name = "split_key"
     keeps = (False, False)
@@ -110,7 +110,9 @@ _CONTINUOUS = {
 
 @define
 class Draw(Op):
-    """Numbers from a key: `kind` is uniform (0 to 1), normal, truncated_normal, bits (all integers) or integers (two limits)."""
+    """An array of `shape` and `dtype` of the kind `kind`, made of the key [2]; of keys [..., 2] one for each, stacked.
+    `limits` are low and high, for "integers" only.
+    """
 
     name = "draw"
     keeps = (False, False)
@@ -152,7 +154,7 @@ def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
 
 @define
 class DrawTo(Op):
-    """Draw with a shape known at run time, the last input."""
+    """As draw, for a key [2]; the last input is the shape as a vector of integers, the `limits` come before it."""
 
     name = "draw_to"
     keeps = (False, False)
@@ -179,7 +181,7 @@ class DrawTo(Op):
 
 @define
 class SetState(Op):
-    """Gives a generator another state."""
+    """Gives the state of a generator another value, which is the output."""
 
     name = "random_set_state"
     keeps = (False, False)

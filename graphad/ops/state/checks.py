@@ -29,7 +29,7 @@ SLOT = "\x00"
 
 @define
 class CheckNumerics(Op):
-    """x itself, after checking that all elements are finite."""
+    """x; an error with `message` if an element is infinite or NaN."""
 
     name = "check_numerics"
     effects = IO

@@ -28,7 +28,8 @@ _LEVELS = {
 
 @define
 class Print(Op):
-    """Prints its inputs between the pieces of a template.
+    """No outputs. Writes the inputs between `pieces`, which are one more; `summarize` elements are shown at either end of an
+    axis, all for -1. `stream` is where to.
 
     Attributes:
       pieces: The texts before, between and behind the inputs.
@@ -62,12 +63,7 @@ class Print(Op):
 
 @define
 class Check(Op):
-    """Raises unless the first input is true everywhere.
-
-    Attributes:
-      pieces: The message, between whose pieces the other inputs are put.
-      summarize: How many elements of each to show, -1 for all.
-    """
+    """No outputs. An error unless the first input is true everywhere; `pieces` and `summarize` say how the others are shown."""
 
     name = "assert"
     multiple = True

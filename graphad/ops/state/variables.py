@@ -18,7 +18,7 @@ from graphad.core.tensor import Handle
 
 @define
 class Read(Op):
-    """The value of a variable now."""
+    """The value of the variable now."""
 
     name = "read"
     keeps = (False, False)
@@ -42,7 +42,7 @@ class Read(Op):
 
 @define
 class Assign(Op):
-    """Gives a variable a new value, which is also the output."""
+    """Gives the variable a new value, which is the output."""
 
     name = "assign"
     keeps = (False, False)
