@@ -1,4 +1,7 @@
-"""Settings of this process. GRAPHAD_JIT in the environment gives the first value of `jit`."""
+"""Settings of this process.
+
+GRAPHAD_JIT and GRAPHAD_RELAXED_ARITHMETIC in the environment give the first values of `jit` and `relaxed_arithmetic`.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +56,31 @@ def jacobian_budget() -> int:
     return flags.jacobian_bytes
 
 
+def set_relaxed_arithmetic(relaxed: bool) -> None:
+    """Whether compiling functions may change the last bits of their results, for speed and for range; at first it may not.
+
+    Without it every step of a compiled function gives what the eager op gives, bit for bit; only the functions listed in
+    docs/accuracy.md and the order of sums differ, within bounds. With it a product may go into a sum unrounded, so that
+    x * x - y * y need not be 0 where x equals y; and formulas may be replaced by others of the same meaning: log(1 + x) by
+    log1p(x), exp(x) - 1 by expm1(x), log(softmax(x)) by log_softmax(x), sqrt(x * x) by |x|, x / sqrt(y) by x * rsqrt(y).
+
+    It takes effect with the next call, also for functions that were compiled before.
+    """
+    flags.relaxed_arithmetic = bool(relaxed)
+
+
+def relaxed_arithmetic() -> bool:
+    """Whether compiling functions may change the last bits of their results; see `set_relaxed_arithmetic`."""
+    return flags.relaxed_arithmetic
+
+
 __all__ = [
     "functions_run_eagerly",
     "jacobian_budget",
     "jit",
+    "relaxed_arithmetic",
     "run_functions_eagerly",
     "set_jacobian_budget",
     "set_jit",
+    "set_relaxed_arithmetic",
 ]

@@ -24,7 +24,8 @@ EXACT = frozenset(
 )
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 REORDER = ("reassoc", "contract")  # the additions of a vectorised sum
-ANY_ZERO = ("nsz",)  # of two zeros either may be the larger, as in NumPy
+CONTRACT = ("contract",)  # a product that a sum may take in, if that says it too: those of maps do not
+ANY_ZERO = ("nsz",)  # of two zeros either may be the larger
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,7 @@ def lower(name: str) -> Lowered | None:
         return Lowered(target, (source,), lambda builder, x: cast(builder, source, target, x))
     if head == "any":
         head, _, code = rest.partition("_")
-        instruction = {"add": "fadd", "mul": "fmul"}[head]
-        return Lowered(
-            code, (code, code), lambda builder, x, y: getattr(builder, instruction)(x, y, flags=REORDER)
-        )
+        return Lowered(code, (code, code), _FREE[head])
     if head not in scalars.TABLE:
         return None
     row = scalars.TABLE[head]
@@ -272,8 +270,16 @@ def _is_signed(code: str) -> bool:
     return code[0] == "i"
 
 
+def _extreme(builder: Any, sign: str, code: str, x: Any, y: Any) -> Any:
+    """The larger or smaller one, NaN if either is; of two zeros the second, and the first for float16: as NumPy does on x86."""
+    first = builder.fcmp_ordered(sign + "=" if code == "f16" else sign, x, y)
+    return builder.select(builder.or_(first, builder.fcmp_unordered("uno", x, x)), x, y)
+
+
 def _float_sign(builder: Any, code: str, x: Any) -> Any:
-    rest = builder.fadd(x, x.type(0.0))  # nan, or 0 of either sign as 0
+    rest = (
+        x if code == "bf16" else builder.fadd(x, x.type(0.0))
+    )  # nan, or 0, which keeps its sign in bfloat16
     negative = builder.select(builder.fcmp_ordered("<", x, x.type(0.0)), x.type(-1.0), rest)
     return builder.select(builder.fcmp_ordered(">", x, x.type(0.0)), x.type(1.0), negative)
 
@@ -342,13 +348,13 @@ _Build = Callable[..., Any]
 _FLOAT: dict[str, _Build] = {
     "add": lambda b, c, x, y: b.fadd(x, y),
     "sub": lambda b, c, x, y: b.fsub(x, y),
-    "mul": lambda b, c, x, y: b.fmul(x, y),
+    "mul": lambda b, c, x, y: b.fmul(x, y, flags=CONTRACT),
     "div": lambda b, c, x, y: b.fdiv(x, y),
     "floordiv": lambda b, c, x, y: intrinsic(b, "floor", round_to(b, c, b.fdiv(x, y))),
     "neg": lambda b, c, x: b.fneg(x),
     "abs": lambda b, c, x: intrinsic(b, "fabs", x),
     "sign": _float_sign,
-    "square": lambda b, c, x: b.fmul(x, x),
+    "square": lambda b, c, x: b.fmul(x, x, flags=CONTRACT),
     "reciprocal": lambda b, c, x: b.fdiv(x.type(1.0), x),
     "sqrt": lambda b, c, x: intrinsic(b, "sqrt", x),
     "complement": lambda b, c, x: b.fsub(x.type(1.0), x),
@@ -357,12 +363,20 @@ _FLOAT: dict[str, _Build] = {
     "ceil": lambda b, c, x: intrinsic(b, "ceil", x),
     "round": lambda b, c, x: intrinsic(b, "rint", x),
     "trunc": lambda b, c, x: intrinsic(b, "trunc", x),
-    "maximum": lambda b, c, x, y: intrinsic(b, "maximum", x, y, flags=ANY_ZERO),
-    "minimum": lambda b, c, x, y: intrinsic(b, "minimum", x, y, flags=ANY_ZERO),
+    "maximum": lambda b, c, x, y: _extreme(b, ">", c, x, y),
+    "minimum": lambda b, c, x, y: _extreme(b, "<", c, x, y),
     "isnan": lambda b, c, x: b.fcmp_unordered("uno", x, x),
     "isinf": lambda b, c, x: b.fcmp_ordered("==", intrinsic(b, "fabs", x), x.type(float("inf"))),
     "isfinite": lambda b, c, x: b.fcmp_ordered("<", intrinsic(b, "fabs", x), x.type(float("inf"))),
     "copy": lambda b, c, x: x,
+}
+
+# Where the order is free: sums, and extremes, which vectorise as intrinsics.
+_FREE: dict[str, _Build] = {
+    "add": lambda b, x, y: b.fadd(x, y, flags=REORDER),
+    "mul": lambda b, x, y: b.fmul(x, y, flags=REORDER),
+    "maximum": lambda b, x, y: intrinsic(b, "maximum", x, y, flags=ANY_ZERO),
+    "minimum": lambda b, x, y: intrinsic(b, "minimum", x, y, flags=ANY_ZERO),
 }
 
 _INTEGER: dict[str, _Build] = {

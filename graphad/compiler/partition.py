@@ -15,6 +15,7 @@ from graphad.compiler.chain import Chain
 from graphad.compiler.cpu.functions import has_function
 from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
+from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.compiler.plain import may_fail
 from graphad.compiler.source import code_of
 from graphad.compiler.units import (
@@ -55,8 +56,8 @@ _UNKNOWN = -1  # a handle that a host step may have given another array
 class _Partitioner:
     """Collects the units of one graph."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, options: Options) -> None:
+        self.graph, self.options = graph, options
         self.specs: list[TensorSpec] = list(graph.specs)
         self.sites: dict[int, Site] = {}
         self.units: list[Unit] = []
@@ -287,7 +288,7 @@ class _Partitioner:
             return False
         if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
             return False  # how many slices there will be is not known
-        repeat = native_form(op)
+        repeat = native_form(op, self.options)
         if repeat is None:
             return False
         n = op.n_carry
@@ -565,7 +566,9 @@ class _Partitioner:
         unit.scalars = [scalars[value] for value in composed.scalars]  # type: ignore[index]
         operands = [Operand(site.shape, site.strides) for site in unit.reads]
         combines = [unit.results.get(value) for value in unit.writes]
-        loop = collapse(composed.map, unit.shape, operands, unit.reduced or (), combines)
+        loop = collapse(
+            composed.map, unit.shape, operands, unit.reduced or (), combines, contracts=self.options.relaxed
+        )
         # One object for equal kernels, so that finding it again is quick.
         kernel = self.kernels.setdefault(loop.kernel, loop.kernel)
         unit.loop = loop if kernel is loop.kernel else loop.replaced(kernel=kernel)
@@ -595,6 +598,6 @@ class _Partitioner:
         return found
 
 
-def partition(graph: Graph) -> Partition:
+def partition(graph: Graph, options: Options = DEFAULT) -> Partition:
     """The units of a specialised, optimised graph."""
-    return _Partitioner(graph).run()
+    return _Partitioner(graph, options).run()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.compiler.partition import partition
+from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
 from graphad.core.shapes import is_definite
 from graphad.kernels.collapse import same_size
@@ -45,14 +46,12 @@ class Repeat(Struct):
         return [self.body] if self.test is None else [self.body, self.test]
 
 
-def native_form(op: Any) -> Repeat | None:
+def native_form(op: Any, options: Options) -> Repeat | None:
     """How a specialised loop op runs natively, None where a part of it cannot."""
-    from graphad.compiler.pipeline import optimise
-
     if op.effects or any(spec.is_handle for spec in op.body.inputs):
         return None
-    body = partition(optimise(op.body))
-    test = None if op.test is None else partition(optimise(op.test))
+    body = partition(optimise(op.body, options), options)
+    test = None if op.test is None else partition(optimise(op.test, options), options)
     for part in [body] if test is None else [body, test]:
         if any(not is_definite(spec.dims) for spec in part.specs) or any(
             unit.kind not in NATIVE for unit in part.units

@@ -80,6 +80,11 @@ class Source(Record):
         )
 
 
+def may_contract(function: Any) -> bool:
+    """Whether the text of a kernel asks for products and sums that are rounded once."""
+    return "contract" in function.__code__.co_names
+
+
 def named_key(parts: Mapping[str, Any]) -> str:
     """sha256 of named parts, whatever their order."""
     lines = (f"{name}={str(value).encode().hex()}" for name, value in sorted(parts.items()))

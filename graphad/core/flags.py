@@ -16,14 +16,16 @@ class Flags:
       run_functions_eagerly: Functions run as Python instead of as graphs.
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
       jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
+      relaxed_arithmetic: Compiling may change the last bits of results.
     """
 
-    __slots__ = ("jacobian_bytes", "jit", "run_functions_eagerly")
+    __slots__ = ("jacobian_bytes", "jit", "relaxed_arithmetic", "run_functions_eagerly")
 
     def __init__(self) -> None:
         self.run_functions_eagerly = False
         self.jit = _jit_of_environment()
         self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best
+        self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")
 
 
 def _jit_of_environment() -> str:
@@ -32,6 +34,13 @@ def _jit_of_environment() -> str:
         warn_user(f"GRAPHAD_JIT: {mode!r} is no mode; it is 'auto', 'always' or 'never'. 'auto' is used.")
         return AUTO
     return mode
+
+
+def _switch_of_environment(name: str) -> bool:
+    text = os.environ.get(name, "").strip().lower()
+    if text not in ("", "0", "1", "false", "true"):
+        warn_user(f"{name}: {text!r} is neither 0 nor 1; 0 is used.")
+    return text in ("1", "true")
 
 
 flags = Flags()

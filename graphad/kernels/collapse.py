@@ -114,6 +114,7 @@ def collapse(
     combines: Sequence[str | None] | None = None,
     outputs: Sequence[Operand | None] | None = None,
     inplace: Sequence[tuple[int, int]] = (),
+    contracts: bool = False,
 ) -> Loop:
     """The kernel of a map over `shape`, some of whose outputs are reduced.
 
@@ -125,6 +126,7 @@ def collapse(
       combines: Per output, None for a plain store or the combine function; default None for all.
       outputs: Per output the strides over `shape` (over the kept axes when combined); None, the default, is C order.
       inplace: (input, output) pairs that share a buffer; dropped where their strides differ.
+      contracts: See `Kernel`.
     """
     rank = len(shape)
     combines = [None] * len(form.outputs) if combines is None else list(combines)
@@ -176,7 +178,9 @@ def collapse(
             and all(map(same_size, steps[i], steps[count + o]))
         )
     )
-    kernel = Kernel(len(extents), tuple(accesses[:count]), form.scalars, form.body, stores, shared).check()
+    kernel = Kernel(
+        len(extents), tuple(accesses[:count]), form.scalars, form.body, stores, shared, contracts
+    ).check()
     strides = {place: steps[place[0]][place[1]] for place in block_layout(kernel).strides}
     return Loop(kernel, tuple(extents), strides)
 

@@ -105,7 +105,8 @@ class Kernel(Record):
 
     Dimensions come in the order kept, reduced, kept: the last kept one is there only if it is the innermost.
     All reducing stores reduce the same dimensions. `inplace` pairs (input, output) share one buffer and the same
-    strides.
+    strides. With `contracts` a product and the sum that it goes into may be rounded once; without, no map differs from
+    NumPy's in a bit where NumPy rounds exactly.
     """
 
     rank: int
@@ -114,6 +115,7 @@ class Kernel(Record):
     body: tuple[Statement, ...]
     outputs: tuple[Store, ...]
     inplace: tuple[tuple[int, int], ...] = ()
+    contracts: bool = False
 
     def dtype_of(self, ref: Ref) -> DType:
         return _dtype_of(self, ref)
@@ -151,6 +153,7 @@ class Kernel(Record):
             for s in self.outputs
         ]
         lines += [f"inplace {i} {o}" for i, o in self.inplace]
+        lines += ["contracts"] if self.contracts else []
         return "\n".join(lines) + "\n"
 
     def digest(self) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphad.compiler.plan.executable import executable_of
 from graphad.core.bind import verify_outputs
 from graphad.core.convert import lift
 from graphad.core.nest import flatten
@@ -28,6 +29,7 @@ from graphad.trace.numbered import with_sizes
 from graphad.trace.specialise import specialise, specialise_call
 from graphad.trace.tracer import trace_flat
 from graphad.vectorize.vectorized_map import vectorized_map
+from tests.support.bits import assert_same_bits, exact_natively
 
 RUN_TIME_SHAPE_OPS = frozenset({"shape", "reshape_to", "broadcast_to_shape", "sum_to_shape", "count_of"})
 STEP = 1e-6
@@ -416,15 +418,22 @@ class OpCase:
                 )
 
     def check_compiled(self) -> None:
-        """Compiled code gives what `eval` gives, forwards and backwards."""
-        executable = pytest.importorskip("graphad.compiler.plan.executable")
+        """Compiled code gives what `eval` gives, forwards and backwards, and passes change no bit of it.
+
+        Native code gives the same bits as well where every step has one right result.
+        """
         for graph, arrays in self._graphs():
             graph = specialise(graph, graph.inputs)
-            for y, z in zip(
-                executable.executable_of(graph).run(list(arrays), True), evaluate(graph, arrays), strict=True
-            ):
+            executable, wanted = executable_of(graph), evaluate(graph, arrays)
+            native, plan = executable.run(list(arrays), True), executable.run(list(arrays), False)
+            for y, z in zip(native, wanted, strict=True):
                 assert np.asarray(y).dtype == z.dtype
                 close(np.asarray(y), z, 1e-10 if z.dtype.itemsize >= 8 else 1e-4)
+            for y, z in zip(plan, wanted, strict=True):
+                assert_same_bits(y, z, f"{self.name}, passes")
+            if exact_natively(executable, arrays):
+                for y, z in zip(native, plan, strict=True):
+                    assert_same_bits(y, z, f"{self.name}, native")
 
     def _graphs(self) -> Iterable[tuple[Graph, list[Any]]]:
         yield self.traced(), self.arrays

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from graphad.compiler.cpu import objects, target
+from graphad.compiler.source import may_contract
 from graphad.core import forks
 from graphad.core.errors import GraphadError
 
@@ -84,7 +85,7 @@ def _printed(text: str, function: str) -> str:
         flags.enable_ssa
     ) = True
     flags.error_model = "numpy"
-    flags.fastmath = {"contract"}
+    flags.fastmath = {"contract"} if may_contract(plain) else set()
     with global_compiler_lock:
         library = cpu_target.target_context.codegen().create_library(function)
         library._optimize_functions = lambda module: None  # all of that comes after linking

@@ -40,6 +40,7 @@ PACK = 128  # elements of a strided operand that are packed at a time
 BLOCK = 4096  # elements that are summed in the operand's own precision
 COLUMNS = 512  # columns that a reduction of rows accumulates at a time
 ROWS = 32  # rows that it accumulates before it adds to the float64 sums
+EXTREMES = ("maximum", "minimum")
 SHORT = {"add", "mul"}  # what a float32 accumulator does only for one block
 HEAVY = frozenset(
     (
@@ -120,6 +121,8 @@ class _Printer:
         add, layout = self.out.add, self.layout
         if any(statement.fn in HEAVY for statement in self.kernel.body):
             add("wide()")
+        if self.kernel.contracts:
+            add("contract()")
         for j, word in enumerate(layout.outputs):
             add(f"o{j} = word(blk, {word})")
         for k, word in enumerate(layout.inputs):
@@ -296,10 +299,11 @@ class _Printer:
         return "f64" if code == "f32" and self.kernel.outputs[j].combine in SHORT else code
 
     def _combine(self, j: int, a: str, b: str, code: str, reorder: bool = False) -> str:
-        """combine(a, b); with `reorder` in any order, which is what lets a sum be vectorised."""
+        """combine(a, b); sums with `reorder`, and extremes, in any order, which is what lets them be vectorised."""
         combine = self.kernel.outputs[j].combine
         fn = {"max": "maximum", "min": "minimum"}.get(str(combine), str(combine))
-        return f"{'any_' if reorder and code[0] == 'f' and combine in SHORT else ''}{fn}_{code}({a}, {b})"
+        is_free = code[0] == "f" and (fn in EXTREMES or (reorder and combine in SHORT))
+        return f"{'any_' if is_free else ''}{fn}_{code}({a}, {b})"
 
     def _sum_inner(self, outer: Sequence[int], low: str, high: str) -> None:
         """t<j> = t<j> combined with all elements of the loops over `outer` and of low..high in the innermost."""

@@ -65,6 +65,8 @@ def _make(name: str, scopes: tuple[str, ...]) -> Any:
         return _define(rest, ("ptr", "index"), lambda b, blk, k: _scalar(b, rest, blk, k))
     if head == "wide":
         return _define("", (), _wide)
+    if head == "contract":
+        return _define("", (), lambda b: None)  # it says so to who compiles the text
     if head == "stack":
         return _stack(rest)
     lowered = lowering.lower(name)

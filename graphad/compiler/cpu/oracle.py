@@ -29,7 +29,7 @@ def run(text: str, block: Sequence[Any]) -> None:
 def meaning(name: str) -> Callable[..., Any]:
     """The Python function behind one name of the text."""
     head, _, rest = name.partition("_")
-    if head == "wide":
+    if head in ("wide", "contract"):
         return lambda: None
     if head == "word" or head == "scalar":
         return lambda block, word: block[word]

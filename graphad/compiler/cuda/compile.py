@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphad.compiler.cpu.objects import read_symbols
+from graphad.compiler.source import may_contract
 from graphad.core import forks
 from graphad.core.errors import GraphadError, UnavailableError
 
@@ -77,7 +78,10 @@ def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
     scope |= intrinsics.namespace(plain.__code__.co_names)
     signature = types.void(*[types.int64] * plain.__code__.co_argcount)
     code, _ = cuda.compile(plain, signature, device=False, abi="numba", cc=capability, output="ltoir")
-    options = LinkerOptions(arch=f"sm_{capability[0]}{capability[1]}", link_time_optimization=True)
+    # Without `fma` the device's compiler rounds every product, as NumPy does; the device library has its own fused steps.
+    options = LinkerOptions(
+        arch=f"sm_{capability[0]}{capability[1]}", link_time_optimization=True, fma=may_contract(plain)
+    )
     linked = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("cubin").code)
     entries = [name for name in read_symbols(linked).defined if function in name and not name.startswith(".")]
     if len(entries) != 1:

@@ -103,6 +103,8 @@ class _Printer:
 
     def print(self) -> Text:
         with self.out.block(f"def kernel({', '.join(self._words())})"):
+            if self.kernel.contracts:
+                self.out.add("contract()")
             for k, dtype in enumerate(self.kernel.scalars):
                 self.out.add(f"c{k} = bits_{code_of(dtype)}(u{k})")
             kept = [d for d in range(self.kernel.rank) if d not in self.kernel.reduced]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.pipeline import DEFAULT, Options, optimise
+from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.plan.tiers import (
     FAILED,
     HOT_CALLS,
@@ -49,8 +49,9 @@ class SizeClass:
         self.key = specialised.key
         self.pins = specialised.pins
         self.inputs = inputs  # as traced: a variable's says what it allows, not what it holds
+        self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
-        self.compilation = Compilation(self.graph, specialised.literals)
+        self.compilation = Compilation(self.graph, specialised.literals, options)
         self.calls = 0
 
 
@@ -77,11 +78,17 @@ class Sizes:
 
 
 class Executable:
-    """Runs one graph. Any number of threads may call `run` at once."""
+    """Runs one graph. Any number of threads may call `run` at once.
 
-    def __init__(self, graph: Graph, options: Options = DEFAULT) -> None:
+    Attributes:
+      options: What compiling may do; they follow the setting of the process, and what was made under others is put aside.
+    """
+
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.options = options
+        self._relaxed = flags.relaxed_arithmetic
+        self.options = Options(self._relaxed)
+        self._aside: dict[bool, Any] = {}
         self.classes: dict[SizeKey, SizeClass] = {}
         self._pins: dict[SizeKey, frozenset[str]] = {}
         self._sizes: dict[Any, Sizes] = {}
@@ -98,6 +105,8 @@ class Executable:
         """
         if jit_compile is None and flags.jit != AUTO:
             jit_compile = flags.jit == ALWAYS
+        if flags.relaxed_arithmetic is not self._relaxed:
+            self._follow()
         last = self._last
         if last is not None and jit_compile is not False:
             outputs = last(values)
@@ -128,10 +137,24 @@ class Executable:
                 self._register(values)
                 outputs = native(self._fitted(values))
             else:
-                self._last = native
+                with self._lock:
+                    if cls.options is self.options:
+                        self._last = native
             if outputs is not None:
                 return outputs  # type: ignore[no-any-return]
         return sizes.host.run(values)
+
+    def _follow(self) -> None:
+        """Turn to what was made, or is to be made, under the setting of now."""
+        with self._lock:
+            wanted = flags.relaxed_arithmetic
+            if wanted is self._relaxed:
+                return
+            self._aside[self._relaxed] = self.options, self.classes, self._pins, self._sizes
+            kept = self._aside.pop(wanted, None)
+            self.options, self.classes, self._pins, self._sizes = kept or (Options(wanted), {}, {}, {})
+            self._last = None
+            self._relaxed = wanted
 
     def sizes_of(self, values: Sequence[Any]) -> Sizes:
         """What runs a call with these values."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.compiler.plan.buffers import as_value, own
 from graphad.core import bind as door
 from graphad.core import forks
@@ -165,9 +166,10 @@ class Compilation:
       compiled: How many kernels had to be compiled, as against found in the cache.
     """
 
-    def __init__(self, graph: Graph, literals: frozenset[int]) -> None:
+    def __init__(self, graph: Graph, literals: frozenset[int], options: Options = DEFAULT) -> None:
         self.graph = graph
         self.literals = literals
+        self.options = options
         self.state: str | None = None
         self.reason: str | None = None
         self.schedule: Schedule | None = None
@@ -241,7 +243,7 @@ class Compilation:
 
         if self.schedule is None:
             with apart_from(self.literals):
-                made = schedule(partition(self.graph))
+                made = schedule(partition(self.graph, self.options))
             if not made.native_units:
                 raise GraphadError("none of its nodes has a kernel")
             self.schedule = made
