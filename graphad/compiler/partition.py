@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.compiler.chain import Chain
-from graphad.compiler.cpu.functions import has_function
+from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
 from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.compiler.plain import may_fail
-from graphad.compiler.source import code_of
 from graphad.compiler.units import (
     ASSIGN,
     COPY,
@@ -174,26 +173,12 @@ class _Partitioner:
         if isinstance(op, Elementwise):
             key = (op, *[spec.dtype for spec in specs])
             if key not in self.lowered:
-                self.lowered[key] = self._supported(op.lower(*specs))
+                self.lowered[key] = supported(op.lower(*specs))
             return self.lowered[key]
         try:
-            return self._supported(op.lower(*specs))
+            return supported(op.lower(*specs))
         except UndecidedSize:
             return None
-
-    def _supported(self, form: Any) -> Any:
-        maps = (
-            [form] if isinstance(form, forms.Map) else [form.source] if isinstance(form, forms.Reduce) else []
-        )
-        for m in maps:
-            dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
-            if m.scalars or any(dtype.is_complex for dtype in dtypes):
-                return None
-            for statement in m.body:
-                operand = m.dtype_of(statement.args[1 if statement.fn == "select" else 0])
-                if not has_function(statement.fn, code_of(operand)):
-                    return None
-        return form
 
     def _effect(self, node: Node) -> None:
         name = node.op.name

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphad.compiler import plain
 from graphad.compiler.source import NAMES, code_of
-from graphad.kernels.forms import Kernel
+from graphad.kernels.forms import Kernel, Map, Reduce
 from graphad.kernels.scalars import TABLE
 
 
@@ -32,6 +32,20 @@ def supports(kernel: Kernel) -> str | None:
         if store.combine is not None and store.access.dtype.is_floating and store.combine in ("and", "or"):
             return f"{store.combine} of {store.access.dtype.name} has no native code"
     return None
+
+
+def supported(form: Any) -> Any:
+    """A form as it is, None where it has no native code."""
+    maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
+    for m in maps:
+        dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
+        if m.scalars or any(dtype.is_complex for dtype in dtypes):
+            return None
+        for statement in m.body:
+            operand = m.dtype_of(statement.args[1 if statement.fn == "select" else 0])
+            if not has_function(statement.fn, code_of(operand)):
+                return None
+    return form
 
 
 def has_function(fn: str, code: str) -> bool:
