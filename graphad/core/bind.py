@@ -15,14 +15,14 @@ import numpy as np
 from graphad.core.errors import InternalError
 from graphad.core.ieee import REPORTED, unreported
 from graphad.core.levels import add_recorder, busy, current, here
+from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 
 VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
-_CHECKED_LIMIT = 20_000
 # Calls whose shapes and dtypes `infer` has accepted already: (op, shapes and dtypes of the inputs).
-_checked: set[Any] = set()
+_checked = Memo("checked", 8192)
 
 
 class EagerLevel:
@@ -164,10 +164,8 @@ def _check(op: Op, inputs: Sequence[Any]) -> None:
     checked_already = tuple(key)
     if checked_already not in _checked:
         op.infer(*[x.spec for x in inputs])
-        if len(_checked) >= _CHECKED_LIMIT:
-            _checked.clear()
         if not op.structured and not op.transient:
-            _checked.add(checked_already)
+            _checked.keep(checked_already, True)
 
 
 def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 
+from graphad.core import forks
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import (
     GraphadError,
@@ -23,10 +24,13 @@ from graphad.core.errors import (
     MissingRuleError,
     ResourceExhaustedError,
 )
+from graphad.core.memo import Memo
 from graphad.core.registry import gradient_of, register
 from graphad.core.spec import TensorSpec
 
 READS, WRITES, IO = 1, 2, 4
+_HELD = 256  # ops of one class that are kept though nobody uses them
+_lock = forks.rlock()
 MIXED = "mixed"
 Specs = TensorSpec | tuple[TensorSpec, ...]
 
@@ -78,9 +82,10 @@ def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
         made = object.__new__(cls)
         for name, value in zip(cls.attributes, full):
             object.__setattr__(made, name, value)
-        found = cls._exactly.setdefault(exact, made)
+        with _lock:
+            found = cls._exactly.setdefault(exact, made)
     if not any(_is_inexact(value, cls.number_kinds[name]) for name, value in zip(cls.attributes, full)):
-        cls._quickly[key] = found
+        cls._quickly.keep(key, found)
     return found
 
 
@@ -138,7 +143,11 @@ def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 
 def _exact(x: Any) -> Any:
-    """A key in which 1, True and 1.0 differ, as do 0.0 and -0.0."""
+    """A key in which 1, True and 1.0 differ, as do 0.0 and -0.0.
+
+    What is compared by identity enters by its number, so that the table does not keep alive a graph whose code keeps the op
+    alive. The number is its own as long as the op is there.
+    """
     kind = type(x)
     if kind is int or kind is str:
         return x
@@ -150,7 +159,8 @@ def _exact(x: Any) -> Any:
         return (complex, struct.pack("<dd", x.real, x.imag))
     if kind is bool:
         return (bool, x)
-    return x
+    by_identity: Any = object.__hash__
+    return (object, id(x)) if kind.__hash__ is by_identity else x
 
 
 class Op(metaclass=OpType):
@@ -311,10 +321,9 @@ def define(cls: O) -> O:
         made.defaults = {**cls.defaults, **{name: own[name] for name in declared if name in own}}
         made.attributes = tuple(made.declared)
         made.number_kinds = {name: _number_kind(str(made.declared[name])) for name in made.attributes}
-    # A sub-graph must not live for ever because an op was once made from it.
-    weak = made.structured or made.transient
-    made._exactly = weakref.WeakValueDictionary() if weak else {}
-    made._quickly = weakref.WeakValueDictionary() if weak else {}
+    # An op is shared as long as somebody holds it. The latest are held here, unless they hold graphs or a user's objects.
+    made._exactly = weakref.WeakValueDictionary()
+    made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)
     return made  # type: ignore[no-any-return]

@@ -7,7 +7,6 @@ dummy's value, the rule is not linear and there is no forward mode. Call, cond a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from graphad.core.bind import bind_all, new_recorder
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
 from graphad.core.levels import entered, paused, remove_recorder
+from graphad.core.memo import Memo
 from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
@@ -28,9 +28,7 @@ from graphad.graph.replay import replay
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
-_lock = threading.RLock()
-_derived: dict[Any, Any] = {}
-_DERIVED_LIMIT = 4096
+_derived = Memo("jvp", 2048)
 
 
 class Derived:
@@ -101,10 +99,7 @@ def _derive(
     if known is None:
         known = _derive_new(op, specs, out_specs, mask, transforms)
         if not known.captures and not op.transient and not op.structured:
-            with _lock:
-                if len(_derived) >= _DERIVED_LIMIT:
-                    _derived.clear()
-                _derived[key] = known
+            known = _derived.keep(key, known)
     return known
 
 

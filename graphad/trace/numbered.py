@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphad.core.dims import Dim, evaluate
+from graphad.core.memo import Memo
 from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 
-_concrete: dict[tuple[Op, tuple[int, ...]], Op] = {}
-_CONCRETE_LIMIT = 50_000
+_concrete = Memo("ops with numbers", 8192)  # (op, numbers) -> op
+_symbolic_ops = Memo("symbols of ops", 8192)  # op -> the symbols in its attributes
 _SIZES_PER_GRAPH = 32
 
 
@@ -40,29 +41,23 @@ def _symbols(x: Any) -> frozenset[str]:
     return frozenset()
 
 
-_symbolic_ops: dict[Op, tuple[str, ...]] = {}
-
-
 def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
     """The op with every size in its attributes a number."""
     names = _symbolic_ops.get(op)
     if names is None:
         names = tuple(sorted(symbols_of(op)))
-        if op.structured:  # holds graphs, which must not be kept alive from here
+        if (
+            op.structured or op.transient
+        ):  # holds graphs or a user's objects, which must not be kept alive from here
             return op if not names else type(op)(*[_numbered(getattr(op, f), numbers) for f in op.attributes])
-        if len(_symbolic_ops) >= _CONCRETE_LIMIT:
-            _symbolic_ops.clear()
-        _symbolic_ops[op] = names
+        _symbolic_ops.keep(op, names)
     if not names:
         return op
     key = (op, tuple([numbers[name] for name in names]))
     found = _concrete.get(key)
     if found is None:
-        if len(_concrete) >= _CONCRETE_LIMIT:
-            _concrete.clear()
-        found = _concrete[key] = type(op)(
-            *[_numbered(getattr(op, field), numbers) for field in op.attributes]
-        )
+        made = type(op)(*[_numbered(getattr(op, field), numbers) for field in op.attributes])
+        found = _concrete.keep(key, made)
     return found
 
 
@@ -76,12 +71,12 @@ def _numbered(x: Any, numbers: Mapping[str, int]) -> Any:
 
 
 def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
-    known = graph.derived.setdefault(_numbered_graph, {})
+    known = graph.derived.get(_numbered_graph)
+    if known is None:
+        known = graph.derived.setdefault(_numbered_graph, Memo("graph with numbers", _SIZES_PER_GRAPH))
     key = tuple(sorted(numbers.items()))
     found = known.get(key)
     if found is None:
-        if len(known) >= _SIZES_PER_GRAPH:
-            known.clear()
         nodes = [
             Node(
                 with_sizes(node.op, numbers),
@@ -93,7 +88,7 @@ def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
             for node in graph.nodes
         ]
         inputs = [with_numbers(spec, numbers) for spec in graph.inputs]
-        found = known[key] = Graph(inputs, graph.constants, nodes, graph.outputs, graph.name)
+        found = known.keep(key, Graph(inputs, graph.constants, nodes, graph.outputs, graph.name))
     return found
 
 

@@ -15,6 +15,7 @@ from graphad.core.bind import bind, bind_all
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfScopeError
 from graphad.core.levels import current, entered, here
+from graphad.core.memo import Memo
 from graphad.core.op import Op
 from graphad.core.registry import lookup
 from graphad.core.shapes import is_definite
@@ -250,12 +251,13 @@ def definite(
         tuple([_key_of(value) for value in known]),
         differentiable,
     )
-    made = graph.derived.setdefault(_definite, {})
+    made = graph.derived.get(_definite)
+    if made is None:
+        made = graph.derived.setdefault(_definite, Memo("definite graph", _DEFINITE_LIMIT))
     found = made.get(key)
     if found is None:
-        if len(made) >= _DEFINITE_LIMIT:
-            made.clear()
-        found = made[key] = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
+        specialised = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
+        found = made.keep(key, specialised)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.dtypes import DType, as_dtype
+from graphad.core.memo import Memo
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -157,13 +158,14 @@ def value_of(record: Any, leaf: Callable[[Any], Any]) -> Any:
     return leaf(record)
 
 
-_TUPLES: dict[tuple[str, tuple[str, ...]], type] = {}
+_TUPLES = Memo("named tuples", 1000)  # (name, fields) -> class
 
 
 def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
     """A tuple whose items have names, as a named tuple; made without generating any source text."""
     key = (name, names)
-    if key not in _TUPLES:
+    found = _TUPLES.get(key)
+    if found is None:
         body: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(names)}
         body |= {
             "_fields": names,
@@ -178,10 +180,8 @@ def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
         body["_replace"] = lambda self, **new: type(self)(
             *[new.pop(f, v) for f, v in zip(names, self, strict=True)]
         )
-        if len(_TUPLES) >= 1000:
-            _TUPLES.pop(next(iter(_TUPLES)))
-        _TUPLES[key] = type(name if name.isidentifier() else "Restored", (tuple,), body)
-    return _TUPLES[key](*items)
+        return _TUPLES.keep(key, type(name if name.isidentifier() else "Restored", (tuple,), body))(*items)
+    return found(*items)
 
 
 def with_restored_tuples(x: Any) -> Any:
