@@ -6,7 +6,6 @@ by `graphad.ops.operators`. A 0-d result is kept as a NumPy scalar, on which Pyt
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,7 +23,12 @@ if TYPE_CHECKING:
 else:
     Arithmetic = object
 
-new_mark: Callable[[], int] = itertools.count(1).__next__
+
+class Mark:
+    """The identity of a value for tapes: an object that is equal to itself only, and can be watched for its end."""
+
+    __slots__ = ("__weakref__",)
+
 
 
 # Tensors that are slices of variables, by id: what `x.assign(value)` does for them. Kept in step by weak references.
@@ -107,7 +111,7 @@ class Tensor(Arithmetic):
 
     __slots__ = ()
     __array_priority__ = 100
-    mark: int | None
+    mark: Mark | None
     spec: TensorSpec
 
     @property
@@ -313,7 +317,7 @@ class Handle:
         self.data = data
         self._spec = spec
         self._trainable = trainable
-        self.mark: int | None = None
+        self.mark = Mark()  # at birth, since any number of threads may read a variable at once
 
     @property
     def spec(self) -> HandleSpec:

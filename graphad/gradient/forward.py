@@ -18,9 +18,9 @@ from graphad.core.memo import Memo
 from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import VALUES, EagerTensor, Handle
+from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
-from graphad.gradient.recorder import Mark, Recorder
+from graphad.gradient.recorder import Recorder
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph

@@ -6,27 +6,30 @@ read are replaced by their shape and dtype, and entries whose results nobody can
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
+from graphad.core.forks import lock
 from graphad.core.op import READS, Op
-from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.tensor import EagerTensor, Handle, Mark
 from graphad.gradient.backward import Dropped
 
 _DROP_BYTES = 2048  # below this, keeping a value is cheaper than describing it
 _FIRST_SWEEP = 4096
 
 
-# The identity of a value for recorders: any object that is equal to itself only.
-Mark = object
+_marking = lock()
 
 
 def mark_of(x: Any) -> Any:
-    """The mark of a tensor or handle, made now if it has none."""
+    """The mark of a tensor or handle, made now if it has none. Threads that ask at once get the same."""
     mark = x.mark
     if mark is None:
-        mark = x.mark = Mark()
+        with _marking:
+            mark = x.mark
+            if mark is None:
+                mark = x.mark = Mark()
     return mark
 
 
@@ -173,29 +176,38 @@ class Recorder:
     def _sweep(self) -> None:
         """Drop entries whose outputs nobody can reach.
 
-        A mark that only the tracked set, the entry and the tensors the entry itself keeps refer to belongs to no living
-        value. Walking backwards, each dropped entry frees the marks of its inputs.
+        Each entry lets go of the marks of its outputs, walking backwards; a mark that lives on belongs to a value that somebody
+        holds, or is read by a later entry that was kept. What is dropped lets go of the marks of its inputs.
         """
-        entries, tracked = self._entries, self._tracked
+        entries = self._entries
         kept = []
         while entries:
-            entry = entries.pop()
-            outputs, out_marks = entry[2], entry[4]
-            if all(_is_unreachable(outputs, out_marks, k) for k in range(len(out_marks))):
-                tracked.difference_update(out_marks)
-            else:
-                kept.append(entry)
+            op, inputs, outputs, marks, out_marks = entry = entries.pop()
+            if any(type(y) is not EagerTensor and type(y) is not Dropped for y in outputs):
+                kept.append(entry)  # symbols: the graph that is traced keeps as much
+                continue
+            watched = [None if mark is None else ref(mark) for mark in out_marks]
+            held = [y if type(y) is Dropped else (ref(y), y.data) for y in outputs]
+            self._tracked.difference_update(out_marks)
             del entry, outputs, out_marks
+            alive = [None if mark is None else mark() for mark in watched]
+            if all(mark is None for mark in alive):
+                continue
+            self._tracked.update([mark for mark in alive if mark is not None])
+            outputs = [
+                y if type(y) is Dropped else _again(*y, mark) for y, mark in zip(held, alive, strict=False)
+            ]
+            kept.append((op, inputs, outputs, marks, alive))
+            del outputs, alive
         kept.reverse()
-        self._entries = entries
         entries.extend(kept)
         self._sweep_at = max(_FIRST_SWEEP, 2 * len(kept))
 
 
-def _is_unreachable(outputs: Sequence[Any], marks: Sequence[Any], k: int) -> bool:
-    mark, y = marks[k], outputs[k] if outputs else None
-    held = getattr(y, "mark", None) is mark and mark is not None
-    if held and sys.getrefcount(y) > 3:  # the entry, this frame, the call
-        return False
-    # The tracked set, the entry's list, this frame and the call; one more where the entry keeps the tensor itself.
-    return mark is None or sys.getrefcount(mark) <= 4 + held
+def _again(tensor: Any, data: Any, mark: Any) -> EagerTensor:
+    """An output that an entry keeps: the tensor if somebody else holds it, else one like it."""
+    y = tensor()
+    if y is None:
+        y = EagerTensor(data)
+        y.mark = mark
+    return y  # type: ignore[no-any-return]

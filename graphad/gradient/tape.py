@@ -72,7 +72,7 @@ class GradientTape(Recorder):
         self._persistent = self.differentiates_itself = persistent
         self._level: Any = None
         self._variables: dict[int, Any] = {}
-        self.notes = Notes()
+        self._notes: Notes | None = None  # made when there is something to note
         self._entered = False
         self._used = False
         self._failed: str | None = None  # the error of a gradient that has cost the record
@@ -121,7 +121,7 @@ class GradientTape(Recorder):
         if self._level is None:
             raise InvalidArgumentError("Tape is not recording.")
         self.clear()
-        self._variables, self.notes = {}, Notes()
+        self._variables, self._notes = {}, None
 
     def watch(self, tensor: Any) -> None:
         """Follow a tensor, a variable, or a nest of these, from now on.
@@ -306,6 +306,12 @@ class GradientTape(Recorder):
         return self._persistent
 
     @property
+    def notes(self) -> Notes:
+        if self._notes is None:
+            self._notes = Notes()
+        return self._notes
+
+    @property
     def is_used(self) -> bool:
         return self._used
 
@@ -360,7 +366,7 @@ class GradientTape(Recorder):
     def _release(self) -> None:
         self._used = True
         self.clear()
-        self.notes = Notes()
+        self._notes = None
 
 
 def _checked_mode(name: str, value: Any) -> UnconnectedGradients:
