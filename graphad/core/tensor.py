@@ -30,7 +30,6 @@ class Mark:
     __slots__ = ("__weakref__",)
 
 
-
 # Tensors that are slices of variables, by id: what `x.assign(value)` does for them. Kept in step by weak references.
 slice_assigners: dict[int, Any] = {}
 
