@@ -6,7 +6,7 @@ by `graphad.ops.operators`. A 0-d result is kept as a NumPy scalar, on which Pyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
