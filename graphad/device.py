@@ -26,14 +26,14 @@ def parse(name: str) -> tuple[str, int]:
 
 
 @contextmanager
-def device(name: str) -> Iterator[str]:
+def device(device_name: str) -> Iterator[str]:
     """Run the block's ops on a device.
 
     Args:
-      name: "cpu", "cuda", "cuda:1", or TensorFlow's "/GPU:0".
+      device_name: "cpu", "cuda", "cuda:1", or TensorFlow's "/GPU:0".
     Raises: UnavailableError (a RuntimeError): there is no such device, or this release does not run ops on it.
     """
-    kind, index = parse(name)
+    kind, index = parse(device_name)
     if kind == "cuda":
         raise UnavailableError(
             f"device: 'cuda:{index}' cannot run ops in this release: kernels are generated and compiled for CUDA "

@@ -163,13 +163,14 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     return found if found is not None else as_dtype(dtype)
 
 
-def as_dtype(x: Any) -> DType:
-    """The DType that `x` names.
+def as_dtype(type_value: Any) -> DType:
+    """The DType that `type_value` names.
 
     Args:
-      x: A DType, NumPy dtype, NumPy scalar type, Python type (float is float32, int is int32) or a name.
-    Raises: ArgumentTypeError: `x` names no dtype that graphad has.
+      type_value: A DType, NumPy dtype, NumPy scalar type, Python type (float is float32, int is int32) or a name.
+    Raises: ArgumentTypeError: `type_value` names no dtype that graphad has.
     """
+    x = type_value
     if isinstance(x, DType):
         return x
     if isinstance(x, str):

@@ -58,9 +58,10 @@ class TensorSpec:
         """The same spec with another shape."""
         return TensorSpec.of(dims, self.dtype)
 
-    def is_compatible_with(self, other: Any) -> bool:
-        """Whether a tensor described by `other` (a spec or a tensor) may be passed where this spec is asked for."""
-        spec = other if isinstance(other, TensorSpec) else TensorSpec.of(as_dims(other.shape), other.dtype)
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+        """Whether a tensor described by a spec, or a tensor, may be passed where this spec is asked for."""
+        x = spec_or_tensor
+        spec = x if isinstance(x, TensorSpec) else TensorSpec.of(as_dims(x.shape), x.dtype)
         return spec.dtype is self.dtype and are_compatible(self.dims, spec.dims)
 
     def describes(self, dims: Dims) -> bool:

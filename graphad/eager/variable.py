@@ -52,6 +52,7 @@ class Variable(Handle, Arithmetic):
         initial_value: Any = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
+        *,
         name: str | None = None,
         dtype: Any = None,
         shape: Any = None,
@@ -181,6 +182,8 @@ class Variable(Handle, Arithmetic):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
+        if busy() is not None:
+            note_exit(self, "DLPack")
         return export_dlpack(self.data, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:

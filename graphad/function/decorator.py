@@ -17,6 +17,7 @@ def function(
     reduce_retracing: bool = False,
     experimental_implements: Any = None,
     experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: Any = None,

@@ -1,14 +1,26 @@
 """Activation functions."""
 
-from graphad.layers.activations import get
-from graphad.ops.math import sigmoid, tanh
-from graphad.ops.nn import elu, gelu, leaky_relu, relu, selu, silu, softmax, softplus
+from graphad.layers.activations import (
+    elu,
+    gelu,
+    get,
+    leaky_relu,
+    log_softmax,
+    relu,
+    selu,
+    sigmoid,
+    silu,
+    softmax,
+    softplus,
+    tanh,
+)
 
 __all__ = [
     "elu",
     "gelu",
     "get",
     "leaky_relu",
+    "log_softmax",
     "relu",
     "selu",
     "sigmoid",

@@ -1,40 +1,103 @@
-"""Activation functions by name."""
+"""Activation functions as Keras calls them and their arguments, and by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.ops import nn
-from graphad.ops.math import exp, sigmoid, tanh
+from graphad.ops.math import exp, minimum, where
+
+
+def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
+    """x where x >= `threshold`, `max_value` at most, and negative_slope * (x - threshold) below."""
+    x = lift(x)
+    if not negative_slope and not threshold:
+        y = nn.relu(x)
+    else:
+        y = where(x >= threshold, x, negative_slope * (x - threshold))
+    return y if max_value is None else minimum(y, max_value)
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
+    """x where x > 0, else negative_slope * x."""
+    return nn.leaky_relu(x, negative_slope)
+
+
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    """x where x > 0, else alpha * (exp(x) - 1)."""
+    y = nn.elu(x)
+    return y if alpha == 1.0 else where(y > 0.0, y, alpha * y)
+
+
+def selu(x: Any) -> Any:
+    """The scaled exponential linear unit; see `nn.selu`."""
+    return nn.selu(x)
+
+
+def gelu(x: Any, approximate: bool = False) -> Any:
+    """x times the probability that a standard normal is below x; see `nn.gelu`."""
+    return nn.gelu(x, approximate)
+
+
+def silu(x: Any) -> Any:
+    """x * sigmoid(x)."""
+    return nn.silu(x)
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    """exp(x) / sum(exp(x)) along `axis`."""
+    return nn.softmax(x, axis)
+
+
+def log_softmax(x: Any, axis: int = -1) -> Any:
+    """log(softmax(x)) along `axis`."""
+    return nn.log_softmax(x, axis)
+
+
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x))."""
+    return nn.softplus(x)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return nn.sigmoid(x)
+
+
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent."""
+    return nn.tanh(x)
+
 
 _BY_NAME: dict[str, Callable[[Any], Any]] = {
-    "elu": nn.elu,
+    "elu": elu,
     "exponential": exp,
-    "gelu": nn.gelu,
-    "leaky_relu": nn.leaky_relu,
-    "log_softmax": nn.log_softmax,
-    "relu": nn.relu,
-    "selu": nn.selu,
+    "gelu": gelu,
+    "leaky_relu": leaky_relu,
+    "log_softmax": log_softmax,
+    "relu": relu,
+    "selu": selu,
     "sigmoid": sigmoid,
-    "softmax": nn.softmax,
-    "softplus": nn.softplus,
-    "swish": nn.silu,
-    "silu": nn.silu,
+    "softmax": softmax,
+    "softplus": softplus,
+    "swish": silu,
+    "silu": silu,
     "tanh": tanh,
 }
 
 
-def get(activation: Any) -> Callable[[Any], Any] | None:
+def get(identifier: Any) -> Callable[[Any], Any] | None:
     """The function that a name or a callable stands for; None and "linear" mean none."""
-    if activation is None or activation == "linear":
+    if identifier is None or identifier == "linear":
         return None
-    if callable(activation):
-        return activation  # type: ignore[no-any-return]
-    found = _BY_NAME.get(activation)
+    if callable(identifier):
+        return identifier  # type: ignore[no-any-return]
+    found = _BY_NAME.get(identifier)
     if found is None:
         raise InvalidArgumentError(
-            f"activation: there is none called {activation!r}; there are {', '.join(_BY_NAME)}."
+            f"activation: there is none called {identifier!r}; there are {', '.join(_BY_NAME)}."
         )
     return found

@@ -33,7 +33,7 @@ class Layer(Module):
       dtype: Dtype of the weights; inputs are cast to it.
     """
 
-    def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = "float32") -> None:
+    def __init__(self, *, trainable: bool = True, name: str | None = None, dtype: Any = "float32") -> None:
         if name is None:
             kind = _snake_case(type(self).__name__)
             count = _made[kind]
@@ -173,14 +173,14 @@ class Layer(Module):
         """The values of all variables as arrays."""
         return [v.numpy() for v in self.weights]
 
-    def set_weights(self, values: Any) -> None:
-        """Give all variables new values, in the order of `weights`."""
+    def set_weights(self, weights: Any) -> None:
+        """Give all variables new weights, in the order of `weights`."""
         variables = self.weights
-        if len(values) != len(variables):
+        if len(weights) != len(variables):
             raise InvalidArgumentError(
-                f"{self.name}: set_weights got {len(values)} arrays for {len(variables)} weights."
+                f"{self.name}: set_weights got {len(weights)} arrays for {len(variables)} weights."
             )
-        for variable, value in zip(variables, values, strict=True):
+        for variable, value in zip(variables, weights, strict=True):
             variable.assign(value)
 
     def require_axis(self, shape: TensorShape, axis: int, size: int | None, least_rank: int) -> None:

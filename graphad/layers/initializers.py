@@ -83,16 +83,16 @@ _BY_NAME: dict[str, Initializer] = {
 }
 
 
-def get(initializer: Any) -> Initializer:
+def get(identifier: Any) -> Initializer:
     """The initializer that a name or a callable stands for. Raises: InvalidArgumentError: no such name."""
-    if callable(initializer):
+    if callable(identifier):
         return lambda shape, dtype: (
-            initializer(shape, dtype=dtype) if _takes_dtype(initializer) else initializer(shape)
+            identifier(shape, dtype=dtype) if _takes_dtype(identifier) else identifier(shape)
         )
-    found = _BY_NAME.get(str(initializer).lower())
+    found = _BY_NAME.get(str(identifier).lower())
     if found is None:
         raise InvalidArgumentError(
-            f"initializer: there is none called {initializer!r}; there are {', '.join(_BY_NAME)}."
+            f"initializer: there is none called {identifier!r}; there are {', '.join(_BY_NAME)}."
         )
     return found
 

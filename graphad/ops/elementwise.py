@@ -199,8 +199,10 @@ def comparison(
     )
 
 
-def unary_function(op_class: Any, doc: str, public_name: str | None = None) -> Callable[..., Tensor]:
-    """The public function f(x, name=None) of a unary elementwise op."""
+def unary_function(
+    op_class: Any, doc: str, public_name: str | None = None, argument: str = "x"
+) -> Callable[..., Tensor]:
+    """The public function f(x, name=None) of a unary elementwise op; `argument` is what it calls its x."""
     op = op_class()
     formula = op_class.formula
     quick = quick_dtypes(op_class.kinds)
@@ -217,11 +219,13 @@ def unary_function(op_class: Any, doc: str, public_name: str | None = None) -> C
                     pass
         return bind(op, lift(x))  # type: ignore[no-any-return]
 
-    return named(function, public_name or op.name, doc)
+    return named(function, public_name or op.name, doc, x=argument)
 
 
-def binary_function(op_class: Any, doc: str, public_name: str | None = None) -> Callable[..., Tensor]:
-    """The public function f(x, y, name=None) of a binary elementwise op."""
+def binary_function(
+    op_class: Any, doc: str, public_name: str | None = None, arguments: tuple[str, str] = ("x", "y")
+) -> Callable[..., Tensor]:
+    """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are what it calls its x and y."""
     op = op_class()
     formula = op_class.formula
     quick = quick_dtypes(op_class.kinds)
@@ -239,7 +243,7 @@ def binary_function(op_class: Any, doc: str, public_name: str | None = None) -> 
         x, y = lift_pair(name_of_op, x, y)
         return bind(op, x, y)  # type: ignore[no-any-return]
 
-    return named(function, public_name or op.name, doc)
+    return named(function, public_name or op.name, doc, x=arguments[0], y=arguments[1])
 
 
 def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
@@ -247,10 +251,14 @@ def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
     return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)
 
 
-def named(function: Any, name: str, doc: str) -> Any:
-    """A generated function with its public name and docstring."""
+def named(function: Any, name: str, doc: str, **parameters: str) -> Any:
+    """A generated function with its public name and docstring, and its parameters called by their public names."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
+    code = function.__code__
+    variables = tuple([parameters.get(variable, variable) for variable in code.co_varnames])
+    if variables != code.co_varnames:
+        function.__code__ = code.replace(co_varnames=variables)
     return function
 
 

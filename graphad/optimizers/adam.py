@@ -20,9 +20,10 @@ class Adam(Optimizer):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
+        *,
         name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, name)
+        super().__init__(learning_rate, name=name)
         self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:

@@ -24,7 +24,7 @@ class Optimizer(Trackable):
 
     slots: tuple[str, ...] = ()
 
-    def __init__(self, learning_rate: Any = 0.001, name: str | None = None) -> None:
+    def __init__(self, learning_rate: Any = 0.001, *, name: str | None = None) -> None:
         self._graphad_name = name or type(self).__name__.lower()
         self._graphad_schedule: Callable[[], Any] | None = learning_rate if callable(learning_rate) else None
         rate = 0.0 if self._graphad_schedule is not None else learning_rate

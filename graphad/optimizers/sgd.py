@@ -18,9 +18,10 @@ class SGD(Optimizer):
         learning_rate: Any = 0.01,
         momentum: float = 0.0,
         nesterov: bool = False,
+        *,
         name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, name)
+        super().__init__(learning_rate, name=name)
         if not 0 <= momentum <= 1:
             raise InvalidArgumentError(f"SGD: momentum {momentum} is out of range; 0 <= momentum <= 1.")
         self.momentum = float(momentum)

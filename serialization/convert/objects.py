@@ -282,7 +282,7 @@ class ObjectReader:
             state = self._arrays[node.tensor]
             if state.shape != (2,) or state.dtype != dtypes.int64.numpy:
                 raise CorruptModelError(f"a generator with a state of {state.dtype}{list(state.shape)}.")
-            return Generator(state)
+            return Generator(state=state)
         if node.shape is not None and any(type(size) is str for size in node.shape):
             raise CorruptModelError(f"variable {shown(node.name)} has named sizes.")
         spec = TensorSpec(node.shape, node.dtype)

@@ -33,7 +33,7 @@ from graphad.ops.array.sizes import known_value, require_count, require_sizes, s
 from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(indices: Any, updates: Any, shape: Any, *, name: str | None = None) -> Tensor:
     """Zeros of a shape into which `updates` are added at `indices`; repeats add up.
 
     Args:
@@ -88,7 +88,7 @@ class TensorScatterUpdate(Op):
         return bind(TensorScatterUpdate(self.batch_dims + 1), *all_stacked(ctx, (x, indices, updates)))
 
 
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
     """`tensor` with the slices at `indices` replaced.
 
     Args:
@@ -101,12 +101,12 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     return bind(TensorScatterUpdate(), x, index_tensor("tensor_scatter_nd_update", indices, "indices"), u)  # type: ignore[no-any-return]
 
 
-def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
     """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
     return _added("tensor_scatter_nd_add", tensor, indices, updates, 1)
 
 
-def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
     """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
     return _added("tensor_scatter_nd_sub", tensor, indices, updates, -1)
 

@@ -105,15 +105,15 @@ class SizeVector(Op):
         return ctx.unstacked(bind(self))
 
 
-def shape(x: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape of `x` as an integer tensor.
 
     Args:
-      x: Tensor of any shape.
+      input: Tensor of any shape.
       out_type: int32 or int64.
     Returns: Tensor [rank]; a constant where the shape is known.
     """
-    x = lift(x)
+    x = lift(input)
     dtype = dtypes.as_dtype(out_type)
     dims = x.dims
     if dims is not None and all(type(size) is int for size in dims):
@@ -229,16 +229,16 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
     return tuple(want)
 
 
-def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The elements of `x` in row-major order with another shape.
 
     Args:
-      x: Tensor of any shape.
+      tensor: Tensor of any shape.
       shape: Sizes; one may be -1 and is computed. A list, a shape, or an integer tensor.
-    Returns: Tensor with the dtype of `x`.
+    Returns: Tensor with the dtype of `tensor`.
     Raises: InvalidArgumentError: the numbers of elements differ.
     """
-    x = lift(x)
+    x = lift(tensor)
     sizes = static_sizes("reshape", shape)
     dims = x.dims
     if sizes is not None:
@@ -349,15 +349,15 @@ class BroadcastToShape(Op):
         return x if x.dims == want else bind(BroadcastTo(want), x)
 
 
-def broadcast_to(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`x` broadcast to `shape` by NumPy's rules.
 
     Args:
-      x: Tensor.
+      input: Tensor.
       shape: Sizes: a list, a shape, or an integer tensor.
     Raises: InvalidArgumentError: it does not broadcast.
     """
-    return broadcast_for("broadcast_to", lift(x), shape)
+    return broadcast_for("broadcast_to", lift(input), shape)
 
 
 def broadcast_for(op: str, x: Any, shape: Any) -> Tensor:
@@ -554,9 +554,9 @@ class Squeeze(Op):
         return forms.View("reshape", self.infer(x).dims)
 
 
-def expand_dims(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:
-    """`x` with an axis of size 1 put in before `axis`, which counts in the result (-1 is the last)."""
-    x = lift(x)
+def expand_dims(input: Any, axis: Any = 0, name: str | None = None) -> Tensor:
+    """`input` with an axis of size 1 put in before `axis`, which counts in the result (-1 is the last)."""
+    x = lift(input)
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     rank = x.ndim
     if rank is not None:

@@ -447,6 +447,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
+    *,
     name: str | None = None,
 ) -> Tensor:
     """input_[begin:end:strides] along each axis, with bit masks for everything else that a key can say.

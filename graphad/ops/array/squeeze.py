@@ -15,14 +15,14 @@ from graphad.ops.array.shape import Squeeze, is_one, reshape, shape
 from graphad.ops.math.compare import NOT_EQUAL
 
 
-def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """`x` without axes of size 1: all of them, or those that `axis` names.
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """`input` without axes of size 1: all of them, or those that `axis` names.
 
     Without `axis` and with an unknown shape, the rank of the result is unknown too.
 
     Raises: InvalidArgumentError: a named axis is longer than 1.
     """
-    x = lift(x)
+    x = lift(input)
     if axis is not None:
         axes = normalize_axes("squeeze", axis, x.ndim, "x", x.dims) or ()
     elif is_definite(x.dims):

@@ -9,7 +9,8 @@ from graphad.ops.linalg.matmul import matmul, matvec
 
 if TYPE_CHECKING:
     from graphad.ops.linalg.contraction import einsum, tensordot
-    from graphad.ops.linalg.diagonal import band_part, diag, diag_part, set_diag, trace
+    from graphad.ops.linalg.diagonal import band_part, trace
+    from graphad.ops.linalg.diagonals import diag, diag_part, set_diag
     from graphad.ops.linalg.eigen import adjoint, eigh, eigvalsh, svd
     from graphad.ops.linalg.norms import (
         clip_by_global_norm,
@@ -34,7 +35,8 @@ else:
         __name__,
         {
             "graphad.ops.linalg.contraction": "einsum tensordot",
-            "graphad.ops.linalg.diagonal": "band_part diag diag_part set_diag trace",
+            "graphad.ops.linalg.diagonal": "band_part trace",
+            "graphad.ops.linalg.diagonals": "diag diag_part set_diag",
             "graphad.ops.linalg.eigen": "adjoint eigh eigvalsh svd",
             "graphad.ops.linalg.norms": "clip_by_global_norm clip_by_norm cross global_norm l2_normalize norm",
             "graphad.ops.linalg.systems": "cholesky cholesky_solve det inv logdet slogdet solve triangular_solve",

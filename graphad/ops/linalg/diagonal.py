@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import eye, zeros, zeros_like
-from graphad.ops.array.join import concat
-from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import require_rank
@@ -249,49 +247,11 @@ class BandPart(Op):
         return matrix_rows(specs, axes, (2,))
 
 
-def diag_part(input: Any, k: int = 0, name: str | None = None) -> Tensor:
-    """Diagonal `k` of the last two axes.
-
-    Args:
-      input: Tensor [..., n, m].
-      k: 0 is the main diagonal, k > 0 lies above it, k < 0 below.
-    Returns: Tensor [..., length of the diagonal].
-    """
-    return bind(DiagPart(_offset("diag_part", k)), lift(input))  # type: ignore[no-any-return]
-
-
 def _offset(op: str, k: Any) -> int:
     number = static_int(op, k, "k")
     if number is None:
         raise InvalidArgumentError(f"{op}: k must be known while tracing; give an int.")
     return number
-
-
-def diag(diagonal: Any, k: int = 0, name: str | None = None) -> Tensor:
-    """Matrices with `diagonal` as their diagonal `k` and zeros elsewhere.
-
-    Args:
-      diagonal: Tensor [..., n].
-      k: Which diagonal.
-    Returns: Tensor [..., n + |k|, n + |k|].
-    """
-    d = lift(diagonal)
-    k = _offset("diag", k)
-    require_rank("diag", d.spec, 1, "diagonal")
-    if is_definite(d.dims):
-        size = d.dims[-1] + abs(k)
-        base = zeros((*d.dims[:-1], size, size), d.dtype)
-    else:
-        sizes = shape(d)
-        last = sizes[-1:] + abs(k)  # type: ignore[index]
-        base = zeros(concat([sizes[:-1], last, last], 0), d.dtype)  # type: ignore[index]
-    return bind(SetDiag(k), base, d)  # type: ignore[no-any-return]
-
-
-def set_diag(input: Any, diagonal: Any, k: int = 0, name: str | None = None) -> Tensor:
-    """`input` [..., n, m] with diagonal `k` of its last two axes replaced by `diagonal`."""
-    x = lift(input)
-    return bind(SetDiag(_offset("set_diag", k)), x, lift_like("set_diag", diagonal, x.dtype))  # type: ignore[no-any-return]
 
 
 def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
@@ -310,4 +270,4 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)  # type: ignore[no-any-return]
 
 
-__all__ = ["band_part", "diag", "diag_part", "eye", "set_diag", "trace"]
+__all__ = ["band_part", "eye", "trace"]

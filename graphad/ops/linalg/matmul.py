@@ -213,6 +213,7 @@ def matmul(
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
+    *,
     name: str | None = None,
 ) -> Tensor:
     """The matrix product of `a` and `b`, over leading axes that broadcast.
@@ -253,7 +254,7 @@ def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
 
 
 def matvec(
-    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, *, name: str | None = None
 ) -> Tensor:
     """The product of a matrix and a vector, over leading axes that broadcast.
 

@@ -190,7 +190,9 @@ log = unary_function(Log, f"The natural logarithm; -inf at 0, nan below, {_DTYPE
 log1p = unary_function(Log1p, f"log(1 + x), accurate near 0, {_DTYPES}")
 tanh = unary_function(Tanh, f"The hyperbolic tangent, {_DTYPES}")
 sigmoid = unary_function(Sigmoid, f"1 / (1 + e ** -x), {_DTYPES}")
-softplus = unary_function(Softplus, "log(1 + e ** x) without overflow, elementwise, float dtypes.")
+softplus = unary_function(
+    Softplus, "log(1 + e ** x) without overflow, elementwise, float dtypes.", argument="features"
+)
 logaddexp = binary_function(
     Logaddexp, "log(e ** x + e ** y) without overflow, elementwise, float operands broadcast together."
 )
@@ -201,9 +203,9 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))  # type: ignore[no-any-return]
 
 
-def softsign(x: Any, name: str | None = None) -> Tensor:
+def softsign(features: Any, name: str | None = None) -> Tensor:
     """x / (1 + |x|), elementwise, float dtypes."""
-    x = lift(x)
+    x = lift(features)
     return bind(DIV, x, _plus_one(abs(x)))  # type: ignore[no-any-return]
 
 

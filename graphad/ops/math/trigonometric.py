@@ -97,6 +97,7 @@ atanh = unary_function(Atanh, f"The inverse hyperbolic tangent; nan outside -1 t
 atan2 = binary_function(
     Atan2,
     "The angle, from -pi to pi, of the point with ordinate `y` (the first argument) and abscissa `x`, elementwise, float dtypes.",
+    arguments=("y", "x"),
 )
 
 

@@ -3,7 +3,13 @@
 from graphad.ops.linalg import l2_normalize
 from graphad.ops.math import log_sigmoid, sigmoid, softplus, softsign, tanh
 from graphad.ops.nn.activation import elu, gelu, leaky_relu, relu, relu6, selu, silu
-from graphad.ops.nn.convolution import conv1d, conv2d, conv2d_transpose, depthwise_conv2d
+from graphad.ops.nn.convolutions import (
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    convolution,
+    depthwise_conv2d,
+)
 from graphad.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
@@ -17,7 +23,7 @@ from graphad.ops.nn.normalize import (
     l2_loss,
     moments,
 )
-from graphad.ops.nn.pool import avg_pool2d, max_pool2d
+from graphad.ops.nn.pooling import avg_pool2d, max_pool2d, pool
 from graphad.ops.nn.softmax import log_softmax, softmax
 
 swish = silu
@@ -29,6 +35,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv2d_transpose",
+    "convolution",
     "depthwise_conv2d",
     "dropout",
     "elu",
@@ -41,6 +48,7 @@ __all__ = [
     "log_softmax",
     "max_pool2d",
     "moments",
+    "pool",
     "relu",
     "relu6",
     "selu",

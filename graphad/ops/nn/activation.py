@@ -105,9 +105,13 @@ class EluGrad(Elementwise):
 
 
 RELU_GRAD, ELU_GRAD = ReluGrad(), EluGrad()
-relu = unary_function(Relu, "max(x, 0), elementwise, any real dtype. The gradient at 0 is 0.")
+relu = unary_function(
+    Relu, "max(x, 0), elementwise, any real dtype. The gradient at 0 is 0.", argument="features"
+)
 elu = unary_function(
-    Elu, "x where x > 0, else exp(x) - 1, elementwise. The gradient at 0 is 1 (Clevert et al., 2016)."
+    Elu,
+    "x where x > 0, else exp(x) - 1, elementwise. The gradient at 0 is 1 (Clevert et al., 2016).",
+    argument="features",
 )
 
 

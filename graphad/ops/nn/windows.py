@@ -19,7 +19,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.ops.accumulate import as_dtype_of, wide
-from graphad.ops.array.shape import Reshape
+from graphad.ops.array.shape import Reshape, expand_dims
 from graphad.ops.array.support import static_array
 from graphad.ops.rules import scalar_like
 
@@ -48,6 +48,37 @@ def pair(op: str, name: str, value: Any) -> tuple[int, int]:
             f"{op}: {name} {value!r} must be one positive number, two, or four with 1 at both ends."
         )
     return items[0], items[1]
+
+
+def numbers(op: str, name: str, value: Any, count: int | None) -> tuple[int, ...]:
+    """`count` positive integers (one or two where it is None); one stands for all."""
+    known = static_array(value)
+    if known is None or known.dtype.kind not in "iu" or known.ndim > 1:
+        raise ArgumentTypeError(f"{op}: {name} {value!r} must be integers that are known while tracing.")
+    items = known.ravel().tolist()
+    if count is not None and len(items) == 1:
+        items = items * count
+    if len(items) not in ((1, 2) if count is None else (count,)) or min(items) < 1:
+        wanted = "one or two" if count is None else str(count)
+        raise InvalidArgumentError(f"{op}: {name} {value!r} must be {wanted} positive numbers.")
+    return tuple(items)
+
+
+def as_image(op: str, x: Any, axes: int, padding: Any, data_format: str | None) -> tuple[Any, int, Any]:
+    """A tensor [batch, width, channels] as an image of height 1, how many axes were added, and its padding."""
+    if axes not in (1, 2) or (x.ndim is not None and x.ndim != axes + 2):
+        raise InvalidArgumentError(
+            f"{op}: {axes} axes between batch and channels do not fit input with shape {format_dims(x.dims)}; there may be "
+            "one, [batch, width, channels], or two, [batch, height, width, channels]."
+        )
+    formats = ("NWC",) if axes == 1 else ("NHWC",)
+    if data_format is not None and data_format not in formats:
+        raise InvalidArgumentError(
+            f"{op}: data_format {data_format!r} is not available; transpose the input to {formats[0]!r}."
+        )
+    if axes == 2:
+        return x, 0, padding
+    return expand_dims(x, 1), 1, padding if isinstance(padding, str) else [[0, 0], [0, 0], *list(padding)[1:]]
 
 
 def padding_name(op: str, padding: Any, explicit: bool = True) -> Any:
@@ -101,9 +132,11 @@ def output_size(op: str, padding: Any, size: Any, window: Any, stride: int, plac
         return size if stride == 1 else (size + (stride - 1)) // stride
     size = size if padding == "VALID" else size + sum(padding[place])
     if size < window:
-        raise InvalidArgumentError(
-            f"{op}: the window covers {window} elements, the input has only {size} (padding included)."
-        )
+        if window >= size + 2 * stride:
+            raise InvalidArgumentError(
+                f"{op}: the window covers {window} elements, the input has only {size} (padding included)."
+            )
+        return 0  # no window fits
     return size - window + 1 if stride == 1 else (size - window) // stride + 1
 
 
@@ -132,7 +165,7 @@ def windows(
     """A view [batch, out height, out width, window height, window width, channels] of a padded image."""
     (kh, kw), (sh, sw), (dh, dw) = window, strides, dilations
     b, h, w, c = x.shape
-    oh, ow = (h - span(kh, dh)) // sh + 1, (w - span(kw, dw)) // sw + 1
+    oh, ow = max((h - span(kh, dh)) // sh + 1, 0), max((w - span(kw, dw)) // sw + 1, 0)
     b_, h_, w_, c_ = x.strides
     return np.lib.stride_tricks.as_strided(
         x, (b, oh, ow, kh, kw, c), (b_, h_ * sh, w_ * sw, h_ * dh, w_ * dw, c_), writeable=False

@@ -81,12 +81,15 @@ class Generator:
     """A source of random numbers with a state of its own.
 
     Args:
+      copy_from: A generator, to go on from where it is.
       state: The state of another generator, [2] integers: a seed and a count.
 
     Make one with `Generator.from_seed` or `Generator.from_non_deterministic_state`.
     """
 
-    def __init__(self, state: Any = None, alg: Any = None) -> None:
+    def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
+        if copy_from is not None:
+            state = copy_from.state.data
         if isinstance(state, Handle):
             self._state = state
             return
@@ -102,17 +105,17 @@ class Generator:
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
         """A generator that always gives the same numbers for the same seed."""
-        return cls(philox.key_of_seed(int(seed)))
+        return cls(state=philox.key_of_seed(int(seed)))
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator seeded by the operating system."""
-        return cls(philox.key_of_seed(_entropy()))
+        return cls(state=philox.key_of_seed(_entropy()))
 
     @classmethod
     def from_state(cls, state: Any, alg: Any = None) -> Generator:
         """A generator that goes on from a state."""
-        return cls(state)
+        return cls(state=state)
 
     @property
     def state(self) -> Handle:
@@ -233,7 +236,7 @@ def shared_generator(seed: int | None) -> Generator:
         return get_global_generator()
     generator = _by_seed.get(seed)
     if generator is None:
-        generator = _by_seed[seed] = Generator(_seeded_state(seed))
+        generator = _by_seed[seed] = Generator(state=_seeded_state(seed))
     return generator
 
 

@@ -94,11 +94,18 @@ def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable
 
 
 assert_equal = _comparison("assert_equal", "==", equal)
-assert_none_equal = _comparison("assert_none_equal", "!=", not_equal)
+_assert_none_equal = _comparison("assert_none_equal", "!=", not_equal)
 assert_less = _comparison("assert_less", "<", less)
 assert_less_equal = _comparison("assert_less_equal", "<=", less_equal)
 assert_greater = _comparison("assert_greater", ">", greater)
 assert_greater_equal = _comparison("assert_greater_equal", ">=", greater_equal)
+
+
+def assert_none_equal(
+    x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless x != y for every element; as `assert_equal`, with the arguments in another order."""
+    _assert_none_equal(x, y, message, summarize)
 
 
 def _sign(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:

@@ -199,10 +199,10 @@ def test_dropout_says_what_is_wrong() -> None:
             "the input has 2 channels, the filters with shape .* take 3",
         ),
         (
-            {"filters": np.ones((5, 2, 2, 1), np.float32)},
-            "the window covers 5 elements, the input has only 4",
+            {"filters": np.ones((6, 2, 2, 1), np.float32)},
+            "the window covers 6 elements, the input has only 4",
         ),
-        ({"dilations": 4}, "the window covers 5 elements, the input has only 4"),
+        ({"dilations": 5}, "the window covers 6 elements, the input has only 4"),
         ({"filters": np.ones((2, 2, 2), np.float32)}, "filters have shape"),
         ({"input": np.ones((4, 4, 2), np.float32)}, "is needed"),
     ],
@@ -323,3 +323,51 @@ def test_cross_entropies_name_themselves_and_both_operands(op: Callable[..., Any
     with pytest.raises(TypeError, match=f"^{name}: labels has dtype float64, logits has float32"):
         op(tf.ones([2, 3], tf.float64), tf.ones([2, 3]))
     assert op(tf.ones([1, 3]), tf.ones([2, 3])).shape[0] == 2
+
+
+@pytest.mark.parametrize("run", [None, False, True])
+def test_a_window_that_just_does_not_fit_gives_an_empty_result_and_zero_gradients(run):
+    image, kernel = tf.constant(np.ones((2, 3, 5, 1), np.float32)), tf.ones([4, 2, 1, 3])
+
+    def whole(x, k):
+        with tf.GradientTape() as tape:
+            tape.watch([x, k])
+            ys = [
+                tf.nn.conv2d(x, k, 1, "VALID"),
+                tf.nn.max_pool2d(x, [4, 2], 1, "VALID"),
+                tf.nn.avg_pool2d(x, [4, 2], 1, "VALID"),
+            ]
+        return ys, tape.gradient(ys, [x, k])
+
+    ys, (x_bar, k_bar) = (whole if run is None else tf.function(whole, jit_compile=run))(image, kernel)
+    assert [y.shape.as_list() for y in ys] == [[2, 0, 4, 3], [2, 0, 4, 1], [2, 0, 4, 1]]
+    assert not x_bar.numpy().any() and x_bar.shape == image.shape
+    assert not k_bar.numpy().any() and k_bar.shape == kernel.shape
+    with pytest.raises(ValueError, match="the window covers 5 elements"):
+        tf.nn.max_pool2d(image, [5, 1], 1, "VALID")
+
+
+def test_pool_and_convolution_are_those_of_their_number_of_axes():
+    x, kernel = real(2, 6, 7, 3), real(2, 3, 3, 4, seed=1)
+    assert (
+        (tf.nn.pool(x, [2, 3], "MAX", [1, 2], "SAME") == nn.max_pool2d(x, [2, 3], [1, 2], "SAME"))
+        .numpy()
+        .all()
+    )
+    assert (tf.nn.pool(x, [2, 3], "AVG") == nn.avg_pool2d(x, [2, 3], 1, "VALID")).numpy().all()
+    found = tf.nn.convolution(x, kernel, [2, 1], "SAME", dilations=None)
+    assert (found == nn.conv2d(x, kernel, [2, 1], "SAME")).numpy().all()
+    row, taps = x[0], kernel[0]
+    assert (tf.nn.convolution(row, taps, 2) == nn.conv1d(row, taps, 2, "VALID")).numpy().all()
+    np.testing.assert_array_equal(
+        tf.nn.pool(row, [2], "MAX").numpy(), np.maximum(np.asarray(row)[:, :-1], np.asarray(row)[:, 1:])
+    )
+    for call, words in (
+        (lambda: tf.nn.pool(x, [2], "MAX"), "axes between batch and channels"),
+        (lambda: tf.nn.pool(x, [2, 2], "SUM"), "neither 'MAX' nor 'AVG'"),
+        (lambda: tf.nn.pool(x, [2, 2], "MAX", dilations=2), "only 1 is"),
+        (lambda: tf.nn.convolution(x, kernel, [1, 2, 3]), "2 positive numbers"),
+        (lambda: tf.nn.convolution(row, taps, data_format="NCW"), "transpose the input"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

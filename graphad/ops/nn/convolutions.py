@@ -98,6 +98,38 @@ def conv1d(
     return squeeze(bind(op, expand_dims(x, 1), expand_dims(kernel, 0)), [1])
 
 
+def convolution(
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Convolution (cross-correlation) along one axis or two; the rank of the filters says how many.
+
+    Args:
+      input: Float tensor [batch, width, channels in] or [batch, height, width, channels in].
+      filters: Float tensor [width, channels in, channels out] or [height, width, channels in, channels out].
+      strides, dilations: One number for each axis, or one for all; 1 by default.
+      padding: "SAME", "VALID", or pairs of numbers for all axes, as for `conv2d`.
+      data_format: "NWC" or "NHWC".
+    """
+    x, kernel = lift_pair("convolution", input, filters)
+    rank = kernel.ndim if kernel.ndim is not None else x.ndim
+    if rank is None:
+        raise InvalidArgumentError("convolution: the rank of input or filters must be known.")
+    strides, dilations = (
+        w.numbers("convolution", word, 1 if value is None else value, rank - 2)
+        for word, value in (("strides", strides), ("dilations", dilations))
+    )
+    x, lower, pads = w.as_image("convolution", x, rank - 2, padding, data_format)
+    op = Conv2D((1,) * lower + strides, w.padding_name("convolution", pads), (1,) * lower + dilations)
+    y = bind(op, x, expand_dims(kernel, 0) if lower else kernel)
+    return squeeze(y, [1]) if lower else y  # type: ignore[no-any-return]
+
+
 def _along(name: str, value: Any) -> Any:
     """A stride along the width as that of an image of height 1."""
     if value is None:

@@ -14,10 +14,12 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide, widened
+from graphad.ops.array.squeeze import squeeze
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.windows import Padding
 from graphad.ops.rules import FLOATING, REAL, require_kind
@@ -55,7 +57,7 @@ class Pool(Op):
 
 
 def _lowest(dtype: Any) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
 @define
@@ -235,3 +237,41 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window of a float tensor [batch, height, width, channels]; padding ("SAME" or "VALID") does not count."""
     return _pool(AvgPool, input, ksize, strides, padding, data_format)  # type: ignore[no-any-return]
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The largest element or the mean of each window, along one axis or two.
+
+    Args:
+      input: Tensor [batch, width, channels] or [batch, height, width, channels].
+      window_shape: One number for each of the axes in between; their number says how many there are.
+      pooling_type: "MAX" or "AVG".
+      strides: Likewise, or one number for all; 1 by default.
+      padding: "SAME", "VALID", or for "MAX" pairs of numbers for all axes, as for `max_pool2d`.
+      data_format: "NWC" or "NHWC".
+      dilations: Only 1 is available.
+    Raises: InvalidArgumentError: the window has no place in the input, or something is not available.
+    """
+    kind = {"MAX": MaxPool, "AVG": AvgPool}.get(pooling_type)
+    if kind is None:
+        raise InvalidArgumentError(f"pool: pooling_type {pooling_type!r} is neither 'MAX' nor 'AVG'.")
+    x = lift(input)
+    window = w.numbers("pool", "window_shape", window_shape, None)
+    strides = w.numbers("pool", "strides", 1 if strides is None else strides, len(window))
+    if any(
+        d != 1 for d in w.numbers("pool", "dilations", 1 if dilations is None else dilations, len(window))
+    ):
+        raise InvalidArgumentError(f"pool: dilations {dilations!r} are not available; only 1 is.")
+    x, lower, pads = w.as_image("pool", x, len(window), padding, data_format)
+    pads = w.padding_name("pool", pads, kind is MaxPool)
+    y = bind(kind((1,) * lower + window, (1,) * lower + strides, pads), x)
+    return squeeze(y, [1]) if lower else y  # type: ignore[no-any-return]

@@ -1,0 +1,85 @@
+"""The parameters of TensorFlow's public functions, classes and methods, for those names that graphad has too.
+
+Written by `python tests/oracle/signatures.py` in an environment with TensorFlow and graphad's own dependencies: which names there
+are is read off graphad. The test reads the data and imports no TensorFlow.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parent / "data" / "signatures.json"
+NAMESPACES = (
+    "", "math", "linalg", "nn", "random", "debugging", "autodiff", "config", "saved_model",
+    "keras", "keras.activations", "keras.initializers", "keras.layers", "keras.losses", "keras.metrics", "keras.optimizers",
+)  # fmt: skip
+CLASSES = (
+    "GradientTape", "IndexedSlices", "Module", "Tensor", "TensorShape", "TensorSpec", "Variable",
+    "autodiff.ForwardAccumulator", "random.Generator", "keras.layers.Layer",
+    "keras.optimizers.Optimizer", "keras.metrics.Mean", "keras.losses.Loss",
+)  # fmt: skip
+Parameters = list[list[Any]] | None  # [name, kind, whether it has a default]; None where Python cannot say
+
+
+def found(root: Any, path: str) -> Any:
+    """The object at a dotted path."""
+    for part in path.split("."):
+        root = getattr(root, part) if part else root
+    return root
+
+
+def parameters(x: Any) -> Parameters:
+    """What may be passed to a function or a class."""
+    try:
+        if inspect.isclass(x) and type(x) is not type:
+            signature = inspect.signature(x.__init__)  # a metaclass may take anything
+            values = list(signature.parameters.values())[1:]
+        else:
+            values = list(inspect.signature(x).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    return [[p.name, p.kind.name, p.default is not inspect.Parameter.empty] for p in values]
+
+
+def names(root: Any) -> list[str]:
+    """Public functions, classes and methods by dotted path."""
+    paths = []
+    for space in NAMESPACES:
+        module = found(root, space)
+        listed = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
+        paths += [f"{space}.{n}".lstrip(".") for n in listed]
+    for name in CLASSES:
+        own = found(root, name)
+        paths += [f"{name}.{n}" for n in dir(own) if not n.startswith("_") and callable(getattr(own, n))]
+    return sorted(
+        {path for path in paths if callable(found(root, path)) and not inspect.ismodule(found(root, path))}
+    )
+
+
+def main() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    import tensorflow as tf
+
+    import graphad
+
+    data: dict[str, Parameters] = {}
+    for path in names(graphad):
+        try:
+            theirs = found(tf, path)
+        except AttributeError:
+            continue  # graphad's own
+        if callable(theirs):
+            data[path] = parameters(theirs)
+    lines = ",\n".join(f"{json.dumps(path)}: {json.dumps(data[path])}" for path in data)
+    FILE.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    print(f"{len(data)} signatures of TensorFlow {tf.__version__}")
+
+
+if __name__ == "__main__":
+    main()
