@@ -256,6 +256,10 @@ class Op(metaclass=OpType):
         """Which output axis is the row axis, None if no output depends on it, MIXED if rows interact."""
         return MIXED
 
+    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        """`rows` where the value counts and not the derivative; they differ for custom gradients alone."""
+        return self.rows(specs, axes)
+
     def lower(self, *operands: Any) -> Any:
         """The kernel form, or None where only `eval` can run it."""
         return None

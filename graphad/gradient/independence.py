@@ -24,7 +24,8 @@ from graphad.gradient.closing import closed
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.ir import Graph
+from graphad.graph.ir import Graph, Node
+from graphad.ops.control.custom import ClosedCustom, ClosedRule
 from graphad.ops.control.rows import node_rows, rows_within
 from graphad.trace.specialise import KNOWN_LIMIT, literal_sizes, specialise
 from graphad.trace.tracer import SymbolicTensor, Trace
@@ -166,7 +167,7 @@ def _found(graph: Graph, source: int) -> Mixing | None:
         first = len(axes)
         specs = [graph.specs[i] for i in node.inputs]
         try:
-            axes.extend(node_rows(graph, node, mine))
+            axes.extend(node_rows(graph, _with_rule_at_hand(node, specs), mine))
             is_certain = all(
                 is_definite(spec.dims) for spec, axis in zip(specs, mine, strict=True) if axis is not None
             )
@@ -189,6 +190,18 @@ def _found(graph: Graph, source: int) -> Mixing | None:
         return blame[target]
     last = next((node for node in graph.nodes if target in node.outputs), None)
     return None if last is None else Mixing(_NAMES.get(last.op.name, last.op.name), last.line, True)
+
+
+def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
+    """The node of a custom gradient with its rule for these sizes, in which only values count: what it calls stands in it."""
+    op: Any = node.op
+    if not isinstance(op, ClosedCustom):
+        return node
+    graph = specialise(op.rule.graph, specs[op.n_inputs :], expanding=False)
+    if graph is op.rule.graph:
+        return node
+    rule = ClosedRule(op.rule.name, graph, op.rule.positions)
+    return Node(ClosedCustom(rule, op.n_inputs, op.n_outputs), node.inputs, node.start, node.specs, node.line)
 
 
 _NAMES = {

@@ -9,6 +9,7 @@ import pytest
 
 import graphad as tf
 from graphad.core.flags import flags
+from graphad.gradient import independence
 from graphad.gradient import jacobian as jacobians
 
 
@@ -595,3 +596,88 @@ def test_forward_mode_through_a_gradient_of_a_jacobian_of_unknown_sizes():
         slope = gradient(x)
     hessian = tape.jacobian(slope, x).numpy()
     np.testing.assert_allclose(accumulator.jvp(y), np.tensordot(hessian, dot.numpy(), 2), rtol=1e-9)
+
+
+def _plain():
+    return tf.custom_gradient(lambda x: (tf.exp(x), lambda u: u * tf.exp(x)))
+
+
+def _closes_over_its_value():
+    @tf.custom_gradient
+    def f(x):
+        e = tf.exp(x)
+        return tf.math.log(1.0 + e), lambda u: u * (1.0 - 1.0 / (1.0 + e))
+
+    return f
+
+
+def _clips_rows():
+    return tf.custom_gradient(
+        lambda x: (x, lambda u: tf.clip_by_norm(u, tf.constant(0.5, u.dtype), axes=[1]))
+    )
+
+
+def _uses_another():
+    inner = _plain()
+    return tf.custom_gradient(lambda x: (inner(x) * x, lambda u: u * inner(x)))
+
+
+def _reads_a_variable():
+    matrix = tf.Variable(np.ones((3, 3)))
+
+    @tf.custom_gradient
+    def f(x):
+        def gradient(u, variables=None):
+            return tf.matmul(u, matrix, transpose_b=True), [tf.matmul(x, u, transpose_a=True)]
+
+        return tf.matmul(x, matrix), gradient
+
+    return f
+
+
+def _calls_a_function():
+    slope = tf.function(lambda u, x: u * tf.cos(x))
+    return tf.custom_gradient(lambda x: (tf.sin(x), lambda u: slope(u, x)))
+
+
+def _recomputes():
+    return tf.recompute_grad(lambda x: tf.sin(x) * x)
+
+
+@pytest.mark.parametrize("shape", [*UNKNOWN_ROWS, None])
+@pytest.mark.parametrize(
+    "make",
+    [
+        _plain,
+        _closes_over_its_value,
+        _clips_rows,
+        _uses_another,
+        _reads_a_variable,
+        _calls_a_function,
+        _recomputes,
+    ],
+)
+def test_a_custom_gradient_that_keeps_rows_apart_is_proved_to(make, shape, monkeypatch):
+    f, answers = make(), []
+    proving = independence._found
+    monkeypatch.setattr(independence, "_found", lambda *a: answers.append(proving(*a)) or answers[-1])
+    signature = None if shape is None else [tf.TensorSpec(shape, tf.float64)]
+    found = tf.function(lambda x: batch_jacobian_of(f, x), input_signature=signature)(tf.constant(X))
+    assert answers == [None]
+    np.testing.assert_allclose(found, batch_jacobian_of(f, tf.constant(X)), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda u: u * tf.cast(tf.reduce_any(u > 0.0), u.dtype),
+        lambda u: tf.stop_gradient(tf.reverse(u, [0])),
+        lambda u: tf.function(lambda v: v - tf.reduce_mean(v, 0))(u),
+        lambda u: tf.gather(u, tf.argsort(u[:, 0])),
+    ],
+)
+def test_a_rule_that_mixes_rows_where_no_derivative_goes_mixes_them(rule):
+    """Comparisons and indices have no derivative, but what a rule returns depends on them."""
+    f = tf.custom_gradient(lambda x: (x * 1.0, rule))
+    with pytest.warns(UserWarning, match="not independent: custom_gradient mixes rows"):
+        tf.function(lambda x: batch_jacobian_of(f, x))(tf.constant(X))

@@ -39,6 +39,9 @@ class CustomGradient(Op):
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return values[self.n_inputs :]
 
+    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return tuple(axes[self.n_inputs :])
+
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
         return [*self.rule.cotangents(bars, ctx.inputs[: self.n_inputs]), *[None] * len(y_bars)]
@@ -84,6 +87,9 @@ class _PassesOutputs(Op):
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return values[self.n_inputs : self.n_inputs + self.n_outputs]
 
+    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return tuple(axes[self.n_inputs : self.n_inputs + self.n_outputs])
+
 
 @define
 class ClosedCustom(_PassesOutputs):
@@ -124,7 +130,7 @@ class ClosedCustom(_PassesOutputs):
             return (found,) * self.n_outputs
         y_specs = specs[self.n_inputs : last]
         y_axes = [found if axis is None or axis == MIXED else axis for axis in axes[self.n_inputs : last]]
-        x_axes = rows_of(self.rule.graph, [*y_axes, *axes[last:]], [*y_specs, *specs[last:]])
+        x_axes = rows_of(self.rule.graph, [*y_axes, *axes[last:]], [*y_specs, *specs[last:]], by_value=True)
         for place, axis in zip(self.rule.positions, axes[: self.n_inputs], strict=True):
             if place >= 0 and axis is not None and x_axes[place] not in (None, axis):
                 return (MIXED,) * self.n_outputs

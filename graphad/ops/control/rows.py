@@ -11,19 +11,22 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 
 
-def rows_of(graph: Graph, axes: Sequence[Any], specs: Sequence[TensorSpec] | None = None) -> list[Any]:
+def rows_of(
+    graph: Graph, axes: Sequence[Any], specs: Sequence[TensorSpec] | None = None, by_value: bool = False
+) -> list[Any]:
     """For each output the row axis, None if it does not depend on rows, MIXED if rows interact.
 
     Args:
       graph: The graph.
       axes: The same for each input.
       specs: What is known of its inputs, where that is more than the graph says.
+      by_value: Ask for the values themselves, and not for what reaches a derivative.
     """
     known: list[Any] = [*axes, *[None] * len(graph.constants)]
     found = _specs_for(graph, specs)
     for node in graph.nodes:
         mine = [known[i] for i in node.inputs]
-        known.extend(_node_rows(node, [found[i] for i in node.inputs], mine))
+        known.extend(_node_rows(node, [found[i] for i in node.inputs], mine, by_value))
     return [known[i] for i in graph.outputs]
 
 
@@ -49,11 +52,13 @@ def node_rows(graph: Graph, node: Node, axes: Sequence[Any]) -> list[Any]:
     return _node_rows(node, [graph.specs[i] for i in node.inputs], axes)
 
 
-def _node_rows(node: Node, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> list[Any]:
+def _node_rows(
+    node: Node, specs: Sequence[TensorSpec], axes: Sequence[Any], by_value: bool = False
+) -> list[Any]:
     n = len(node.specs)
     if all(axis is None for axis in axes):
         return [None] * n
-    if node.op.gradless is not None:
+    if node.op.gradless is not None and not by_value:
         return [None] * n
     if MIXED in axes and not node.op.structured:
         return [MIXED] * n
@@ -61,7 +66,7 @@ def _node_rows(node: Node, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> 
         axis is not None and spec.dims is None for spec, axis in zip(specs, axes, strict=True)
     ) and not getattr(node.op, "structured", False):
         return [MIXED] * n  # an axis says nothing without a rank
-    found = node.op.rows(specs, axes)
+    found = node.op.value_rows(specs, axes) if by_value else node.op.rows(specs, axes)
     return list(found) if isinstance(found, tuple | list) else [found] * n
 
 
