@@ -270,6 +270,11 @@ class GraphReader:
                     raise
         return self._graphs[number]
 
+    def sub_graphs(self, number: int) -> list[Graph]:
+        """The graphs that op number `number` names."""
+        named = [value for _, value in self._model.ops[number].attributes if type(value) is GraphValue]
+        return [self.graph(value.graph) for value in named]
+
     def _unmade(self, number: int) -> list[int]:
         """Graph `number` and the graphs below it that are not made yet, lowest first."""
         found = {number}

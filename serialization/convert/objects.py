@@ -258,6 +258,27 @@ class ObjectReader:
             vars(root)["signatures"] = signatures
         return root
 
+    def check(self) -> None:
+        """Read everything in the tables, whether or not the root needs it.
+
+        Raises: LoadError: something of it is not sound; a model that passes here loads.
+        """
+        try:
+            self.root()
+            for number in range(len(self._model.functions)):
+                self._functions.function(number)
+            for number in range(len(self._model.ops)):
+                self.graphs.sub_graphs(number)
+                self.graphs.op(number)
+            for number in range(len(self._model.graphs)):
+                self.graphs.graph(number)
+            for number, record in enumerate(self._model.rules):
+                if record.graph is not None:
+                    self.graphs.rule(number)
+            self.graphs.finish_rules()
+        except GraphadError as error:
+            raise as_load_error(error) from error
+
     def _each(self, number: int, make: Any, record: Any) -> None:
         try:
             self._objects[number] = make(record)

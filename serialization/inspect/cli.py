@@ -87,9 +87,7 @@ def _verify(parsed: argparse.Namespace) -> int:
     model, arrays = read_model(parsed.path, verify=True, links=parsed.links)
     arrays.verify()
     reader = ObjectReader(model, arrays)
-    reader.root()
-    for number in range(len(model.graphs)):
-        reader.graphs.graph(number)
+    reader.check()
     tensors = sum(len(payload.tensors) for payload in model.payloads)
     nodes = sum(len(graph.nodes) for graph in model.graphs)
     print(

@@ -158,6 +158,8 @@ class ValueCodec:
 
     def read(self, reader: Reader) -> Value:
         if not reader.at_array():
+            if reader.at_short_float():
+                return REAL.read(reader)
             value = reader.scalar()
             if type(value) not in _SCALARS:
                 raise CorruptModelError(f"{shown(value)} is no value.")

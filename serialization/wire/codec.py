@@ -82,6 +82,11 @@ class Reader:
         first = self._body[position]
         return 0x90 <= first <= 0x9F or first == 0xDC or first == 0xDD
 
+    def at_short_float(self) -> bool:
+        """Whether the next value is a float of 32 bits, which no field takes: it would be read as another number is written."""
+        position = self._tell()
+        return self._body[position : position + 1] == b"\xca"
+
     def nil(self) -> bool:
         """Whether the next value is nil; if so, it is read."""
         position = self._tell()
@@ -284,6 +289,8 @@ class Real:
     """A float of 64 bits."""
 
     def read(self, reader: Reader) -> float:
+        if reader.at_short_float():
+            raise CorruptModelError("a float of 32 bits where one of 64 belongs.")
         value = reader.scalar()
         if type(value) is not float:
             raise CorruptModelError(f"{shown(value)} is not a float.")

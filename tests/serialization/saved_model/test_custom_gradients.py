@@ -344,3 +344,30 @@ def test_a_bad_gradient_count_fails_when_saving(tmp_path):
 
     with pytest.raises(SaveError, match="expected to return 1 gradients"):
         save(Model(f), tmp_path / "m")
+
+
+def test_rules_that_use_the_next_one_twice_do_not_double_with_each_level():
+    def nested(level):
+        if not level:
+            return gd.sin
+        inner = nested(level - 1)
+
+        @gd.custom_gradient
+        def f(x):
+            return gd.sin(x) * 1.0, lambda g: g * inner(inner(x))
+
+        return f
+
+    f = nested(40)
+    root = gd.Module()
+    root.f = gd.function(lambda x: f(x) * x, input_signature=[gd.TensorSpec([None])])
+    x = gd.constant([1.0, 2.0])
+    want = np.sin(x.numpy()) + x.numpy() * np.sin(np.sin(x.numpy()))
+    for found in (root.f, reloaded(root).f):
+        with gd.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = found(x)
+        np.testing.assert_allclose(tape.gradient(y, x), want, rtol=1e-6)
+        np.testing.assert_allclose(np.diag(tape.jacobian(y, x).numpy()), want, rtol=1e-6)
+        rows = gd.vectorized_map(found, gd.stack([x, x]))
+        np.testing.assert_allclose(rows[1], y, rtol=1e-6)
