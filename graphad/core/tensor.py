@@ -6,12 +6,12 @@ by `graphad.ops.operators`. A 0-d result is kept as a NumPy scalar, on which Pyt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from graphad.core import dtypes
+from graphad.core import dtypes, forks
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicConversionError, SymbolicValueError
 from graphad.core.levels import busy, note_exit
@@ -307,15 +307,17 @@ class EagerTensor(Tensor):
 class Handle:
     """A place that holds an array and can be given another: what a variable is to ops, which pass it by reference.
 
-    Assigning rebinds `data` and never writes into the old array, so every earlier read keeps its value.
+    Assigning rebinds `data` and never writes into the old array, so every earlier read keeps its value. Who gives it a value
+    does so under its guard, who makes that value of the old one holds the guard in between.
     """
 
-    __slots__ = ("__weakref__", "_spec", "_trainable", "data", "mark")
+    __slots__ = ("__weakref__", "_guard", "_spec", "_trainable", "data", "mark")
 
     def __init__(self, data: Any, spec: HandleSpec, trainable: bool) -> None:
         self.data = data
         self._spec = spec
         self._trainable = trainable
+        self._guard: Any = None
         self.mark = Mark()  # at birth, since any number of threads may read a variable at once
 
     @property
@@ -325,6 +327,24 @@ class Handle:
     @property
     def trainable(self) -> bool:
         return self._trainable
+
+    def guard(self) -> Any:
+        """The lock of those who give it a value; a thread may take it again. Made when it is first asked for."""
+        return self._guard or guards_of((self,))[0]
+
+
+_guards = forks.lock()
+
+
+def guards_of(handles: Sequence[Handle]) -> list[Any]:
+    """The guard of each handle. Those that have none yet share a new one: what is written together is guarded together."""
+    with _guards:
+        missing = [handle for handle in handles if handle._guard is None]
+        if missing:
+            shared = forks.rlock()
+            for handle in missing:
+                handle._guard = shared
+    return [handle._guard for handle in handles]
 
 
 # What a tape can follow; a tuple, since a union is made anew at every use.

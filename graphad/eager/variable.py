@@ -244,15 +244,19 @@ class Variable(Handle, Arithmetic):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add `delta`; see `assign`."""
-        bind(ASSIGN, self, self._fitting(bind(ADD, bind(READ, self), self._operand(delta))))
+        """Add `delta`, in one step for other threads; see `assign`."""
+        delta = self._operand(delta)  # which may run anybody's code: not under the guard
+        with self._guard or self.guard():
+            bind(ASSIGN, self, self._fitting(bind(ADD, bind(READ, self), delta)))
         return self if read_value else None
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract `delta`; see `assign`."""
-        bind(ASSIGN, self, self._fitting(bind(SUB, bind(READ, self), self._operand(delta))))
+        """Subtract `delta`, in one step for other threads; see `assign`."""
+        delta = self._operand(delta)
+        with self._guard or self.guard():
+            bind(ASSIGN, self, self._fitting(bind(SUB, bind(READ, self), delta)))
         return self if read_value else None
 
     def _operand(self, value: Any) -> Any:
@@ -273,7 +277,9 @@ class Variable(Handle, Arithmetic):
         return value
 
     def _assign_slice(self, key: Any, value: Any) -> Variable:
-        self.assign(slice_update(bind(READ, self), key, self._operand(value)))
+        value = self._operand(value)
+        with self._guard or self.guard():
+            self.assign(slice_update(bind(READ, self), key, value))
         return self
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:

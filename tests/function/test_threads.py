@@ -1,7 +1,8 @@
-"""Tracing from several threads: one at a time for each function, and nobody waits for himself."""
+"""What threads add to a variable is never lost: eagerly, in slices, in compiled functions, and by functions inside functions."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,176 +11,195 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.core.turns import Turn
-from graphad.function import polymorphic
 
-WAIT = 120.0  # until a hang counts as one
+ROUNDS = 2_000
 
 
-def run(*works: Callable[[], Any]) -> list[Any]:
-    """What functions return that run in threads at once."""
-    found: list[Any] = [None] * len(works)
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Threads take turns after every few steps of the interpreter."""
+    import sys
 
-    def work(k: int) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(*works: Callable[[], Any]) -> None:
+    """Each work `ROUNDS` times, in a thread of its own; whatever one raises is raised."""
+    failures: list[BaseException] = []
+    start = threading.Barrier(len(works))
+
+    def run(work: Callable[[], Any]) -> None:
+        start.wait()
         try:
-            found[k] = works[k]()
+            for _ in range(ROUNDS):
+                work()
         except BaseException as error:
-            found[k] = error
+            failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(len(works))]
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(WAIT)
-        assert not thread.is_alive(), "the threads wait for each other"
-    for value in found:
-        if isinstance(value, BaseException):
-            raise value
-    return found
+        thread.join(120)
+    assert not failures, failures
+    assert not any(thread.is_alive() for thread in threads), "they wait for each other"
 
 
-def test_a_traced_function_may_start_a_thread_that_traces_and_wait_for_it() -> None:
-    @tf.function
-    def inner(x: tf.Tensor) -> tf.Tensor:
-        return x * 3.0
-
-    found = []
-
-    @tf.function
-    def outer(x: tf.Tensor) -> tf.Tensor:
-        found.extend(run(lambda: inner(tf.constant(2.0))))
-        return x + 1.0
-
-    assert float(run(lambda: outer(tf.constant(1.0)))[0]) == 2.0
-    assert float(found[0]) == 6.0
+def test_nothing_that_is_added_eagerly_is_lost() -> None:
+    v = tf.Variable(0.0)
+    in_threads(lambda: v.assign_add(1.0), lambda: v.assign_add(1.0), lambda: v.assign_sub(1.0))
+    assert v.numpy() == ROUNDS
 
 
-def test_a_rule_may_start_a_thread_that_differentiates_and_wait_for_it() -> None:
-    @tf.function
-    def other(x: tf.Tensor) -> tf.Tensor:
-        return x * x
-
-    def slope() -> float:
-        x = tf.constant(3.0)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = other(x)
-        return float(tape.gradient(y, x))
-
-    found = []
-
-    @tf.custom_gradient
-    def strange(x: tf.Tensor) -> Any:
-        def grad(dy: tf.Tensor) -> tf.Tensor:
-            found.extend(run(slope))
-            return dy * 5.0
-
-        return x * 1.0, grad
-
-    @tf.function
-    def outer(x: tf.Tensor) -> tf.Tensor:
-        return strange(x) + 1.0
-
-    def work() -> float:
-        x = tf.constant(1.0)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = outer(x)
-        return float(tape.gradient(y, x))
-
-    assert run(work) == [5.0]
-    assert found and set(found) == {6.0}
-
-
-def test_two_threads_may_trace_functions_that_call_each_other() -> None:
-    meet = threading.Barrier(2)
-
-    def step(x: tf.Tensor, n: int, other: Any) -> tf.Tensor:
-        if n == 2:
-            meet.wait(WAIT)  # both are being traced, and each is about to call the other
-        return x if n == 0 else other(x, n - 1) + 1.0
-
-    @tf.function
-    def left(x: tf.Tensor, n: int) -> tf.Tensor:
-        return step(x * 2.0, n, right)
-
-    @tf.function
-    def right(x: tf.Tensor, n: int) -> tf.Tensor:
-        return step(x * 10.0, n, left)
-
-    x = tf.constant(1.0)
-    found = run(lambda: left(x, 2), lambda: right(x, 2))
-    assert [float(y) for y in found] == [42.0, 202.0]
-
-
-def test_threads_that_call_a_new_function_at_once_trace_it_once() -> None:
-    made, started = [], threading.Barrier(8)
-
-    @tf.function
-    def f(x: tf.Tensor) -> tf.Tensor:
-        if not made:
-            made.append(tf.Variable(2.0))
-        return x * made[0]
-
-    def work() -> float:
-        started.wait(WAIT)
-        return float(f(tf.constant(4.0)))
-
-    assert run(*[work] * 8) == [8.0] * 8
-    # twice: the first trace made the variable
-    assert f.experimental_get_tracing_count() == 2 and len(f.concrete_functions) == 1
-
-
-def test_a_turn_is_had_by_one_thread_at_a_time_and_again_by_the_same() -> None:
-    turn, inside, most = Turn(), [0], [0]
+def test_nothing_is_lost_while_tapes_record() -> None:
+    v = tf.Variable(0.0)
 
     def work() -> None:
-        for _ in range(200):
-            with turn, turn:
-                inside[0] += 1
-                most[0] = max(most[0], inside[0])
-                inside[0] -= 1
+        with tf.GradientTape():
+            v.assign_add(1.0)
 
-    run(*[work] * 4)
-    assert most == [1]
-    assert turn._owner is None
+    in_threads(work, work)
+    assert v.numpy() == 2 * ROUNDS
 
 
-def test_an_error_while_tracing_gives_the_turn_back() -> None:
-    @tf.function
-    def f(x: tf.Tensor) -> tf.Tensor:
-        raise ValueError("on purpose")
+def test_slices_that_are_assigned_at_once_all_stay() -> None:
+    v = tf.Variable(tf.zeros([2]))
 
-    for _ in range(2):
-        with pytest.raises(ValueError, match="on purpose"):
-            run(lambda: f(tf.constant(1.0)))
+    def adding(place: int) -> Callable[[], Any]:
+        return lambda: v[place].assign(v[place] + 1.0)
 
-
-def test_recursion_with_a_python_number_that_changes_ends() -> None:
-    @tf.function
-    def factorial(x: tf.Tensor, n: int) -> tf.Tensor:
-        return x if n <= 1 else n * factorial(x, n - 1)
-
-    assert float(factorial(tf.constant(1.0), 6)) == 720.0
+    in_threads(adding(0), adding(1))
+    np.testing.assert_array_equal(v.numpy(), ROUNDS)
 
 
-def test_recursion_that_only_a_tensor_would_end_is_refused_with_its_cure() -> None:
-    @tf.function
-    def forever(x: tf.Tensor) -> tf.Tensor:
-        return forever(x - 1.0)
+@pytest.mark.parametrize("jit_compile", [False, None, True])
+def test_nothing_that_compiled_functions_add_is_lost(jit_compile: bool | None) -> None:
+    v = tf.Variable(tf.zeros([3]))
 
-    with pytest.raises(tf.errors.EndlessRecursionError, match=r"forever: it calls itself .* tf.while_loop"):
-        forever(tf.constant(3.0))
-    assert not forever._open
-    assert polymorphic.DEEPEST > 8
+    @tf.function(jit_compile=jit_compile)
+    def f(x: Any) -> Any:
+        v.assign_add(x * 1.0)
+        v.assign(v + x)
+        return tf.reduce_sum(v)
+
+    @tf.function(jit_compile=jit_compile)
+    def with_host_step(x: Any) -> Any:
+        v.assign(tf.sort(v) + x)
+
+    one = tf.ones([3])
+    f(one), with_host_step(one)
+    v.assign(tf.zeros([3]))
+    in_threads(lambda: f(one), lambda: with_host_step(one), lambda: v.assign_add(one))
+    np.testing.assert_array_equal(v.numpy(), 4.0 * ROUNDS)
 
 
-def test_the_same_arguments_may_recur_until_python_says_stop() -> None:
-    left = [5]
+def test_nothing_is_lost_in_branches_and_loops() -> None:
+    v = tf.Variable(0.0)
 
     @tf.function
-    def f(x: tf.Tensor) -> tf.Tensor:
-        left[0] -= 1
-        return x * 2.0 if left[0] < 0 else f(x) * 2.0
+    def f(x: Any) -> Any:
+        tf.cond(x > 0.0, lambda: v.assign_add(x).value(), lambda: v.value())
+        return tf.while_loop(
+            lambda i: i < 2, lambda i: (i + tf.cast(v.assign_add(0.5) > -1.0, tf.int32),), [tf.constant(0)]
+        )
 
-    np.testing.assert_array_equal(f(tf.constant(1.0)), 64.0)
+    one = tf.constant(1.0)
+    in_threads(lambda: f(one), lambda: f(one))
+    assert v.numpy() == 4.0 * ROUNDS
+
+
+def test_functions_that_call_each_other_crosswise_do_not_wait_for_each_other() -> None:
+    a, b = tf.Variable(0.0), tf.Variable(0.0)
+    add_a = tf.function(lambda: a.assign_add(1.0))
+    add_b = tf.function(lambda: b.assign_add(1.0))
+
+    @tf.function
+    def a_then_b() -> None:
+        add_a()
+        add_b()
+
+    @tf.function
+    def b_then_a() -> None:
+        add_b()
+        add_a()
+
+    in_threads(a_then_b, b_then_a, add_a, lambda: b.assign_add(1.0))
+    assert (a.numpy(), b.numpy()) == (3.0 * ROUNDS, 3.0 * ROUNDS)
+
+
+def test_a_function_that_fails_gives_its_variables_back() -> None:
+    v = tf.Variable(0.0)
+
+    @tf.function
+    def f(x: Any) -> None:
+        v.assign_add(1.0)
+        tf.debugging.Assert(x > 0.0, ["no"])
+
+    def work() -> None:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            f(tf.constant(-1.0))
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            v.assign_add(tf.ones([2]))
+
+    in_threads(work, work)
+    assert v.numpy() == 2 * ROUNDS
+    assert v.guard().acquire(blocking=False)
+    v.guard().release()
+
+
+def test_code_of_the_user_runs_without_guards() -> None:
+    v = tf.Variable(0.0)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def wait(x: Any) -> Any:
+        inside.set()
+        assert go_on.wait(60)
+        return x
+
+    waiting = tf.function(lambda x: v.assign(tf.new_op("waits_for_others", wait)(x)))
+    thread = threading.Thread(target=lambda: waiting(tf.constant(5.0)), daemon=True)
+    thread.start()
+    assert inside.wait(60)
+    v.assign_add(1.0)
+    go_on.set()
+    thread.join(60)
+    assert v.numpy() == 5.0
+
+
+def test_draws_in_threads_are_all_different() -> None:
+    generator = tf.random.Generator.from_seed(3)
+    drawn: list[float] = []
+    f = tf.function(lambda: generator.uniform([], dtype=tf.float64))
+    in_threads(
+        *[lambda: drawn.append(float(f()))] * 2,
+        lambda: drawn.append(float(generator.uniform([], dtype=tf.float64))),
+    )
+    assert len(set(drawn)) == 3 * ROUNDS
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_can_assign_what_another_thread_was_assigning() -> None:
+    v = tf.Variable(0.0)
+    holding, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with v.guard():
+            holding.set()
+            go_on.wait(60)
+
+    thread = threading.Thread(target=hold, daemon=True)
+    thread.start()
+    assert holding.wait(60)
+    child = os.fork()
+    if child == 0:
+        try:
+            v.assign_add(1.0)
+            os._exit(0 if v.numpy() == 1.0 else 1)
+        finally:
+            os._exit(2)
+    go_on.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.pipeline import Options, optimise
+from graphad.compiler.plan.exclusive import Guards, written
 from graphad.compiler.plan.tiers import (
     FAILED,
     HOT_CALLS,
@@ -92,11 +93,13 @@ class Executable:
         self.classes: dict[SizeKey, SizeClass] = {}
         self._pins: dict[SizeKey, frozenset[str]] = {}
         self._sizes: dict[Any, Sizes] = {}
+        self._written = written(graph)
+        self._guards = Guards(self._written)
         self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
         self._last: Any = None  # the native call that ran last
         self._lock = forks.rlock()
 
-    def run(self, values: Sequence[Any], jit_compile: bool | None = None) -> list[Any]:
+    def run(self, values: Sequence[Any], jit_compile: bool | None = None, guarded: bool = False) -> list[Any]:
         """The outputs for NumPy values (and handles).
 
         Args:
@@ -107,12 +110,17 @@ class Executable:
             jit_compile = flags.jit == ALWAYS
         if flags.relaxed_arithmetic is not self._relaxed:
             self._follow()
-        last = self._last
-        if last is not None and jit_compile is not False:
-            outputs = last(values)
-            if outputs is not None:
-                return outputs  # type: ignore[no-any-return]
-        return self._run(values, jit_compile)
+        guards = self._guards.taken(values) if self._written else ()
+        try:
+            last = self._last
+            if last is not None and jit_compile is not False:
+                outputs = last(values)
+                if outputs is not None:
+                    return outputs  # type: ignore[no-any-return]
+            return self._run(values, jit_compile)
+        finally:
+            for guard in guards:
+                guard.release()
 
     def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         sizes = self.sizes_of(values)

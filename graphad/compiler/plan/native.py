@@ -17,6 +17,7 @@ from graphad.compiler.cpu.runtime import entry, pool, repeat
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder, PlanImage, Row
 from graphad.compiler.plan import buffers, steps
 from graphad.compiler.plan.buffers import as_value, own
+from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
@@ -60,6 +61,7 @@ class Bound:
         self.images: list[PlanImage] = []
         self.work = 0.0
         self.regions = 0
+        self._is_guarded = bool(written(self.graph))
         self._scalars = [root for root, kind in schedule.storage.items() if kind == SCALAR]
         self._scalar_segment = self._segments_of_scalars()
         for segment in schedule.segments:
@@ -345,6 +347,8 @@ class Bound:
             handle, value = node.inputs
             expression = self._value(value, self.partition.sites.get(value) or Site(value, (), ()))
             lines = [f"v{handle}.data = {expression}"]
+            if not self._is_guarded:
+                lines = [f"with v{handle}.guard():", *[f"    {line}" for line in lines]]
             if node.start not in self.partition.sites:
                 lines.append(f"r{node.start} = v{handle}.data")
             return lines

@@ -191,7 +191,8 @@ class SetState(Op):
         return value
 
     def eval(self, state: Any, value: Any) -> Any:
-        state.data = value
+        with _lock:
+            state.data = value
         return value
 
     vjp = no_gradient("a state is made of integers")

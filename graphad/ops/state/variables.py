@@ -52,10 +52,11 @@ class Assign(Op):
         return value
 
     def eval(self, handle: Any, value: Any) -> Any:
-        shape = value.shape
-        if shape != handle.spec.dims and not handle.spec.describes(shape):
+        shape, spec = value.shape, handle._spec
+        if shape != spec.dims and not spec.describes(shape):
             raise wrong_shape(handle, shape)
-        handle.data = value
+        with handle._guard or handle.guard():
+            handle.data = value
         return value
 
     vjp = no_gradient(
