@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphad.core.bind import bind, new_recorder
-from graphad.core.convert import exports_array, lift
+from graphad.core.convert import exports_array, lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import current, entered, remove_recorder
@@ -22,7 +22,7 @@ from graphad.core.op import READS, Op
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.create import told_apart
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.state.variables import READ
 
@@ -203,7 +203,8 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
         )
     bound_self, args = _split_self(f, args)
     leaves, rebuild = flatten(list(args))
-    xs = _told_apart(leaves)
+    # A variable's value is not the variable to a tape inside, nor is one argument another.
+    xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
     arguments = [x for x in xs if isinstance(x, Tensor)]
     reads = _VariableReads()
     level = new_recorder(reads)
@@ -237,26 +238,6 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     inputs = [*arguments, *variables]
     outputs = bind(CustomGradient(rule, len(inputs)), *inputs, *ys)
     return rebuild_value(list(outputs))
-
-
-def _told_apart(leaves: Sequence[Any]) -> list[Any]:
-    """The arguments as tensors, each with an identity of its own.
-
-    A tape inside the function or inside its gradient function follows an argument by its identity: the same tensor given
-    twice is two arguments to it, and the value of a variable is not the variable.
-    """
-    xs: list[Any] = []
-    seen: set[int] = set()
-    for leaf in leaves:
-        if isinstance(leaf, Handle):
-            leaf = bind(READ, leaf)
-        elif _is_tensor_like(leaf):
-            leaf = lift(leaf)
-            if id(leaf) in seen:
-                leaf = bind(IDENTITY, leaf)
-            seen.add(id(leaf))
-        xs.append(leaf)
-    return xs
 
 
 def _current_trace() -> Any:

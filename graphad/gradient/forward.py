@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 from graphad.core.bind import bind_all, new_recorder
 from graphad.core.convert import lift
@@ -242,8 +243,9 @@ class ForwardAccumulator:
         if len(flat) != len(dots):
             raise InvalidArgumentError(f"ForwardAccumulator: {len(dots)} tangents for {len(flat)} primals.")
         self._level: Any = None
-        self._tangents: dict[int, Any] = {}
-        self._alive: list[Any] = []
+        self._tangents: dict[
+            int, tuple[Any, Any]
+        ] = {}  # by id: what has the tangent, weakly, and the tangent
         for x, dot in zip(flat, dots, strict=True):
             if not isinstance(x, VALUES):
                 raise InvalidArgumentError(
@@ -263,8 +265,18 @@ class ForwardAccumulator:
             self._put(x, dot)
 
     def _put(self, x: Any, dot: Any) -> None:
-        self._tangents[id(x)] = dot
-        self._alive.append(x)
+        key, myself = id(x), ref(self)
+
+        def forget(_: Any) -> None:
+            accumulator = myself()
+            if accumulator is not None:
+                accumulator._tangents.pop(key, None)
+
+        self._tangents[key] = ref(x, forget), dot
+
+    def _tangent(self, x: Any) -> Any:
+        found = self._tangents.get(id(x))
+        return None if found is None else found[1]
 
     def __enter__(self) -> ForwardAccumulator:
         if self._level is not None:
@@ -287,12 +299,12 @@ class ForwardAccumulator:
 
     def read(self, handle: Handle, value: EagerTensor) -> None:
         """A variable's value has the variable's tangent."""
-        dot = self._tangents.get(id(handle))
+        dot = self._tangent(handle)
         if dot is not None:
             self._put(value, dot)
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        x_dots = [self._tangents.get(id(x)) for x in inputs]
+        x_dots = [self._tangent(x) for x in inputs]
         if all(dot is None for dot in x_dots):
             return
         if op.structured and op.effects & (WRITES | IO):
@@ -314,4 +326,7 @@ class ForwardAccumulator:
         """
         zero = getattr(unconnected_gradients, "value", unconnected_gradients) == "zero"
         flat, rebuild = flatten(primals)
-        return rebuild([self._tangents.get(id(x), zeros_of(x) if zero else None) for x in flat])
+        found = [self._tangent(x) for x in flat]
+        return rebuild(
+            [zeros_of(x) if dot is None and zero else dot for x, dot in zip(flat, found, strict=True)]
+        )

@@ -131,3 +131,72 @@ def test_a_primal_given_twice_is_refused():
     x = tf.constant(3.0)
     with pytest.raises(ValueError, match="specified as a primal multiple times; give it once"):
         tf.autodiff.ForwardAccumulator([x, x], [tf.constant(1.0), tf.constant(2.0)])
+
+
+def test_an_accumulator_holds_no_value_that_nobody_else_holds():
+    import weakref
+
+    x = tf.constant(X)
+    references = []
+    with tf.autodiff.ForwardAccumulator(x, tf.constant(V)) as accumulator:
+        y = x
+        for _ in range(50):
+            y = tf.sin(y) * 1.01
+            references.append(weakref.ref(y))
+        before = len(accumulator._tangents)
+        z = y * x
+    assert sum(reference() is not None for reference in references) == 1  # y itself
+    assert before < 5
+    want = reverse_of_chain(x)
+    np.testing.assert_allclose(accumulator.jvp(z), want, rtol=1e-10)
+    own = weakref.ref(accumulator)
+    del accumulator
+    assert own() is None  # without the garbage collector
+
+
+def reverse_of_chain(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for _ in range(50):
+            y = tf.sin(y) * 1.01
+        z = y * x
+    return tape.gradient(z, x) * V  # elementwise, so the Jacobian is diagonal
+
+
+def test_many_ops_under_an_accumulator_take_no_memory_that_grows():
+    import tracemalloc
+
+    x = tf.constant(np.ones(1000))
+    with tf.autodiff.ForwardAccumulator(x, tf.constant(np.ones(1000))) as accumulator:
+        y = tf.sin(x)
+        tracemalloc.start()
+        try:
+            for _ in range(500):
+                y = tf.sin(y)
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert held < 500_000  # 8 MB if they were kept
+    assert accumulator.jvp(y).shape == [1000]
+
+
+def test_nested_accumulators_and_traces_keep_what_they_need():
+    def second(x):
+        one = tf.ones_like(x)
+        with tf.autodiff.ForwardAccumulator(x, one) as outer:
+            with tf.autodiff.ForwardAccumulator(x, one) as inner:
+                y = tf.exp(tf.sin(x) * x)
+            slope = inner.jvp(y)
+        return outer.jvp(slope)
+
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with tf.GradientTape() as lower:
+            lower.watch(x)
+            y = tf.exp(tf.sin(x) * x)
+        slope = lower.gradient(y, x)
+    want = tape.gradient(slope, x)
+    np.testing.assert_allclose(second(x), want, rtol=1e-9)
+    np.testing.assert_allclose(tf.function(second)(x), want, rtol=1e-9)

@@ -249,6 +249,19 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return bind(IDENTITY, lift(input))  # type: ignore[no-any-return]
 
 
+def told_apart(xs: Sequence[Any]) -> list[Any]:
+    """Arguments of a function, each with an identity of its own: the same tensor given twice is two to a tape inside."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    for x in xs:
+        if isinstance(x, Tensor):
+            if id(x) in seen:
+                x = bind(IDENTITY, x)
+            seen.add(id(x))
+        found.append(x)
+    return found
+
+
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """`input`, a tensor or variable of any dtype, as a constant for derivatives: no gradient flows back through it."""
     return bind(STOP_GRADIENT, lift(input))  # type: ignore[no-any-return]

@@ -13,13 +13,13 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy, current
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.create import stop_gradient
+from graphad.ops.array.create import stop_gradient, told_apart
 from graphad.ops.array.shape import known_value
 from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.loop import Loop
@@ -87,12 +87,13 @@ def repeat(
 ) -> Any:
     """`while_loop` with a name for each loop variable, of which messages speak."""
     nest = Nest(loop_vars)
-    values = nest.tensors()
+    values = nest.tensors(lift_own)
     limit = None if maximum is None else _limit(maximum)
     labels = _labels(loop_vars, names)
     if is_traced() or not (limit is None or type(limit) is EagerTensor):
         return _traced(test, body, nest, values, shape_invariants, limit, labels)
     left = None if limit is None else int(limit)
+    values = told_apart(values)
     while left is None or left > 0:
         holds = as_predicate("while_loop", test(*nest.build(values)))
         if type(holds) is not EagerTensor:
@@ -101,7 +102,7 @@ def repeat(
             return _traced(test, body, nest, values, shape_invariants, limit, labels)
         if not holds.data:
             break
-        values = _next(nest, values, body(*nest.build(values)), labels)
+        values = told_apart(_next(nest, values, body(*nest.build(values)), labels))
         left = None if left is None else left - 1
     return nest.build(values)
 
