@@ -75,9 +75,16 @@ def jacobian(
     out = []
     for x, result in zip(wanted, results, strict=True):
         if result is None and asked.zero:
-            result = zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
+            result = _zeros(target, x)
         out.append(result)
     return rebuild(out)
+
+
+def _zeros(target: Any, x: Any) -> Any:
+    """A Jacobian of zeros, whose sizes may be known at run time only."""
+    if is_definite(target.dims) and is_definite(x.dims):
+        return zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
+    return zeros(concat([shape(target), shape(x)], 0), x.spec.dtype)
 
 
 def _check_sources(name: str, sources: Sequence[Any]) -> None:

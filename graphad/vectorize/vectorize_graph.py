@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.dtypes import from_numpy
-from graphad.core.errors import InternalError, InvalidArgumentError
+from graphad.core.errors import InternalError, InvalidArgumentError, MissingRuleError
 from graphad.core.levels import entered
 from graphad.core.op import Op, define
 from graphad.core.shapes import is_definite
@@ -23,6 +23,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
 from graphad.ops.control.call import Call
+from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import pulled_back
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.reduce import reduce_sum
@@ -101,13 +102,39 @@ class Vectorize(Op):
                 for x, s, spec, value in zip(values, self.stacked, specs, known, strict=True)
             ]
             graph = definite(self.graph, specs, known)
-        graph, mask = batched(graph, self.stacked, size)
+        try:
+            graph, mask = batched(graph, self.stacked, size)
+        except MissingRuleError:  # sizes come from data: nobody knows them before a row is computed
+            if self.effects:
+                raise
+            return self._row_by_row(values, size)
         outputs = []
         for k, (y, has_rows) in enumerate(zip(run(graph, values), mask, strict=True)):
             if has_rows or k in self.uniform:
                 outputs.append(y)
             else:
                 outputs.append(np.array(np.broadcast_to(y, (size, *np.shape(y)))))
+        return tuple(outputs)
+
+    def _row_by_row(self, values: Sequence[Any], size: int) -> tuple[Any, ...]:
+        rows = [
+            run(self.graph, [x[i] if s else x for x, s in zip(values, self.stacked, strict=True)])
+            for i in range(size)
+        ]
+        outputs = []
+        for k, spec in enumerate(self.graph.output_specs):
+            found = [np.asarray(row[k]) for row in rows]
+            if k in self.uniform and found:
+                outputs.append(found[0])
+                continue
+            if any(y.shape != found[0].shape for y in found):
+                shapes = sorted({y.shape for y in found})
+                raise InvalidArgumentError(
+                    f"vectorize: a result has shape {shapes[0]} in one row and {shapes[-1]} in another; all rows must give the "
+                    "same shape."
+                )
+            dims = tuple([max(n or 0, 0) if isinstance(n, int) else 0 for n in spec.dims or ()])
+            outputs.append(np.stack(found) if found else np.zeros((0, *dims), spec.dtype.numpy))
         return tuple(outputs)
 
     def fold(self, ctx: Any, *inputs: Any) -> Any:
@@ -118,7 +145,11 @@ class Vectorize(Op):
         ]
         graph = ctx.specialised(self.graph, rows)
         if all(is_definite(x.dims) for x in inputs) and not self._waits(ctx, graph, inputs):
-            return tuple(self._expanded(graph, inputs))
+            try:
+                return tuple(self._expanded(graph, inputs))
+            except MissingRuleError:
+                if self.effects or all(spec.is_definite for spec in graph.specs):
+                    raise
         return ctx.node(Vectorize(graph, self.stacked, self.uniform), inputs)
 
     def _waits(self, ctx: Any, graph: Graph, inputs: Sequence[Any]) -> bool:
@@ -169,8 +200,13 @@ class Vectorize(Op):
     def batch(self, ctx: Any, *xs: Any) -> Any:
         if not all(is_definite(x.dims) for x in xs):
             return ctx.level.waiting(self, xs, [ctx.stacked(i) for i in range(len(xs))])
-        with entered(ctx.level):
-            outputs = self._expanded(self.graph, [ctx.row(i) for i in range(len(xs))])
+        try:
+            with entered(ctx.level):
+                outputs = self._expanded(self.graph, [ctx.row(i) for i in range(len(xs))])
+        except MissingRuleError:
+            if self.effects or all(spec.is_definite for spec in self.graph.specs):
+                raise
+            return ctx.rowwise(self, *xs)
         return tuple([y.stacked if ctx.level.is_stacked(y) else ctx.unstacked(y) for y in outputs])
 
 
@@ -242,10 +278,19 @@ def _uniform_outputs(graph: Graph, stacked: Sequence[bool]) -> list[int]:
     """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
     differs = {i for i, s in enumerate(stacked) if s}
     for node in graph.nodes:
-        if node.op.by_value != () and (
-            node.op.per_row or node.op.effects or any(i in differs for i in node.inputs)
-        ):
-            differs.update(node.outputs)
+        op = node.op
+        if op.by_value == ():
+            continue
+        if not any(i in differs for i in node.inputs) and not op.per_row and not op.effects:
+            continue
+        for k, value in enumerate(node.outputs):
+            if not isinstance(op, Cond) or op.effects or op.kinds[k] == BOTH:
+                differs.add(value)
+                continue
+            # Rows run both branches, so what one branch leaves for its own derivative does not hang on the predicate.
+            read = op.values_read([k == other for other in range(len(node.specs))])
+            if any(node.inputs[i] in differs for i in read if i != 0):
+                differs.add(value)
     return [k for k, value in enumerate(graph.outputs) if value not in differs]
 
 

@@ -186,3 +186,47 @@ def test_a_row_that_counts_its_own_entries_is_mapped_in_a_function() -> None:
         )
     )
     assert f(tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).numpy().tolist() == [8.0, 17.0]
+
+
+def test_rows_that_branch_to_second_order():
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def second(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.vectorized_map(
+                    lambda r: tf.cond(tf.reduce_sum(r) > 0, lambda: r * r * r, lambda: tf.sin(r * r) * r), x
+                )
+            first = tape.gradient(y, x)
+        return outer.gradient(first, x)
+
+    for rows in ([[1.0, 2.0], [-1.0, 0.5], [0.5, 0.1]], [[-1.0, 0.3]]):
+        x = np.array(rows, np.float32)
+        bent = 6 * x * np.cos(x * x) - 4 * x**3 * np.sin(x * x)
+        want = np.where(x.sum(1, keepdims=True) > 0, 6 * x, bent)
+        np.testing.assert_allclose(second(tf.constant(x)), want, rtol=2e-4, atol=1e-5)
+
+
+def test_sizes_that_come_from_the_data_of_each_row_or_of_all():
+    @tf.function(input_signature=[tf.TensorSpec([None, None]), tf.TensorSpec([], tf.int32)])
+    def f(x, n):
+        return tf.vectorized_map(lambda r: tf.reduce_sum(tf.repeat(r[:n], 2) ** 2), x)
+
+    x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    for n in (0, 1, 2, 3):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, tf.constant(n))
+        kept = np.arange(3) < n
+        np.testing.assert_allclose(y, (2 * kept * x.numpy() ** 2).sum(1))
+        np.testing.assert_allclose(tape.gradient(y, x), 4 * kept * x.numpy())
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.boolean_mask(x * x, x > 0)
+        return tape.jacobian(y, x)
+
+    np.testing.assert_allclose(jacobian(tf.constant([1.0, -2.0, 3.0])), [[2.0, 0.0, 0.0], [0.0, 0.0, 6.0]])

@@ -16,6 +16,7 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
+from graphad.ops.array.create import ones_like
 from graphad.ops.array.join import Stack
 from graphad.ops.array.shape import (
     BroadcastTo,
@@ -345,7 +346,7 @@ def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
     rank = multiples.dims[0] if multiples.dims is not None else None
     pairs = reshape(bind(Stack(1), multiples, sizes), [-1])
     ones = reshape(
-        bind(Stack(1), lift(np.ones(rank, np.int32)) if rank is not None else multiples // multiples, sizes),
+        bind(Stack(1), lift(np.ones(rank, np.int32)) if rank is not None else ones_like(multiples), sizes),
         [-1],
     )
     static = None if rank is None else (None,) * (2 * rank)

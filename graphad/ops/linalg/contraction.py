@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axes
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import widened
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.create import IDENTITY, ones_like
 from graphad.ops.array.join import concat, lift_all, stack
-from graphad.ops.array.shape import ExpandDims, Reshape, broadcast_like, reshape, shape, sum_to_input
+from graphad.ops.array.shape import ExpandDims, Reshape, reshape, shape, sum_to_input
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import Diagonal
@@ -65,10 +66,6 @@ def parse(equation: str) -> tuple[tuple[Labels, ...], Labels]:
     if len(set(result)) != len(result):
         raise InvalidArgumentError(
             f"einsum: the result in {equation!r} repeats a label; each may occur once there."
-        )
-    if REST in counts and REST not in result:
-        raise InvalidArgumentError(
-            f"einsum: the result in {equation!r} must hold '...' since an operand does."
         )
     return operands, result
 
@@ -127,6 +124,11 @@ def _spelled_out(
     )
 
 
+def _free(operands: Sequence[Labels], spelled: Sequence[Labels]) -> set[str]:
+    """The letters that stand for "..."."""
+    return {label for labels in spelled for label in labels}.difference(*operands)
+
+
 def _check_sizes(operands: Sequence[Labels], shapes: Sequence[Any]) -> dict[str, Any]:
     """The size of each label, as far as it is known. Raises: InvalidArgumentError: two sizes differ."""
     sizes: dict[str, Any] = {}
@@ -152,14 +154,22 @@ def _check_sizes(operands: Sequence[Labels], shapes: Sequence[Any]) -> dict[str,
 # -- with known sizes: ops that have kernels -------------------------------------------------------------------------------
 
 
-def contract(xs: Sequence[Any], operands: Sequence[Labels], result: Labels) -> Any:
-    """The Einstein sum of tensors with definite shapes, by transposes, products of pairs, and sums."""
+def contract(
+    xs: Sequence[Any], operands: Sequence[Labels], result: Labels, loose: AbstractSet[str] = frozenset()
+) -> Any:
+    """The Einstein sum of tensors with definite shapes, by transposes, products of pairs, and sums.
+
+    Args:
+      xs: The tensors.
+      operands, result: Their labels and those of the result.
+      loose: Labels along which sizes of 1 are broadcast: those of "...".
+    """
     left = list(zip(xs, operands, strict=True))
     while len(left) > 1:
         i, j = _next_pair(left, result)
         (b, lb), (a, la) = left.pop(j), left.pop(i)
         later = set(result).union(*[labels for _, labels in left])
-        left.append(_pair(a, la, b, lb, later, result))
+        left.append(_pair(a, la, b, lb, later, result, loose))
     x, labels = left[0]
     x, labels = _summed(x, labels, set(result))
     return _ordered(x, labels, result)
@@ -198,10 +208,19 @@ def _ordered(x: Any, labels: Labels, wanted: Labels) -> Any:
     return x if perm == tuple(range(len(perm))) else bind(Transpose(perm), x)
 
 
-def _pair(a: Any, la: Labels, b: Any, lb: Labels, later: set[str], result: Labels) -> tuple[Any, Labels]:
+def _pair(
+    a: Any, la: Labels, b: Any, lb: Labels, later: set[str], result: Labels, loose: AbstractSet[str]
+) -> tuple[Any, Labels]:
     """The product of two operands, summed over the labels that are needed no more."""
     a, la = _summed(a, la, later | set(lb))
     b, lb = _summed(b, lb, later | set(la))
+    sizes = dict(zip(lb, b.dims, strict=True))
+    # Along "..." an operand of size 1 is the same everywhere, so the other can be summed by itself.
+    alone = {k for k, n in zip(la, a.dims, strict=True) if k in sizes and _is_one(n) != _is_one(sizes[k])}
+    alone &= loose - later
+    if alone:
+        a, la = _summed(a, la, {*la} - alone)
+        b, lb = _summed(b, lb, {*lb} - alone)
     shared = [label for label in la if label in lb]
     inner = [label for label in shared if label not in later]
     lead = [label for label in shared if label in later]
@@ -225,6 +244,10 @@ def _pair(a: Any, la: Labels, b: Any, lb: Labels, later: set[str], result: Label
     if len(rows) != 1 or len(columns) != 1:
         y = bind(Reshape((*y.dims[: len(lead)], *heights, *widths)), y)
     return y, (*lead, *rows, *columns)
+
+
+def _is_one(size: Any) -> bool:
+    return type(size) is int and size == 1
 
 
 def _spread(x: Any, labels: Labels, order: Labels) -> Any:
@@ -255,7 +278,7 @@ def _matrices(x: Any, labels: Labels, lead: list[str], free: list[str], inner: l
 @define
 class Einsum(Op):
     """The Einstein sum that `equation` says, such as "ij,jk->ik": over all labels that are missing behind the arrow. "..." stands
-    for broadcast axes. No operand repeats a label.
+    for broadcast axes, and where it is missing behind the arrow the sum is over those too. No operand repeats a label.
     """
 
     name = "einsum"
@@ -265,15 +288,19 @@ class Einsum(Op):
         dtype = same_dtype("einsum", xs)
         require_numeric("einsum", xs[0], "an operand")
         operands, result = parse(self.equation)
-        if REST in result:
+        if any(REST in labels for labels in operands):
             if any(x.dims is None for x in xs):
-                return TensorSpec.of(None, dtype)
+                return TensorSpec.of(None if REST in result else (None,) * len(result), dtype)
             operands, result = _spelled_out(self.equation, operands, result, [len(x.dims or ()) for x in xs])  # type: ignore[assignment]
         sizes = _check_sizes(operands, [x.dims for x in xs])
         return TensorSpec.of(tuple(sizes.get(label) for label in result), dtype)
 
     def eval(self, *xs: Any) -> Any:
-        y = np.einsum(self.equation, *map(widened, xs), optimize=len(xs) > 1)
+        equation = self.equation
+        operands, result = parse(equation)
+        if REST not in result and any(REST in labels for labels in operands):
+            equation = render(*_spelled_out(equation, operands, result, [np.ndim(x) for x in xs]))
+        y = np.einsum(equation, *map(widened, xs), optimize=len(xs) > 1)
         return np.asarray(y).astype(xs[0].dtype, copy=False)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -284,15 +311,14 @@ class Einsum(Op):
                 bars.append(None)
                 continue
             others = [k for k in range(len(operands)) if k != i]
-            known = set(result).union(*[operands[k] for k in others])
-            have = tuple(label for label in labels if label in known)
             values = [bind(CONJ, ctx.inputs[k]) if g.dtype.is_complex else ctx.inputs[k] for k in others]
-            bar = _apply([result, *[operands[k] for k in others]], have, [g, *values])
-            missing = _missing_places(labels, known)
-            if missing:
-                bars.append(broadcast_like(bind(ExpandDims(missing), bar), ctx, i))
-            else:
-                bars.append(sum_to_input(ctx, i, bar))
+            given = [result, *[operands[k] for k in others]]
+            if not set(labels).issubset([label for part in given for label in part]):
+                given.append(
+                    labels
+                )  # a label that only this operand has: its cotangent is the same all along it
+                values.append(ones_like(ctx.inputs[i]))
+            bars.append(sum_to_input(ctx, i, _apply(given, labels, [g, *values])))
         return bars
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
@@ -302,7 +328,7 @@ class Einsum(Op):
         used = {label for labels in spelled for label in labels}
         loop = next(letter for letter in _LETTERS if letter not in used)
         stacked = [(loop, *labels) if ctx.stacked(i) else labels for i, labels in enumerate(spelled)]
-        return contract(xs, stacked, (loop, *out))
+        return contract(xs, stacked, (loop, *out), _free(operands, spelled))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         operands, result = parse(self.equation)
@@ -321,13 +347,7 @@ class Einsum(Op):
         operands, result = parse(self.equation)
         spelled, out = _spelled_out(self.equation, operands, result, [len(x.dims) for x in xs])
         _check_sizes(spelled, [x.dims for x in xs])
-        return contract(xs, spelled, out)
-
-
-def _missing_places(labels: Labels, known: set[str]) -> tuple[int, ...]:
-    """Where the labels that are not known stand: counted from the front before "...", from the back behind it."""
-    rest = labels.index(REST) if REST in labels else len(labels)
-    return tuple(k if k < rest else k - len(labels) for k, label in enumerate(labels) if label not in known)
+        return contract(xs, spelled, out, _free(operands, spelled))
 
 
 def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Any:
@@ -335,7 +355,7 @@ def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Any
     if all(is_definite(x.dims) for x in xs):
         spelled, out = _spelled_out(render(operands, result), operands, result, [len(x.dims) for x in xs])
         _check_sizes(spelled, [x.dims for x in xs])
-        return contract(xs, spelled, out)
+        return contract(xs, spelled, out, _free(operands, spelled))
     return bind(Einsum(render(operands, result)), *xs)
 
 
@@ -357,6 +377,10 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, **options: Any)
     if unknown:
         raise InvalidArgumentError(f"einsum: unknown options {sorted(unknown)}; there is 'optimize'.")
     operands, result = parse(equation)
+    if REST not in result and any(REST in one for one in operands):
+        raise InvalidArgumentError(
+            f"einsum: the result in {equation!r} must hold '...' since an operand does."
+        )
     items = (
         inputs[0]
         if len(inputs) == 1 and isinstance(inputs[0], list | tuple) and len(operands) > 1
@@ -372,9 +396,9 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, **options: Any)
     require_numeric("einsum", specs[0], "an operand")
     labels = list(operands)
     if any(REST in one for one in labels):
-        if all(x.ndim is not None for x in xs):
+        if all(is_definite(x.dims) for x in xs):
             labels, result = _spelled_out(equation, labels, result, [x.ndim for x in xs])
-        elif len(xs) > 1 and any(REST in one and one[0] != REST for one in labels):
+        elif any(x.ndim is None for x in xs) and len(xs) > 1 and any(REST in one[1:] for one in labels):
             raise InvalidArgumentError(
                 "einsum: with a tensor of unknown rank '...' must come first in every operand."
             )

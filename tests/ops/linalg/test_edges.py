@@ -185,3 +185,42 @@ def test_tensordot_over_a_number_of_axes_serves_unknown_ranks() -> None:
         f(tf.ones([2, 3], tf.float64), tf.ones([4, 2], tf.float64))
     with pytest.raises(tf.errors.InvalidArgumentError, match="ranks"):
         tf.function(lambda a, b: tf.tensordot(a, b, [[0], [0]]), input_signature=[spec, spec])(a, b)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("...c,ch->...h", [(4,), (4, 5)]),
+        ("...c,ch->...h", [(2, 3, 4), (4, 5)]),
+        ("...c,ch->...h", [(0, 4), (4, 5)]),
+        ("...c,...h->...hc", [(2, 1, 4), (1, 3, 5)]),
+        ("...c,...h->...", [(1, 4), (3, 5)]),
+        ("...c,...h->...", [(0, 4), (1, 5)]),
+        ("...c,ch,...h->...", [(4,), (4, 5), (3, 5)]),
+        ("...c,ch,...h->...", [(1, 4), (4, 5), (3, 5)]),
+        ("ab,bc->c", [(3, 4), (4, 5)]),
+    ],
+)
+@pytest.mark.parametrize("knows_rank", [True, False])
+def test_einsum_of_unknown_shapes_has_derivatives_of_both_orders(
+    equation: str, shapes: list[tuple[int, ...]], knows_rank: bool
+) -> None:
+    generator = np.random.default_rng(0)
+    xs = [tf.constant(generator.normal(size=dims)) for dims in shapes]
+
+    def derivatives(*xs: Any) -> list[Any]:
+        with tf.GradientTape() as outer:
+            outer.watch(xs)
+            with tf.GradientTape() as tape:
+                tape.watch(xs)
+                y = tf.einsum(equation, *xs)
+                loss = tf.reduce_sum(tf.sin(y))
+            first = tape.gradient(loss, xs)
+            total = tf.add_n([tf.reduce_sum(tf.sin(g)) for g in first])
+        return [y, *first, *outer.gradient(total, xs)]
+
+    specs = [tf.TensorSpec([None] * len(dims) if knows_rank else None, tf.float64) for dims in shapes]
+    found = tf.function(derivatives, input_signature=specs)(*xs)
+    for y, z in zip(found, derivatives(*xs), strict=True):
+        assert y.shape == z.shape
+        np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-9, atol=1e-12)
