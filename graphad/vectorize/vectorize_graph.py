@@ -22,6 +22,7 @@ from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
+from graphad.ops.array.slice import getitem
 from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import pulled_back
@@ -110,7 +111,11 @@ class Vectorize(Op):
             return self._row_by_row(values, size)
         outputs = []
         for k, (y, has_rows) in enumerate(zip(run(graph, values), mask, strict=True)):
-            if has_rows or k in self.uniform:
+            if (
+                has_rows and k in self.uniform
+            ):  # an op that waited for its sizes gives all that it gives in rows
+                outputs.append(y[0] if size else np.zeros(np.shape(y)[1:], y.dtype)[()])
+            elif has_rows or k in self.uniform:
                 outputs.append(y)
             else:
                 outputs.append(np.array(np.broadcast_to(y, (size, *np.shape(y)))))
@@ -170,7 +175,14 @@ class Vectorize(Op):
         level = BatchLevel(next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s))
         with entered(level):
             outputs = replay(graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)])
-        return [y if k in self.uniform else stack_rows(level, y) for k, y in enumerate(outputs)]
+        return [
+            stack_rows(level, y)
+            if k not in self.uniform
+            else getitem(y.stacked, 0)
+            if level.is_stacked(y)
+            else y
+            for k, y in enumerate(outputs)
+        ]
 
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> VectorizeForward:
         """The same op with residuals for each row."""
