@@ -1,0 +1,344 @@
+"""A process that tries mutants: loads each one, calls all its functions in both modes, differentiates them, and compares.
+
+One line of JSON before each mutant and one after, so that whoever reads knows which one a process died of. It runs as production
+does (nothing verified but what always is), with the memory that malloc hands out filled with another pattern in every run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import graphad as gd
+from graphad.compiler.plan import buffers
+from graphad.core.tensor import EagerTensor, Handle
+from graphad.errors import GraphadError
+from serialization.convert.objects import ObjectReader
+from serialization.errors import LoadError
+from tests.serialization.convert.in_memory import records_of
+from tests.serialization.convert.mutations import model_of, tree_of
+from tests.serialization.fuzz.mutants import mutant
+from tests.serialization.fuzz.programs import Program, programs
+
+MEMORY = 6 << 30  # bytes of address space
+RESIDENT = 2 << 30
+SECONDS = 10  # for one mutant
+TOGETHER = 16  # mutants in a row that come from one program
+FAILURES = ("raw", "lie", "differs", "unstable")
+
+_libc = ctypes.CDLL(None)
+
+
+class Long(BaseException):
+    """A mutant takes longer than it may."""
+
+
+class Found(Exception):
+    """A failure: (kind, what)."""
+
+
+def _alarm(*_: Any) -> None:
+    raise Long
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    signal.signal(signal.SIGALRM, _alarm)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def dirty(pattern: int) -> None:
+    """Have fresh memory hold a pattern: what malloc gives, what NumPy keeps of small arrays, what the pool of results keeps."""
+    if hasattr(_libc, "mallopt"):
+        _libc.mallopt(-6, pattern)
+    kept = []
+    for size in range(1, 1025, 8):
+        kept += [np.full(size, pattern, np.uint8) for _ in range(4)]
+    for row in getattr(buffers.results, "_kept", {}).values():
+        for array in row:
+            if sys.getrefcount(array) <= 3:
+                array.view(np.uint8).fill(pattern)
+
+
+# -- one program -------------------------------------------------------------------------------------------------------------
+
+
+class Base:
+    """A program as a tree and arrays, ready to be changed."""
+
+    def __init__(self, program: Program) -> None:
+        gd.random.set_seed(1)
+        model, self.arrays = records_of(program.build())
+        self.tree = tree_of(model)
+        self.arguments = program.arguments
+
+
+def arguments_for(specs: Any, given: list[Any], rng: np.random.Generator) -> list[Any]:
+    """Values for the arguments of a trace: the program's own where they fit, else random ones."""
+    out = []
+    for k, spec in enumerate(specs):
+        if spec.is_handle:
+            dims = [2 if size is None else size for size in spec.dims or ()]
+            out.append(gd.Variable(np.zeros(dims, spec.dtype.numpy), shape=gd.TensorShape(spec.dims)))
+            continue
+        own = given[k] if k < len(given) else None
+        if own is not None and spec.dtype.numpy == own.dtype and spec.describes(np.shape(own)):
+            out.append(own)
+            continue
+        dims = [int(rng.choice((3, 2, 4, 1, 0))) if size is None else size for size in spec.dims or (3,) * int(rng.integers(3))]
+        if np.prod(dims, dtype=float) > 1e6:
+            raise Skip
+        out.append(_random(dims, spec.dtype.numpy, rng))
+    return out
+
+
+class Skip(Exception):
+    """Nothing to be tried here."""
+
+
+def _random(dims: list[int], dtype: Any, rng: np.random.Generator) -> Any:
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        x = rng.random(dims) < 0.5
+    elif kind in "iu":
+        x = rng.integers(0, 5, dims)
+    else:
+        x = rng.uniform(-2, 2, dims)
+    x = np.asarray(x).astype(dtype)
+    return x if x.ndim else x[()]
+
+
+class Trial:
+    """A mutant that is a well-formed model; every run starts from a freshly loaded one."""
+
+    def __init__(self, tree: Any, base: Base, seed: int) -> None:
+        self.model = model_of(tree)
+        self.base = base
+        self.seed = seed
+        self.counts = {"calls": 0, "gradients": 0, "errors": 0}
+
+    def fresh(self) -> Any:
+        reader = ObjectReader(self.model, self.base.arrays)
+        reader.root()
+        return reader
+
+    def functions(self, reader: Any) -> list[Any]:
+        return [
+            concrete
+            for number in range(len(self.model.functions))
+            for concrete in reader._functions.function(number).concrete_functions
+        ]
+
+    def run(self) -> None:
+        count = len(self.functions(self.fresh()))
+        for place in range(count):
+            for differentiate in (False, True):
+                self.compare(place, differentiate)
+
+    def compare(self, place: int, differentiate: bool) -> None:
+        """Run one function in both modes, the native one twice, and compare what comes out."""
+        outcomes = []
+        for jit, pattern in ((False, 0x11), (True, 0x5B), (True, 0xC6), (False, 0x7F)):
+            dirty(pattern)
+            outcomes.append(self.outcome(place, differentiate, jit))
+        numpy, native, again, numpy_again = outcomes
+        self.counts["gradients" if differentiate else "calls"] += 1
+        self.counts["errors"] += isinstance(numpy, Exception)
+        what = f"function {place}{' differentiated' if differentiate else ''}"
+        for kind, one, other in (("unstable", native, again), ("unstable", numpy, numpy_again), ("differs", numpy, native)):
+            exact = kind == "unstable"
+            reason = difference(one, other, exact)
+            if reason is not None and (exact or not self.is_chaotic(place, differentiate, one, other)):
+                raise Found(kind, f"{what}: {reason}")
+
+    def outcome(self, place: int, differentiate: bool, jit: bool, noise: float = 0.0) -> Any:
+        """The results as arrays, or the error in graphad's words."""
+        gd.random.set_seed(7)
+        gd.config.set_jit("always" if jit else "never")
+        rng = np.random.default_rng(self.seed)
+        concrete = self.functions(self.fresh())[place]
+        concrete.jit_compile = jit
+        try:
+            values = arguments_for(concrete.arguments.specs, self.base.arguments, rng)
+        except Skip:
+            return []
+        if noise:
+            values = [x * x.dtype.type(1 + noise) if not isinstance(x, Handle) and x.dtype.kind in "fc" else x for x in values]
+        inputs = [x if isinstance(x, Handle) else EagerTensor(x) for x in values]
+        try:
+            if differentiate:
+                found = self.gradients(concrete, inputs)
+            else:
+                found = flat(concrete.call_flat(inputs))
+                self.check_specs(concrete, concrete.executable.run([*[x if isinstance(x, Handle) else x.data for x in inputs], *captured(concrete)], jit) if not writes(concrete) else None)
+        except (GraphadError, LoadError) as error:
+            return error
+        except MemoryError as error:
+            raise Found("memory", describe(error)) from error
+        return [np.asarray(y) for y in found]
+
+    def check_specs(self, concrete: Any, values: Any) -> None:
+        for k, (spec, y) in enumerate(zip(concrete.graph.output_specs, values or ())):
+            if y.dtype != spec.dtype.numpy or not spec.describes(np.shape(y)):
+                raise Found("lie", f"output {k} is {y.dtype}{list(np.shape(y))}, the graph says {spec}")
+
+    def gradients(self, concrete: Any, inputs: list[Any]) -> list[Any]:
+        sources = [x for x in inputs if not isinstance(x, Handle) and x.dtype.is_differentiable]
+        sources += [x for x in concrete.captured_inputs if isinstance(x, gd.Variable) and x.dtype.is_differentiable]
+        with gd.GradientTape() as tape:
+            tape.watch([x for x in sources if not isinstance(x, Handle)])
+            outputs = [y for y in flat(concrete.call_flat(inputs)) if y.dtype.is_differentiable]
+        if not outputs or not sources:
+            return []
+        found = tape.gradient(outputs, sources)
+        for source, g in zip(sources, found, strict=True):
+            if g is not None and not isinstance(g, gd.IndexedSlices):
+                if g.dtype is not source.dtype or tuple(g.shape) != tuple(source.shape):
+                    raise Found("lie", f"a gradient of {g.dtype}{list(g.shape)} for {source.dtype}{list(source.shape)}")
+        return [gd.convert_to_tensor(g).data for g in found if g is not None]
+
+    def is_chaotic(self, place: int, differentiate: bool, one: Any, other: Any) -> bool:
+        """Whether results differ no more than they do for inputs that differ in the last bits."""
+        if isinstance(one, Exception) or isinstance(other, Exception) or len(one) != len(other):
+            return False
+        moved = [self.outcome(place, differentiate, False, noise) for noise in (1e-6, -1e-6, 3e-6)]
+        for k, (x, y) in enumerate(zip(one, other)):
+            if difference([x], [y], False) is None:
+                continue
+            if x.shape != y.shape or x.dtype != y.dtype:
+                return False
+            if all(isinstance(z, Exception) or k >= len(z) or difference([x], [z[k]], True) is None for z in moved):
+                return False
+        return True
+
+
+def writes(concrete: Any) -> bool:
+    return bool(concrete.graph.effects)
+
+
+def captured(concrete: Any) -> list[Any]:
+    return [x if isinstance(x, Handle) else x.data for x in concrete.captured_inputs]
+
+
+def flat(result: Any) -> list[Any]:
+    from graphad.core.nest import flatten
+
+    return [y for y in flatten(result)[0] if y is not None]
+
+
+def difference(one: Any, other: Any, exact: bool) -> str | None:
+    """Why two outcomes are not the same, None if they are: the same class of error, or arrays that are (nearly) equal."""
+    if isinstance(one, Exception) or isinstance(other, Exception):
+        if isinstance(one, Exception) and isinstance(other, Exception):
+            return None
+        return f"{describe(one)} against {describe(other)}"
+    if len(one) != len(other):
+        return f"{len(one)} results against {len(other)}"
+    for k, (x, y) in enumerate(zip(one, other)):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return f"result {k} is {x.dtype}{list(x.shape)} against {y.dtype}{list(y.shape)}"
+        if not (_same(x, y) if exact else _near(x, y)):
+            return f"result {k}: {_shown(x)} against {_shown(y)}"
+    return None
+
+
+def _same(x: Any, y: Any) -> bool:
+    return bool(np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"))
+
+
+def _near(x: Any, y: Any) -> bool:
+    if x.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y))
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    tolerance = {2: 2e-2, 4: 1e-4, 8: 1e-8}.get(x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1), 1e-4)
+    a, b = x.astype(wide), y.astype(wide)
+    finite = a[np.isfinite(a)]
+    scale = float(np.max(np.abs(finite))) if finite.size else 1.0
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * max(scale, 1e-6), equal_nan=True))
+
+
+def _shown(x: Any) -> str:
+    return np.array2string(np.ravel(x)[:8], precision=6)
+
+
+def describe(error: Any) -> str:
+    return f"{type(error).__name__}: {error}"[:300] if isinstance(error, BaseException) else "a result"
+
+
+# -- the process -------------------------------------------------------------------------------------------------------------
+
+
+def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
+    """(outcome, what happened, counts) of one mutant."""
+    counts: dict[str, int] = {}
+    tree = mutant(base.tree, seed)
+    try:
+        with limited(SECONDS), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                trial = Trial(tree, base, seed)
+                trial.fresh()
+            except LoadError as error:
+                return "refused", "", counts
+            except OverflowError as error:
+                if "big int" in str(error).lower() or "int too" in str(error).lower() or "out of range" in str(error).lower():
+                    return "refused", "", counts  # msgpack has no such integer: the mutant is no file
+                raise
+            counts = trial.counts
+            trial.run()
+    except Long:
+        return "long", "", counts
+    except Found as found:
+        return (*found.args, counts)  # type: ignore[return-value]
+    except (GraphadError, LoadError) as error:
+        return "error", describe(error), counts
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return "raw", f"{describe(error)} at {os.path.basename(where.filename)}:{where.lineno}", counts
+    return "ran", "", counts
+
+
+def say(**message: Any) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def main(first: int, count: int, step: int) -> None:
+    """Try mutants first, first + step, ...; their numbers alone decide what they are."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    every = programs()
+    bases: dict[int, Base] = {}
+    for number in range(first, first + count * step, step):
+        which = (number // TOGETHER * 7919) % len(every)
+        say(start=number)
+        if which not in bases:
+            bases.clear()
+            try:
+                bases[which] = Base(every[which])
+            except GraphadError as error:
+                say(done=number, program=every[which].name, outcome="unusable", what=describe(error), counts={}, bytes=0)
+                continue
+        outcome, what, counts = attempt(bases[which], number)
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        say(done=number, program=every[which].name, outcome=outcome, what=what, counts=counts, bytes=used)
+        if used > RESIDENT:
+            return  # a new process goes on from here
+
+
+if __name__ == "__main__":
+    main(*[int(x) for x in sys.argv[1:4]])
