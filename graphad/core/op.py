@@ -178,7 +178,7 @@ class Op(metaclass=OpType):
       per_row: Gives each row of a vectorized computation an output of its own even if no input is stacked.
       fits: The inputs fit by construction: `infer` is not asked before a run.
       structured: Holds sub-graphs; recorders add residual outputs before it runs.
-      extension: It was added from outside: its `eval` is a user's function, whose errors are the user's.
+      extension: Its `eval` or its derivative is a user's function, whose errors are the user's.
       foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
@@ -236,10 +236,13 @@ class Op(metaclass=OpType):
                 f"No gradient defined for operation '{self.name}' (op type: {self.name}). Define one with "
                 f"@RegisterGradient({self.name!r}), or save the model with its custom gradients."
             )
-        # The rule is the user's, who may keep what it is given; the tape's own context serves one op after the other.
-        x_bars = rule(
-            ctx.on(self, ctx.outputs), *[ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
-        )
+        bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
+        try:
+            # The rule is the user's, who may keep what it is given; the tape's own context serves one op after the other.
+            x_bars = rule(ctx.on(self, ctx.outputs), *bars)
+        except Exception as error:
+            _leave(error)
+            raise
         x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]
         if len(x_bars) != len(ctx.inputs):
             raise InvalidArgumentError(
@@ -365,19 +368,27 @@ _RAW = (
 
 
 def named(error: Exception, op: Op | type[Op]) -> Exception:
-    """The error of an `eval` in words that name the op; itself if it speaks for graphad, or comes from a user's function."""
-    raw: Any = error
-    if isinstance(error, GraphadError) or not isinstance(error, _RAW) or hasattr(raw, "graphad_foreign"):
+    """The error of a rule in words that name the op; itself if it speaks for graphad, or comes from a user's function.
+
+    Rules rely on what traced code cannot get wrong, but an op of a file whose operands have unknown ranks may.
+    """
+    if isinstance(error, GraphadError) or not isinstance(error, _RAW) or hasattr(error, "graphad_foreign"):
         return error
     if op.extension:
-        raw.graphad_foreign = True  # also for the loop or branch around it
-        return error
+        return _leave(error)
     kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError
     made = kind(f"{op.name}: {str(error).rstrip('.') or type(error).__name__}.")
     made.__cause__ = error
     for note in getattr(error, "__notes__", ()):
         made.add_note(note)
     return made
+
+
+def _leave(error: Exception) -> Exception:
+    """Mark the error as a user's, also for the loops and branches around what raised it."""
+    foreign: Any = error
+    foreign.graphad_foreign = True
+    return error
 
 
 def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:

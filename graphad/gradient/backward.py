@@ -14,7 +14,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InternalError
 from graphad.core.ieee import REPORTED
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.op import Op
+from graphad.core.op import Op, named
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -157,7 +157,11 @@ def backward(
         if not all_on_path:
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
-        x_bars = op.vjp(context, *y_bars)
+        try:
+            x_bars = op.vjp(context, *y_bars)
+        except Exception as error:
+            error = named(error, op)
+            raise error
         for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)

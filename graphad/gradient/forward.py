@@ -17,7 +17,7 @@ from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, N
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
 from graphad.core.nest import flatten
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import IO, WRITES, Op, named
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
@@ -123,10 +123,12 @@ def _derive_new(
             Mark() if m and spec.dtype.is_differentiable else None
             for m, spec in zip(mask, specs, strict=True)
         ]
-        x_bars = [
-            None if x_bar is None else lift(x_bar)
-            for x_bar in op.vjp(Context(op, xs, ys, needs, transforms), *dummies)
-        ]
+        try:
+            found = op.vjp(Context(op, xs, ys, needs, transforms), *dummies)
+        except Exception as error:
+            error = named(error, op)
+            raise error
+        x_bars = [None if x_bar is None else lift(x_bar) for x_bar in found]
         trace.recorders = ()
         dots = [
             trace.input(TensorSpec.of(spec.dims, spec.dtype)) if m else None

@@ -16,7 +16,7 @@ from graphad.core.dims import Dim, UndecidedSize, apart_from
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError
 from graphad.core.levels import entered
-from graphad.core.op import WRITES, Op
+from graphad.core.op import WRITES, Op, named
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -429,10 +429,13 @@ class Specialiser(Trace):
                 continue
             try:
                 known.extend(self.process(op, values))
-            except GraphadError as error:
+            except UndecidedSize:
+                raise
+            except Exception as error:
+                error = named(error, op)
                 if node.line is not None and not getattr(error, "__notes__", None):
                     error.add_note(f"in the traced line {node.line}")
-                raise
+                raise error
         self.line = outer
         return [known[i] for i in graph.outputs]
 

@@ -16,7 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfScopeError
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
-from graphad.core.op import Op
+from graphad.core.op import Op, named
 from graphad.core.registry import lookup
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -207,7 +207,11 @@ class BatchLevel:
                 outputs = self.waiting(op, values, stacked)
                 return tuple([BatchedTensor(self, y) for y in outputs])
             context = BatchContext(self, op, inputs, stacked)
-            out = context.rowwise(op, *values) if type(op).batch is Op.batch else op.batch(context, *values)
+            try:
+                out = context.rowwise(op, *values) if type(op).batch is Op.batch else op.batch(context, *values)
+            except Exception as error:
+                error = named(error, op)
+                raise error
         outputs = out if op.multiple else (out,)
         return tuple([y.value if type(y) is Unstacked else BatchedTensor(self, y) for y in outputs])
 

@@ -28,6 +28,7 @@ class CustomGradient(Op):
     name = "custom_gradient"
     multiple = True
     transient = True
+    extension = True
     foreign = True
     keeps = (True, True)
     rule: Any

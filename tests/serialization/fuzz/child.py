@@ -269,7 +269,7 @@ def _near(x: Any, y: Any) -> bool:
     a, b = x.astype(wide), y.astype(wide)
     finite = a[np.isfinite(a)]
     scale = float(np.max(np.abs(finite))) if finite.size else 1.0
-    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * max(scale, 1e-6), equal_nan=True))
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * max(scale, 1e-2), equal_nan=True))
 
 
 def _shown(x: Any) -> str:
