@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from graphad.core.errors import ArgumentTypeError
+
 Rebuild = Callable[[list[Any]], Any]
 _CONTAINERS = (list, tuple, dict)
 _NAMESPACE = "graphad"
@@ -37,8 +39,13 @@ def flatten_tree(x: Any) -> tuple[list[Any], Rebuild, Any]:
     """As `flatten`, with the structure as a third result: hashable, equal for nests of the same form, has `paths()`."""
     import optree
 
-    plain = _plain(x)
-    leaves, tree = optree.tree_flatten(plain, none_is_leaf=True, namespace=_NAMESPACE)
+    try:
+        plain = _plain(x)
+        leaves, tree = optree.tree_flatten(plain, none_is_leaf=True, namespace=_NAMESPACE)
+    except RecursionError:
+        raise ArgumentTypeError(
+            "nest: lists, tuples or dicts are nested too deeply, or one holds itself; give a flatter structure."
+        ) from None
     return leaves, lambda new: optree.tree_unflatten(tree, new), tree
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from graphad.core.dims import Dim, UndecidedSize, apart_from
 from graphad.core.dtypes import DType
-from graphad.core.errors import GraphadError
+from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.levels import entered
 from graphad.core.op import WRITES, Op, named
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.graph.ir import Graph
@@ -392,6 +392,11 @@ class Specialiser(Trace):
 
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a sub-graph on values of this trace: written out here, or where that is too much, by a call of it."""
+        for i, (spec, x) in enumerate(zip(graph.inputs, inputs, strict=True)):
+            if not are_compatible(spec.dims, x.dims):  # what it says of its results rests on that
+                raise InvalidArgumentError(
+                    f"{graph.name}: argument {i} has shape {format_dims(x.dims)}; the graph takes {format_dims(spec.dims)}."
+                )
         if not self.keeps_calls or expanded_nodes(graph) <= SMALL_CALL:
             return self.replay(graph, inputs)
         inner = self.specialised(graph, inputs)

@@ -208,7 +208,9 @@ class BatchLevel:
                 return tuple([BatchedTensor(self, y) for y in outputs])
             context = BatchContext(self, op, inputs, stacked)
             try:
-                out = context.rowwise(op, *values) if type(op).batch is Op.batch else op.batch(context, *values)
+                out = (
+                    context.rowwise(op, *values) if type(op).batch is Op.batch else op.batch(context, *values)
+                )
             except Exception as error:
                 error = named(error, op)
                 raise error

@@ -274,7 +274,7 @@ class FunctionReader:
             if (
                 mine.dtype is not theirs.dtype
                 or mine.is_handle != theirs.is_handle
-                or not mine.is_compatible_with(theirs)
+                or not mine.describes(theirs.dims)  # what the graph says of its results rests on that
             ):
                 raise CorruptModelError(
                     f"its argument or capture {theirs} does not fit its graph, which takes {mine}."

@@ -49,6 +49,7 @@ from serialization.schema.model import (
 )
 from serialization.schema.values import is_key
 
+_MISSING = object()
 _LEAVES = (Variable, Generator, Asset, SignatureMap, *FUNCTIONS)
 
 
@@ -221,13 +222,20 @@ def _kept(x: dict[Any, Any]) -> dict[Any, Any]:
     return kept
 
 
-def _is_savable(x: Any, inside: tuple[int, ...] = ()) -> bool:
-    if isinstance(x, (Trackable, *_LEAVES)):
-        return True
-    if not isinstance(x, list | tuple | dict) or id(x) in inside:
-        return False
-    items = x.values() if isinstance(x, dict) else x
-    return not x or any(_is_savable(item, (*inside, id(x))) for item in items)
+def _is_savable(x: Any) -> bool:
+    """Whether a value is an object that a file can hold, or a container in which, however deep, there is one or there is nothing."""
+    seen: set[int] = set()
+    stack = [x]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (Trackable, *_LEAVES)):
+            return True
+        if isinstance(item, list | tuple | dict) and id(item) not in seen:
+            if not item:
+                return True
+            seen.add(id(item))
+            stack.extend(item.values() if isinstance(item, dict) else item)
+    return False
 
 
 class ObjectReader:
@@ -236,7 +244,7 @@ class ObjectReader:
     def __init__(self, model: ModelRecord, arrays: Any) -> None:
         self._model = model
         self._arrays = arrays
-        self._objects: dict[int, Any] = {}
+        self._objects: list[Any] = [_MISSING] * len(model.objects)
         self.graphs = GraphReader(model, arrays)
         self._functions = FunctionReader(model, arrays, self.graphs, self._handle)
 
@@ -248,9 +256,9 @@ class ObjectReader:
                 self._each(number, lambda node: self._make_handle(node), record.node)
         signatures = SignatureMap(self._signatures())
         for number, record in enumerate(records):
-            if number not in self._objects:
+            if self._objects[number] is _MISSING:
                 self._each(number, lambda record: self._make(record, signatures), record)
-        for number in _children_first(records):
+        for number in _tuples_first(records):
             self._fill(number, records[number])
         self.graphs.finish_rules()
         root = self._objects[0]
@@ -289,7 +297,7 @@ class ObjectReader:
             raise
 
     def _handle(self, number: int) -> Any:
-        found = self._objects.get(number)
+        found = self._objects[number]
         if isinstance(found, Generator):
             return found.state
         if not isinstance(found, Variable):
@@ -376,28 +384,30 @@ class ObjectReader:
         return found
 
 
-def _children_first(records: tuple[ObjectRecord, ...]) -> list[int]:
-    """An order in which every tuple comes after the tuples it holds; a tuple cannot hold itself."""
-    order: list[int] = []
-    state: dict[int, int] = {}
+def _tuples_first(records: tuple[ObjectRecord, ...]) -> Iterator[int]:
+    """The objects with children: every tuple after the tuples that it holds, then the rest. A tuple cannot hold itself."""
+    is_tuple = [type(record.node) is TupleNode for record in records]
+    entered, left = 1, 2
+    state = bytearray(len(records))
     for start in range(len(records)):
-        stack = [(start, False)]
+        stack = [start] if is_tuple[start] and not state[start] else []
         while stack:
-            number, leaving = stack.pop()
-            if leaving:
-                state[number] = 2
-                order.append(number)
+            number = stack[-1]
+            if state[number]:
+                stack.pop()
+                if state[number] == entered:
+                    state[number] = left
+                    yield number
                 continue
-            if state.get(number):
-                if state[number] == 1 and isinstance(records[number].node, TupleNode):
-                    raise CorruptModelError(f"object {number} is a tuple that holds itself.")
-                continue
-            state[number] = 1
-            stack.append((number, True))
-            if isinstance(records[number].node, TupleNode):
-                stack.extend((child, False) for _, child in records[number].children)
-    # A container takes its children when all tuples are there.
-    return sorted(order, key=lambda number: not isinstance(records[number].node, TupleNode))
+            state[number] = entered
+            for _, child in records[number].children:
+                if is_tuple[child] and state[child] != left:
+                    if state[child] == entered:
+                        raise CorruptModelError(f"object {child} is a tuple that holds itself.")
+                    stack.append(child)
+    for number, record in enumerate(records):
+        if record.children and not is_tuple[number]:
+            yield number
 
 
 def savable_root(obj: Any) -> Any:

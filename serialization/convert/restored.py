@@ -246,7 +246,10 @@ def _known(leaf: Any) -> int:
 
 def _described(x: Any) -> str:
     spec = getattr(x, "spec", None)
-    return repr(spec) if isinstance(spec, TensorSpec) else repr(x)[:80]
+    try:
+        return repr(spec) if isinstance(spec, TensorSpec) else repr(x)[:80]
+    except RecursionError:
+        return f"a {type(x).__name__} that is nested very deeply"
 
 
 class SignatureFunction:

@@ -189,15 +189,22 @@ def with_restored_tuples(x: Any) -> Any:
 
     Every kind of dict and of list is a plain one in a file.
     """
+    try:
+        return _with_restored_tuples(x)
+    except RecursionError:
+        return x  # what sorts the arguments out says that they are nested too deeply
+
+
+def _with_restored_tuples(x: Any) -> Any:
     kind = type(x)
     if kind is tuple:
-        return tuple([with_restored_tuples(item) for item in x])
+        return tuple([_with_restored_tuples(item) for item in x])
     if isinstance(x, list):
-        return [with_restored_tuples(item) for item in x]
+        return [_with_restored_tuples(item) for item in x]
     if isinstance(x, dict):
-        return {key: with_restored_tuples(item) for key, item in x.items()}
+        return {key: _with_restored_tuples(item) for key, item in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return restored_tuple(kind.__name__, tuple(x._fields), [with_restored_tuples(item) for item in x])
+        return restored_tuple(kind.__name__, tuple(x._fields), [_with_restored_tuples(item) for item in x])
     return x
 
 

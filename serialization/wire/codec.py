@@ -374,6 +374,7 @@ class Fields(Generic[R]):
             raise TypeError(f"{cls.__name__}: fields {cls.fields}, codecs {tuple(codecs)}")
         self.cls = cls
         self.size = len(codecs)
+        self.empty = None if codecs else cls.of(())  # one for all: a file can ask for very many
         self.reads = tuple(codec.read for codec in codecs.values())
         self.writes = tuple(codec.write for codec in codecs.values())
 
@@ -382,6 +383,8 @@ class Fields(Generic[R]):
         return self.read_fields(reader)
 
     def read_fields(self, reader: Reader) -> R:
+        if self.empty is not None:
+            return self.empty
         values: list[Any] = []
         try:
             for read in self.reads:

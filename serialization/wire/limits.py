@@ -19,7 +19,7 @@ class Limits(Record):
     functions: int = 10_000
     graphs: int = 100_000
     tensors: int = 1_000_000
-    objects: int = 1_000_000
+    objects: int = 250_000
     items: int = 1_000_000
     rank: int = 32
     nesting: int = 32

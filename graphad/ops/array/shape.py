@@ -90,6 +90,8 @@ class SizeVector(Op):
     scalar: bool = False
 
     def infer(self) -> TensorSpec:
+        if self.scalar and len(self.dims) != 1:
+            raise InvalidArgumentError(f"sizes: a scalar of {len(self.dims)} sizes; it has one.")
         return TensorSpec.of(() if self.scalar else (len(self.dims),), self.dtype)
 
     def eval(self) -> Any:

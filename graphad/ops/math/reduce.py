@@ -20,7 +20,7 @@ from graphad.core.errors import ArgumentTypeError, SymbolicValueError
 from graphad.core.ieee import REPORTED
 from graphad.core.levels import busy, current
 from graphad.core.op import MIXED, Op, define, no_gradient
-from graphad.core.shapes import normalize_axes, reduced_dims
+from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
@@ -130,6 +130,8 @@ class CountOf(Op):
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:
+        for axis in self.axes or ():
+            normalize_axis("count_of", axis, None if x.dims is None else len(x.dims))
         return TensorSpec.of((), self.dtype)
 
     def eval(self, x: Any) -> Any:

@@ -144,6 +144,24 @@ def test_diagonals_of_unequal_axes_are_refused_when_the_sizes_are_known():
     )
 
 
+@pytest.mark.parametrize("spec", [0, 7])
+def test_a_signature_lets_in_what_its_graph_takes(spec):
+    """The signature would let anything in, the graph says (3,) or (5,) and promises as much of its result."""
+    for wider in (1, 6):
+        records = model(
+            [NodeRecord(0, (0,), (spec,))], [op("exp")], inputs=(spec,), arguments=(wider,), specs=LARGE
+        )
+        refused(records, text="does not fit its graph")
+
+
+@pytest.mark.parametrize("spec", [0, 7])
+def test_a_call_is_run_for_the_shapes_that_it_takes(spec):
+    callee = graph([node(1, [0], (spec,))], inputs=(spec,))
+    nodes = [NodeRecord(0, (0,), (spec,)), NodeRecord(1, (1,), (spec,))]
+    records = model(nodes, [op("call", graph=GraphValue(0)), *CHAIN], [callee], inputs=(6,), specs=LARGE)
+    all_refuse(records, X, text="the graph takes")
+
+
 # loops
 
 

@@ -11,7 +11,12 @@ from tests.serialization.fuzz.run import run
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=1_000_000)
-    parser.add_argument("--first", type=int, default=0, help="the number of the first one; a number alone says what a mutant is")
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=0,
+        help="the number of the first one; a number alone says what a mutant is",
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60.0)
     given = parser.parse_args()

@@ -14,14 +14,16 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgpack
 import numpy as np
 
 import graphad as gd
 from graphad.compiler.plan import buffers
+from graphad.core.nest import flatten
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.errors import GraphadError
 from serialization.convert.objects import ObjectReader
@@ -100,7 +102,10 @@ def arguments_for(specs: Any, given: list[Any], rng: np.random.Generator) -> lis
         if own is not None and spec.dtype.numpy == own.dtype and spec.describes(np.shape(own)):
             out.append(own)
             continue
-        dims = [int(rng.choice((3, 2, 4, 1, 0))) if size is None else size for size in spec.dims or (3,) * int(rng.integers(3))]
+        dims = [
+            int(rng.choice((3, 2, 4, 1, 0))) if size is None else size
+            for size in spec.dims or (3,) * int(rng.integers(3))
+        ]
         if np.prod(dims, dtype=float) > 1e6:
             raise Skip
         out.append(_random(dims, spec.dtype.numpy, rng))
@@ -160,7 +165,11 @@ class Trial:
         self.counts["gradients" if differentiate else "calls"] += 1
         self.counts["errors"] += isinstance(numpy, Exception)
         what = f"function {place}{' differentiated' if differentiate else ''}"
-        for kind, one, other in (("unstable", native, again), ("unstable", numpy, numpy_again), ("differs", numpy, native)):
+        for kind, one, other in (
+            ("unstable", native, again),
+            ("unstable", numpy, numpy_again),
+            ("differs", numpy, native),
+        ):
             exact = kind == "unstable"
             reason = difference(one, other, exact)
             if reason is not None and (exact or not self.is_chaotic(place, differentiate, one, other)):
@@ -178,14 +187,18 @@ class Trial:
         except Skip:
             return []
         if noise:
-            values = [x * x.dtype.type(1 + noise) if not isinstance(x, Handle) and x.dtype.kind in "fc" else x for x in values]
+            values = [
+                x * x.dtype.type(1 + noise) if not isinstance(x, Handle) and x.dtype.kind in "fc" else x
+                for x in values
+            ]
         inputs = [x if isinstance(x, Handle) else EagerTensor(x) for x in values]
         try:
             if differentiate:
                 found = self.gradients(concrete, inputs)
             else:
-                found = flat(concrete.call_flat(inputs))
-                self.check_specs(concrete, concrete.executable.run([*[x if isinstance(x, Handle) else x.data for x in inputs], *captured(concrete)], jit) if not writes(concrete) else None)
+                captures = [x if isinstance(x, Handle) else x.data for x in concrete.captured_inputs]
+                found = concrete.executable.run([*values, *captures], jit)
+                self.check_specs(concrete, found)
         except (GraphadError, LoadError) as error:
             return error
         except MemoryError as error:
@@ -193,13 +206,15 @@ class Trial:
         return [np.asarray(y) for y in found]
 
     def check_specs(self, concrete: Any, values: Any) -> None:
-        for k, (spec, y) in enumerate(zip(concrete.graph.output_specs, values or ())):
+        for k, (spec, y) in enumerate(zip(concrete.graph.output_specs, values, strict=True)):
             if y.dtype != spec.dtype.numpy or not spec.describes(np.shape(y)):
                 raise Found("lie", f"output {k} is {y.dtype}{list(np.shape(y))}, the graph says {spec}")
 
     def gradients(self, concrete: Any, inputs: list[Any]) -> list[Any]:
         sources = [x for x in inputs if not isinstance(x, Handle) and x.dtype.is_differentiable]
-        sources += [x for x in concrete.captured_inputs if isinstance(x, gd.Variable) and x.dtype.is_differentiable]
+        sources += [
+            x for x in concrete.captured_inputs if isinstance(x, gd.Variable) and x.dtype.is_differentiable
+        ]
         with gd.GradientTape() as tape:
             tape.watch([x for x in sources if not isinstance(x, Handle)])
             outputs = [y for y in flat(concrete.call_flat(inputs)) if y.dtype.is_differentiable]
@@ -209,7 +224,10 @@ class Trial:
         for source, g in zip(sources, found, strict=True):
             if g is not None and not isinstance(g, gd.IndexedSlices):
                 if g.dtype is not source.dtype or tuple(g.shape) != tuple(source.shape):
-                    raise Found("lie", f"a gradient of {g.dtype}{list(g.shape)} for {source.dtype}{list(source.shape)}")
+                    raise Found(
+                        "lie",
+                        f"a gradient of {g.dtype}{list(g.shape)} for {source.dtype}{list(source.shape)}",
+                    )
         return [gd.convert_to_tensor(g).data for g in found if g is not None]
 
     def is_chaotic(self, place: int, differentiate: bool, one: Any, other: Any) -> bool:
@@ -222,22 +240,15 @@ class Trial:
                 continue
             if x.shape != y.shape or x.dtype != y.dtype:
                 return False
-            if all(isinstance(z, Exception) or k >= len(z) or difference([x], [z[k]], True) is None for z in moved):
+            if all(
+                isinstance(z, Exception) or k >= len(z) or difference([x], [z[k]], True) is None
+                for z in moved
+            ):
                 return False
         return True
 
 
-def writes(concrete: Any) -> bool:
-    return bool(concrete.graph.effects)
-
-
-def captured(concrete: Any) -> list[Any]:
-    return [x if isinstance(x, Handle) else x.data for x in concrete.captured_inputs]
-
-
 def flat(result: Any) -> list[Any]:
-    from graphad.core.nest import flatten
-
     return [y for y in flatten(result)[0] if y is not None]
 
 
@@ -288,6 +299,10 @@ def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
     counts: dict[str, int] = {}
     tree = mutant(base.tree, seed)
     try:
+        msgpack.packb(tree)
+    except OverflowError:
+        return "refused", "", counts  # msgpack has no such integer: it is no file
+    try:
         with limited(SECONDS), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -295,10 +310,6 @@ def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
                 trial.fresh()
             except LoadError as error:
                 return "refused", "", counts
-            except OverflowError as error:
-                if "big int" in str(error).lower() or "int too" in str(error).lower() or "out of range" in str(error).lower():
-                    return "refused", "", counts  # msgpack has no such integer: the mutant is no file
-                raise
             counts = trial.counts
             trial.run()
     except Long:
@@ -331,7 +342,14 @@ def main(first: int, count: int, step: int) -> None:
             try:
                 bases[which] = Base(every[which])
             except GraphadError as error:
-                say(done=number, program=every[which].name, outcome="unusable", what=describe(error), counts={}, bytes=0)
+                say(
+                    done=number,
+                    program=every[which].name,
+                    outcome="unusable",
+                    what=describe(error),
+                    counts={},
+                    bytes=0,
+                )
                 continue
         outcome, what, counts = attempt(bases[which], number)
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -18,7 +18,10 @@ from serialization.convert.graphs import LIVE
 from tests.serialization.convert import mutations
 
 Random = random.Random
-SIZES = [0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 17, 64, 1000, 2**16, 2**31 - 1, 2**31, 2**33, 2**40, 2**62, -1, -2, -3, -5, -(2**31), -(2**63)]
+SIZES = [
+    0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 17, 64, 1000, 2**16, 2**31 - 1, 2**31, 2**33, 2**40, 2**62, -1, -2, -3, -5, -(2**31), -(2**63),
+]  # fmt: skip
+WORDS = "SAME VALID reflect symmetric both then else sum new ... ij,jk->ik ij->ji ii->i i-> uniform normal bits x".split()
 DTYPES = ["float32", "float64", "int32", "int64", "bool", "uint8", "int8", "float16", "complex64"]
 _NAME, _VERSION, _ATTRIBUTES = range(3)
 _INPUTS, _CONSTANTS, _NODES, _OUTPUTS = 1, 2, 3, 4
@@ -56,7 +59,7 @@ def _value(rng: Random, x: Any) -> Any:
     if type(x) is float:
         return rng.choice((0.0, -1.5, 1e308, float("nan"), float("inf"), x * 2))
     if type(x) is str:
-        return rng.choice(("SAME", "VALID", "reflect", "symmetric", "both", "then", "else", "sum", "new", "...", "", "ij,jk->ik", "i->", "uniform", "bits"))
+        return rng.choice(WORDS)
     if x is None:
         return rng.choice((0, 1, 2, -1, True, [0], [0, 1], [0, 3], [0, None], [0, 1, 2]))
     if type(x) is list and x:
@@ -71,7 +74,9 @@ def _value(rng: Random, x: Any) -> Any:
 def _list(rng: Random, x: list[Any]) -> list[Any]:
     items, kind = x[1:], rng.randrange(6)
     if not items or kind == 0:
-        items.insert(rng.randint(0, len(items)), copy.deepcopy(rng.choice(items)) if items else rng.choice(SIZES))
+        items.insert(
+            rng.randint(0, len(items)), copy.deepcopy(rng.choice(items)) if items else rng.choice(SIZES)
+        )
     elif kind == 1:
         del items[rng.randrange(len(items))]
     elif kind == 2 and len(items) > 1:
@@ -313,7 +318,9 @@ def _specs_of(tree: Any, graph: Any, position: int) -> list[TensorSpec]:
         return (HandleSpec if kind else TensorSpec)(shape, dtype)
 
     found = [spec(i) for i in graph[_INPUTS]]
-    found += [TensorSpec(array[2], array[1]) if array[0] == 0 else TensorSpec(None) for array in graph[_CONSTANTS]]
+    found += [
+        TensorSpec(array[2], array[1]) if array[0] == 0 else TensorSpec(None) for array in graph[_CONSTANTS]
+    ]
     for node in graph[_NODES][:position]:
         found += [spec(i) for i in node[2]]
     return found
@@ -353,7 +360,7 @@ def _attribute_of(rng: Random, declared: str, field: str) -> Any:
     if declared == "DType":
         return [4, rng.choice(DTYPES)]
     if declared == "str":
-        return rng.choice(("reflect", "symmetric", "uniform", "normal", "bits", "integers", "ij->ji", "ij,jk->ik", "ii->i", "x"))
+        return rng.choice(WORDS)
     if declared == "None":
         return None
     if declared == "Padding":
@@ -380,7 +387,14 @@ def _key_entry(rng: Random) -> Any:
             "new",
             "...",
             [0, "at", 1],
-            [0, "slice", bound(), bound(), rng.choice((None, 1, 2, -1, -2)), rng.choice((None, None, 2, 3, 1000))],
+            [
+                0,
+                "slice",
+                bound(),
+                bound(),
+                rng.choice((None, 1, 2, -1, -2)),
+                rng.choice((None, None, 2, 3, 1000)),
+            ],
         )
     )
 
@@ -388,7 +402,11 @@ def _key_entry(rng: Random) -> Any:
 def _python(x: Any) -> Any:
     """A value of a file as the op takes it."""
     if type(x) is list:
-        return as_dtype(x[1]) if x and x[0] == 4 and type(x[1]) is str else tuple([_python(item) for item in x[1:]])
+        return (
+            as_dtype(x[1])
+            if x and x[0] == 4 and type(x[1]) is str
+            else tuple([_python(item) for item in x[1:]])
+        )
     assert not isinstance(x, DType)
     return x
 

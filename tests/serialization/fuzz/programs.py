@@ -101,15 +101,25 @@ def _map(x: Any) -> Any:
 
 
 def _fold(x: Any, n: Any) -> Any:
-    return gd.foldl(lambda s, row: gd.cond(s[0] > 0.0, lambda: s + row, lambda: s - row), x) + gd.cast(n, gd.float32)
+    return gd.foldl(lambda s, row: gd.cond(s[0] > 0.0, lambda: s + row, lambda: s - row), x) + gd.cast(
+        n, gd.float32
+    )
 
 
 def _branches(x: Any, n: Any) -> Any:
-    return gd.cond(n > 2, lambda: gd.exp(-x * x), lambda: gd.while_loop(lambda y: gd.reduce_sum(y) < 10.0, lambda y: (y + 1.0,), (x,))[0])
+    def grown() -> Any:
+        return gd.while_loop(lambda y: gd.reduce_sum(y) < 10.0, lambda y: (y + 1.0,), (x,))[0]
+
+    return gd.cond(n > 2, lambda: gd.exp(-x * x), grown)
 
 
 def _keys(x: Any, n: Any) -> Any:
-    return gd.exp(x[n - 2 : n, ::2]), x[n - 1], gd.sin(gd.slice(x, [0, n - 3], [2, 2])), x[gd.newaxis, ..., :n]
+    return (
+        gd.exp(x[n - 2 : n, ::2]),
+        x[n - 1],
+        gd.sin(gd.slice(x, [0, n - 3], [2, 2])),
+        x[gd.newaxis, ..., :n],
+    )
 
 
 def _shapes(x: Any, n: Any) -> Any:
@@ -198,7 +208,7 @@ def _written() -> list[Program]:
         for sizes in (True, False):
             found.append(_signed(function, *arrays, sizes=sizes))
             if function in (_while, _scan, _scan_back, _map, _fold, _branches, _rows, _keys):
-                gradient: Any = _gradient_of(lambda x, *rest, f=function: [y for y in flatten(f(x, *rest))[0]])
+                gradient: Any = _gradient_of(lambda x, *rest, f=function: flatten(f(x, *rest))[0])
                 gradient.title = f"{function.__name__}-gradient"
                 found.append(_signed(gradient, *arrays, sizes=sizes))
     found.append(Program("variables", _Stateful, [F]))

@@ -43,9 +43,13 @@ class Report:
         kinds = collections.Counter(each.kind for each in self.outcomes)
         programs = len({each.program for each in self.outcomes})
         lines = [f"{len(self.outcomes)} mutants of {programs} programs in {self.seconds:.0f} s"]
-        lines += [f"  {kind:9} {kinds[kind]}" for kind in ("unusable", "refused", "ran", "error", "long", *BAD)]
+        lines += [
+            f"  {kind:9} {kinds[kind]}" for kind in ("unusable", "refused", "ran", "error", "long", *BAD)
+        ]
         lines.append("  " + ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items())))
-        lines += [f"{each.kind}: mutant {each.number} of {each.program}: {each.what}" for each in self.failures]
+        lines += [
+            f"{each.kind}: mutant {each.number} of {each.program}: {each.what}" for each in self.failures
+        ]
         return "\n".join(lines)
 
 
@@ -75,7 +79,9 @@ def run(mutants: int, first: int = 0, jobs: int = 2, seconds: float | None = Non
                 elif "died" in message:
                     following = message["number"] + jobs
                     with lock:
-                        report.outcomes.append(Outcome(message["number"], "", message["died"], message["what"]))
+                        report.outcomes.append(
+                            Outcome(message["number"], "", message["died"], message["what"])
+                        )
                         if log is not None:
                             print(report.outcomes[-1], file=log, flush=True)
 
@@ -91,7 +97,12 @@ def run(mutants: int, first: int = 0, jobs: int = 2, seconds: float | None = Non
 
 def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
     """The messages of one process, and a last one that says how it died, if it did."""
-    environment = os.environ | {"GRAPHAD_VERIFY": "0", "GRAPHAD_CACHE_DIR": cache, "PYTHONPATH": ROOT, "GRAPHAD_THREADS": "2"}
+    environment = os.environ | {
+        "GRAPHAD_VERIFY": "0",
+        "GRAPHAD_CACHE_DIR": cache,
+        "PYTHONPATH": ROOT,
+        "GRAPHAD_THREADS": "2",
+    }
     command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", "tests.serialization.fuzz.child"]
     child = subprocess.Popen(
         [*command, str(first), str(count), str(step)],
@@ -105,7 +116,10 @@ def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
             lines.put(line)
         lines.put(None)
 
-    readers = [threading.Thread(target=listen, daemon=True), threading.Thread(target=lambda: errors.append((child.stderr.read() if child.stderr else "")[-3000:]), daemon=True)]
+    def listen_to_errors() -> None:
+        errors.append(child.stderr.read() if child.stderr else "")
+
+    readers = [threading.Thread(target=each, daemon=True) for each in (listen, listen_to_errors)]
     for reader in readers:
         reader.start()
     number = None
@@ -115,14 +129,18 @@ def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
                 line = lines.get(timeout=HANG)
             except queue.Empty:
                 child.kill()
-                yield {"died": "hang", "number": first if number is None else number, "what": f"nothing for {HANG:.0f} s"}
+                yield {
+                    "died": "hang",
+                    "number": first if number is None else number,
+                    "what": f"nothing for {HANG:.0f} s",
+                }
                 return
             if line is None:
                 break
             if not line.startswith("{"):
                 continue  # what a mutant prints
             message = json.loads(line)
-            number = message["start"] if "start" in message else None
+            number = message.get("start")
             yield message
             if over():
                 return
