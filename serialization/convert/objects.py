@@ -223,7 +223,7 @@ def _kept(x: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _is_savable(x: Any) -> bool:
-    """Whether a value is an object that a file can hold, or a container in which, however deep, there is one or there is nothing."""
+    """Whether a value is an object that a file can hold, or a container with one, or an empty one, in it however deep."""
     seen: set[int] = set()
     stack = [x]
     while stack:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import graphad as gd
+from serialization.convert.objects import ObjectReader
 from serialization.convert.restored import Restored
+from serialization.errors import LimitExceededError
 from serialization.schema.graph import NodeRecord
 from serialization.schema.model import (
     Default,
@@ -28,16 +32,19 @@ from serialization.schema.values import (
     OutputValue,
     SpecValue,
 )
+from serialization.schema.versions import FORMAT_VERSION, model_from_body, model_to_body
 from tests.serialization.convert.hostile import (
     ADD,
+    ARRAYS,
     SIN,
+    Arrays,
     loaded,
     model,
     node,
     op,
     refused,
 )
-from tests.serialization.convert.in_memory import EMPTY, with_payloads
+from tests.serialization.convert.in_memory import EMPTY, read, records_of, with_payloads
 
 # G7: captures and variables
 
@@ -246,3 +253,50 @@ def test_parameters_that_make_no_signature_are_refused(parameters):
 
 def test_a_root_without_anything_loads():
     assert type(loaded(with_payloads(ModelRecord("test", objects=EMPTY), {}))) is Restored
+
+
+# nests, and very many objects
+
+
+def nested(depth, leaf=1.0):
+    found = [leaf]
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize("depth", [1000, 100_000])
+def test_arguments_nested_too_deeply_are_refused_in_words(depth):
+    f = loaded(model([node(0, [0])])).f
+    with pytest.raises(ValueError, match="matching concrete function"):
+        f(nested(depth))
+    with pytest.raises(gd.errors.ArgumentTypeError, match="nested too deeply"):
+        gd.function(lambda x: x)(nested(depth))
+    endless = []
+    endless.append(endless)
+    with pytest.raises(gd.errors.ArgumentTypeError, match="nested too deeply"):
+        gd.function(lambda x: x)(endless)
+
+
+def test_objects_nested_deeply_are_saved_and_loaded():
+    root = gd.Module()
+    root.deep = nested(3000, gd.Variable(2.0))
+    found = read(*records_of(root)).deep
+    for _ in range(3001):
+        (found,) = found
+    assert found.numpy() == 2.0
+
+
+def test_objects_cost_little_and_are_counted():
+    many = objects(*[ObjectRecord(ListNode())] * 100_000)
+    body = model_to_body(many)
+    tracemalloc.start()
+    try:
+        assert isinstance(
+            ObjectReader(model_from_body(FORMAT_VERSION, body), Arrays(ARRAYS)).root(), list | Restored
+        )
+        assert tracemalloc.get_traced_memory()[1] < 45 * len(body)
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(LimitExceededError, match="objects"):
+        model_from_body(FORMAT_VERSION, model_to_body(objects(*[ObjectRecord(ListNode())] * 300_000)))

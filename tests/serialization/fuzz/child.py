@@ -308,7 +308,7 @@ def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
             try:
                 trial = Trial(tree, base, seed)
                 trial.fresh()
-            except LoadError as error:
+            except LoadError:
                 return "refused", "", counts
             counts = trial.counts
             trial.run()

@@ -413,6 +413,6 @@ def _python(x: Any) -> Any:
 
 _CHANGES: list[Callable[[Any, Random], Any]] = [
     *[_attribute] * 6, *[_wild] * 6, *[_node_input] * 3, _node_arity, *[_node_op] * 2, *[_node_spec] * 2, _node_order,
-    *[_graph_outputs] * 2, *[_graph_inputs] * 2, *[_constant] * 3, *[_spec] * 4, _function, _swapped, _same_fields, _version, _rule,
-    *[_anything] * 2,
+    *[_graph_outputs] * 2, *[_graph_inputs] * 2, *[_constant] * 3, *[_spec] * 4, _function, _swapped, _same_fields, _version,
+    _rule, *[_anything] * 2,
 ]  # fmt: skip
