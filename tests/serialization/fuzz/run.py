@@ -6,6 +6,7 @@ import collections
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,7 @@ def run(mutants: int, first: int = 0, jobs: int = 2, seconds: float | None = Non
         thread.start()
     for thread in threads:
         thread.join()
+    shutil.rmtree(cache, ignore_errors=True)
     report.seconds = time.monotonic() - start
     report.outcomes.sort()
     return report
@@ -147,7 +149,10 @@ def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
     finally:
         child.kill()
         status = child.wait()
-        readers[1].join(5.0)
+        for reader, pipe in zip(readers, (child.stdout, child.stderr), strict=True):
+            reader.join(5.0)
+            if pipe is not None:
+                pipe.close()
     if number is not None or status not in (0, -9):
         yield {
             "died": "crash", "number": first if number is None else number,
