@@ -177,7 +177,10 @@ class Lock:
         self._path = os.path.join(directory, LOCK)
         self._descriptor = -1
         while True:
-            self._descriptor = os.open(self._path, _LOCKED, 0o666)
+            try:
+                self._descriptor = os.open(self._path, _LOCKED, 0o666)
+            except PermissionError:
+                return  # another user's, left behind or not: as if there were no locks
             try:
                 _lock(self._descriptor)
             except BlockingIOError as error:

@@ -207,6 +207,23 @@ def test_the_lock_is_a_file_opened_for_writing_and_gone_afterwards(place, monkey
     assert state(place) == "new" and not (place / "elsewhere").exists()
 
 
+def test_the_lock_file_of_another_user_is_as_good_as_no_lock(place, monkeypatch):
+    fresh(place)
+    (place / "model" / LOCK).write_bytes(b"")
+    (place / "model" / f"{TEMPORARY}1-1").write_bytes(b"")
+    real = os.open
+
+    def refuse(path, *rest, **options):
+        if os.path.basename(path) == LOCK:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    save(place, "new")
+    monkeypatch.undo()
+    assert state(place) == "new" and (place / "model" / LOCK).exists() and len(leftovers(place)) == 1
+
+
 def test_a_lock_file_that_its_owner_removes_is_no_lock(tmp_path, monkeypatch):
     """Opened by a second writer, then removed by the first: the second takes the file that stands there by then."""
     first = Lock(str(tmp_path))
