@@ -88,7 +88,9 @@ def test_a_view_of_a_scalar_alone_and_before_it(jit_compile: bool) -> None:
 @TIERS
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize(
-    "reduction", [tf.reduce_mean, tf.reduce_sum, tf.reduce_max, tf.reduce_prod, tf.math.reduce_std], ids=str
+    "reduction",
+    [tf.reduce_mean, tf.reduce_sum, tf.reduce_max, tf.reduce_prod, tf.math.reduce_std],
+    ids=lambda f: f.__name__,
 )
 def test_reductions_of_a_masked_tensor(reduction: Any, dtype: str, jit_compile: bool) -> None:
     if reduction is tf.math.reduce_std and dtype == "int32":
