@@ -1,7 +1,7 @@
 """The Python interpreters on this machine that are of another version than this one: "version path", one a line.
 
-`python .ci/interpreters.py 3.11` names one of that version, this one included. They are looked for on the path and where pyenv keeps
-them; each is asked what it is, since a name promises nothing. "3.14t" is 3.14 without a global lock. Standard library only.
+`python .ci/interpreters.py 3.11` names one of that version, this one included. They are looked for on the path and where pyenv
+keeps them; each is asked what it is, since a name promises nothing. "3.14t" is 3.14 without a global lock. Standard library only.
 """
 
 import glob

@@ -17,6 +17,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import ones_like
+from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import Stack
 from graphad.ops.array.shape import (
     BroadcastTo,
@@ -433,6 +434,13 @@ class Repeat(Op):
         if ctx.stacked(1):
             return ctx.rowwise(self, x, repeats)
         return bind(Repeat(self.axis % (len(x.dims) - 1) + 1), x, repeats)
+
+    def fold(self, ctx: Any, x: Any, repeats: Any) -> Any:
+        known = ctx.known(repeats)
+        if known is None or min(known, default=0) < 0:
+            return None
+        copies = np.repeat(np.arange(len(known), dtype=np.int32), known)
+        return bind(Gather(self.axis % len(x.dims)), x, lift(copies))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]

@@ -85,18 +85,28 @@ PROGRAMS = [
     taped(loop), taped(branch), taped(nested), taped(scanned), taped(mapped), taped(calling), taped(taped(loop)),
     taped(taped(branch)), taped(taped(calling)), taped(vectorized), taped(jacobian),
 ]  # fmt: skip
+# What needs to know more than the spec says, and in which words it is refused.
+_SHAPE_CHANGES = r"'initializer' has shape \(\) before the loop, but shape <unknown> after one iteration"
+REFUSED = {
+    "scanned-4-rank": _SHAPE_CHANGES,
+    "folded-6-rank": _SHAPE_CHANGES,
+    "taped-15-rank": _SHAPE_CHANGES,  # of scanned
+    "taped-21-rank": "there is no batch rule for an unknown number of rows",  # of a Jacobian
+}
 NAMES = [f.__qualname__.split(".")[0] + f"-{k}" for k, f in enumerate(PROGRAMS)]
 
 
 @pytest.mark.parametrize("spec", [KNOWN, UNKNOWN, NOTHING], ids=["known", "sizes", "rank"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=NAMES)
-def test_programs_agree_after_two_generations(program, spec):
+def test_programs_agree_after_two_generations(request, program, spec):
     model = gd.Module()
     model.f = gd.function(lambda x: program(x), input_signature=[spec])
-    try:
-        before = [np.asarray(model.f(X)), *gradients(model.f, X, order=1)]
-    except gd.errors.GraphadError as error:
-        pytest.skip(f"not traceable for this spec: {error}")
+    refused = REFUSED.get(request.node.callspec.id)
+    if refused is not None:
+        with pytest.raises(gd.errors.GraphadError, match=refused):
+            [np.asarray(model.f(X)), *gradients(model.f, X, order=1)]
+        return
+    before = [np.asarray(model.f(X)), *gradients(model.f, X, order=1)]
     once = reloaded(model)
     twice = reloaded(once)
     for loaded in (once, twice):

@@ -190,7 +190,6 @@ def test_the_interpreter_exits_with_sleeping_threads_and_never_starts_them_at_im
         entry.load()
         print("done")
     """)
-    begin = time.monotonic()
     answer = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -198,8 +197,4 @@ def test_the_interpreter_exits_with_sleeping_threads_and_never_starts_them_at_im
         timeout=60,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )
-    assert (answer.returncode, answer.stdout, answer.stderr) == (
-        0,
-        "done\n",
-        "",
-    ) and time.monotonic() - begin < 30
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "done\n", "")
