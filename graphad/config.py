@@ -5,6 +5,8 @@ GRAPHAD_JIT and GRAPHAD_RELAXED_ARITHMETIC in the environment give the first val
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.flags import JIT_MODES, flags
 
@@ -56,6 +58,39 @@ def jacobian_budget() -> int:
     return flags.jacobian_bytes
 
 
+def set_pool_budget(size: int) -> None:
+    """How many bytes of large results (256 KiB and more each) compiled functions may keep to write later results into.
+
+    Fresh memory costs several times what such a result costs to compute. It is 256 MiB at first; 0 keeps nothing. Only memory
+    that nobody refers to any more is written to. Shapes that are not asked for during half a minute are let go with the next
+    large result, all of it at once by `empty_pool`.
+
+    Raises: InvalidArgumentError: no whole number from 0.
+    """
+    if type(size) is not int or size < 0:
+        raise InvalidArgumentError(
+            f"set_pool_budget: {size!r} is no number of bytes; give a whole number from 0."
+        )
+    flags.pool_bytes = size
+    _pool().trim()
+
+
+def pool_budget() -> int:
+    """How many bytes of large results may be kept for later ones; see `set_pool_budget`."""
+    return flags.pool_bytes
+
+
+def empty_pool() -> None:
+    """Give back the memory that is kept for later results; see `set_pool_budget`."""
+    _pool().clear()
+
+
+def _pool() -> Any:
+    from graphad.compiler.plan.buffers import results  # importing graphad needs no compiler
+
+    return results
+
+
 def set_relaxed_arithmetic(relaxed: bool) -> None:
     """Whether compiling functions may change the last bits of their results, for speed and for range; at first it may not.
 
@@ -75,12 +110,15 @@ def relaxed_arithmetic() -> bool:
 
 
 __all__ = [
+    "empty_pool",
     "functions_run_eagerly",
     "jacobian_budget",
     "jit",
+    "pool_budget",
     "relaxed_arithmetic",
     "run_functions_eagerly",
     "set_jacobian_budget",
     "set_jit",
+    "set_pool_budget",
     "set_relaxed_arithmetic",
 ]

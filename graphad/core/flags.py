@@ -16,15 +16,17 @@ class Flags:
       run_functions_eagerly: Functions run as Python instead of as graphs.
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
       jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
+      pool_bytes: How much memory of large results is kept for later ones.
       relaxed_arithmetic: Compiling may change the last bits of results.
     """
 
-    __slots__ = ("jacobian_bytes", "jit", "relaxed_arithmetic", "run_functions_eagerly")
+    __slots__ = ("jacobian_bytes", "jit", "pool_bytes", "relaxed_arithmetic", "run_functions_eagerly")
 
     def __init__(self) -> None:
         self.run_functions_eagerly = False
         self.jit = _jit_of_environment()
         self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best
+        self.pool_bytes = 256 << 20
         self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphad.core import forks
+from graphad.core.flags import flags
 
 ALIGNMENT = 64
 POOLED = 1 << 18  # bytes from which a result is taken from the pool: fresh pages cost more than the work
-POOL_BYTES = 1 << 30
 KEPT_PER_KIND = 4
+IDLE_SECONDS = 30.0
 
 
 class Life(NamedTuple):
@@ -89,20 +91,40 @@ def own(y: Any, *sources: Any) -> Any:
     return y
 
 
-class ResultPool:
-    """Large arrays that were handed out before and that nobody refers to any more.
+class _Row:
+    """The arrays of one shape and dtype, and when one was last asked for."""
 
-    An array is free when the pool holds the only reference: views, buffers and exports all keep one. Where reference counts
-    cannot be trusted (no GIL), every array is fresh.
-    """
+    __slots__ = ("arrays", "asked")
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Any, ...], list[np.ndarray]] = {}
+        self.arrays: list[np.ndarray] = []
+        self.asked = 0.0
+
+
+class ResultPool:
+    """Large arrays that were handed out before and that nobody refers to any more, up to `flags.pool_bytes` in all.
+
+    An array is free when the pool holds the only reference: views, buffers and exports all keep one. Where reference counts
+    cannot be trusted (no GIL), every array is fresh. Shapes that nobody has asked for in a while are let go when the next large
+    result is.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kept: dict[tuple[Any, ...], _Row] = {}
         self._bytes = 0
+        self._clock = clock
+        self._swept = clock()
         self._lock = forks.lock()
         self._is_exact = (
             sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
         )
+        alone = [np.empty(0)]
+        self._free = sys.getrefcount(alone[0])  # the list's, and what the question adds
+
+    @property
+    def held(self) -> int:
+        """Bytes of all arrays that it refers to, those in use included."""
+        return self._bytes
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """An array with unspecified content that nobody else refers to."""
@@ -110,33 +132,50 @@ class ResultPool:
             return np.empty(shape, dtype)
         key = (shape, dtype)
         with self._lock:
+            now = self._clock()
+            if now - self._swept > IDLE_SECONDS:
+                self._swept = now
+                self._forget(lambda row, k: now - row.asked > IDLE_SECONDS)
             row = self._kept.get(key)
             if row is None:
-                row = self._kept[key] = []
-            for k in range(len(row)):
-                if sys.getrefcount(row[k]) == 2:  # the list's, and the argument's
-                    return row[k]
+                row = self._kept[key] = _Row()
+            row.asked = now
+            arrays = row.arrays
+            for k in range(len(arrays)):
+                if sys.getrefcount(arrays[k]) == self._free:
+                    return arrays[k]
             made = np.empty(shape, dtype)
-            if len(row) < KEPT_PER_KIND:
-                if self._bytes + made.nbytes > POOL_BYTES:
-                    self._forget_idle()
-                if self._bytes + made.nbytes <= POOL_BYTES:
-                    row.append(made)
+            if len(arrays) < KEPT_PER_KIND and made.nbytes <= flags.pool_bytes:
+                if self._bytes + made.nbytes > flags.pool_bytes:
+                    self._forget(self._is_free)
+                    self._kept[key] = row
+                if self._bytes + made.nbytes <= flags.pool_bytes:
+                    row.arrays.append(made)
                     self._bytes += made.nbytes
             return made
 
-    def _forget_idle(self) -> None:
-        for key in list(self._kept):
-            row = self._kept[key]
-            busy = [row[k] for k in range(len(row)) if sys.getrefcount(row[k]) > 2]
-            self._bytes -= sum(array.nbytes for array in row) - sum(array.nbytes for array in busy)
-            if busy:
-                self._kept[key] = busy
-            else:
+    def _is_free(self, row: _Row, k: int) -> bool:
+        return sys.getrefcount(row.arrays[k]) == self._free
+
+    def _forget(self, is_gone: Callable[[_Row, int], bool]) -> None:
+        """Let go of some arrays, each asked about by its row and place."""
+        for key, row in list(self._kept.items()):
+            gone = [k for k in range(len(row.arrays)) if is_gone(row, k)]
+            for k in reversed(gone):
+                self._bytes -= row.arrays[k].nbytes
+                del row.arrays[k]
+            if not row.arrays:
                 del self._kept[key]
 
+    def trim(self) -> None:
+        """Hold no more than the setting of now allows."""
+        with self._lock:
+            for is_gone in (self._is_free, lambda row, k: True):
+                if self._bytes > flags.pool_bytes:
+                    self._forget(is_gone)
+
     def clear(self) -> None:
-        """Let go of everything."""
+        """Let go of everything; what others refer to stays theirs."""
         with self._lock:
             self._kept.clear()
             self._bytes = 0
