@@ -62,6 +62,8 @@ class Notes:
         return False
 
 
+_BRANCHES = ("then_graph", "else_graph")
+
 # How what is known of a value is written: True for one that a derivative reaches, a Break, or None.
 State = Any
 
@@ -183,6 +185,14 @@ def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
     """What the outputs of an op have of what is known of its inputs."""
     if isinstance(op, GraphCall):
         return _through_graph(op.graph, known)
+    branches = [
+        graph for graph in (getattr(op, name, None) for name in _BRANCHES) if isinstance(graph, Graph)
+    ]
+    if branches:
+        given = [known[len(known) - len(graph.inputs) :] for graph in branches]
+        ends = [_through_graph(graph, states) for graph, states in zip(branches, given, strict=True)]
+        shown = [_joined(of_branches) for of_branches in zip(*ends, strict=False)]
+        return [*shown, *[_joined(known)] * (n_outputs - len(shown))][:n_outputs]
     found = _joined(known)
     if isinstance(op, CustomGradient | ClosedCustom):
         found = _joined(known[: op.n_inputs])

@@ -273,3 +273,21 @@ def test_more_breaks_than_are_noted_are_admitted(tape):
         for _ in range(2_100):
             y = tf.round(x)
     assert "it is not known: more than 2000 ops" in tape.why_none(y, x)
+
+
+def test_a_path_cut_in_every_branch_is_traced_to_its_line(tape):
+    x = tf.constant(2.5)
+
+    @tf.function
+    def f(x):
+        return tf.cond(x > 0.0, lambda: tf.round(x * 2.0), lambda: tf.floor(x))
+
+    @tf.function
+    def half(x):
+        return tf.cond(x > 0.0, lambda: tf.round(x * 2.0), lambda: tf.sin(x))
+
+    with tape:
+        tape.watch(x)
+        y, z = f(x), half(x)
+    assert "the path breaks at round" in tape.why_none(y, x)
+    assert tape.why_none(z, x).startswith("a path connects source and target")
