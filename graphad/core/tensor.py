@@ -42,7 +42,7 @@ def read_only(data: Any) -> np.ndarray:
         return array
     if data.dtype.kind == "V":  # bfloat16 has no code of its own in the buffer protocol
         return read_only(data.view(np.uint16)).view(data.dtype)
-    return np.asarray(memoryview(data).toreadonly())
+    return np.asarray(memoryview(data).toreadonly())  # type: ignore[arg-type]
 
 
 def export_array(data: Any, dtype: Any, copy: bool | None) -> np.ndarray:
