@@ -414,7 +414,9 @@ def eye(
         return matrix  # type: ignore[no-any-return]
     lead = static_sizes("eye", batch_shape)
     if lead is None or not is_definite(matrix.dims):
-        raise InvalidArgumentError("eye: a batch_shape is possible only where all sizes are known.")
+        if isinstance(batch_shape, Tensor):
+            batch_shape = [batch_shape[i] for i in range(len(batch_shape))]
+        return broadcast_for("eye", matrix, [*batch_shape, num_rows, num_columns])
     require_sizes("eye", lead, "batch_shape")
     return bind(BroadcastTo((*lead, *matrix.dims)), matrix)  # type: ignore[no-any-return]
 

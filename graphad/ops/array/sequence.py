@@ -12,7 +12,7 @@ from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, to_numpy
 from graphad.core.dims import Dim, Size
-from graphad.core.dtypes import DType, as_dtype
+from graphad.core.dtypes import DType, as_dtype, float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.registry import lookup
@@ -195,7 +195,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """`num` values in equal steps from `start` to `stop`, both included.
 
     Args:
-      start, stop: Numbers or float tensors of one shape; differentiable.
+      start, stop: Numbers or real tensors of one shape; differentiable. Integers become floats as by `/`.
       num: How many, 0 or more: an int, or an integer scalar tensor.
       axis: Where the new axis goes in the result, for `start` and `stop` that are no scalars.
     Returns: Tensor [num] for scalars.
@@ -207,7 +207,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         first, last = to_numpy(start), to_numpy(stop)
         dtype = _common([first, last])
         if dtype.is_integer:
-            raise DTypeError("linspace: start and stop are integers; give floats.")
+            dtype = float32 if dtype.itemsize < 4 else float64
         return lift(np.linspace(start, stop, count, axis=axis).astype(dtype.numpy))  # type: ignore[no-any-return]
     start = (
         lift(start)
@@ -215,6 +215,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         else lift_like("linspace", start, stop.dtype)
     )
     stop = lift_like("linspace", stop, start.dtype)
+    if start.dtype.is_integer and stop.dtype is start.dtype:
+        wide = float32 if start.dtype.itemsize < 4 else float64
+        start, stop = bind(lookup("cast")(wide), start), bind(lookup("cast")(wide), stop)
     if not start.dtype.is_floating:
         raise DTypeError(f"linspace: start has dtype {start.dtype.name}; a float dtype is needed.")
     if count is None:

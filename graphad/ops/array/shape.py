@@ -198,6 +198,10 @@ class ReshapeTo(Op):
         return bind(Reshape(as_claimed(self, resolve_reshape(x.dims, list(known)))), x)
 
 
+def _without_empty(sizes: Sequence[Any]) -> Any:
+    return product([size for size in sizes if isinstance(size, Dim) or size != 0])
+
+
 def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]:
     """The shape that a request with at most one -1 means for an array of shape `have`."""
     holes = [i for i, size in enumerate(want) if not isinstance(size, Dim) and size == -1]
@@ -217,7 +221,10 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
     if not isinstance(rest, Dim) and rest == 0:
         if total != 0:
             raise _wrong_size(tuple(have), tuple(want))
-        want[holes[0]] = 0
+        # Of nothing any size is right: what the other axes would have if the empty ones are left out.
+        want[holes[0]] = _without_empty(have) // _without_empty(
+            [size for i, size in enumerate(want) if i != holes[0]]
+        )
         return tuple(want)
     quotient = (
         total // rest if isinstance(total, Dim) or isinstance(rest, Dim) else divide_exactly(total, rest)

@@ -66,6 +66,58 @@ class Transpose(Op):
         )
 
 
+@define
+class TransposeBy(Op):
+    """Transpose by the integer vector `perm`, an input; with `inverse`, by the permutation that undoes it."""
+
+    name = "transpose_by"
+    keeps = ((1,), False)
+    aliases = {0: 0}
+    inverse: bool = False
+
+    def infer(self, x: TensorSpec, perm: TensorSpec) -> TensorSpec:
+        require_index("transpose", perm, "perm")
+        if perm.dims is not None and len(perm.dims) != 1:
+            raise InvalidArgumentError(
+                f"transpose: perm has shape {format_dims(perm.dims)}; a vector is needed."
+            )
+        rank = perm.dims[0] if perm.dims is not None else None
+        if x.dims is None:
+            return x.with_dims((None,) * rank if type(rank) is int else None)
+        if type(rank) is int and rank != len(x.dims):
+            raise InvalidArgumentError(
+                f"transpose: perm has {rank} entries, x has shape {format_dims(x.dims)}; give one entry for each axis."
+            )
+        return x.with_dims((None,) * len(x.dims))
+
+    def eval(self, x: Any, perm: Any) -> Any:
+        order = permutation(perm, x.ndim)
+        return np.transpose(x, inverse(order) if self.inverse else order)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return bind(TransposeBy(not self.inverse), g, ctx.inputs[1]), None
+
+    def batch(self, ctx: Any, x: Any, perm: Any) -> Any:
+        return ctx.rowwise(self, x, perm)
+
+    def fold(self, ctx: Any, x: Any, perm: Any) -> Any:
+        known = ctx.known(perm)
+        if known is None:
+            return None
+        order = permutation(known, len(x.dims))
+        return bind(Transpose(inverse(order) if self.inverse else order), x)
+
+
+def permutation(perm: Any, rank: int | None) -> tuple[int, ...]:
+    """A permutation of axes counted from 0. Raises: InvalidArgumentError: it is none, or one of another number of axes."""
+    given = tuple([int(axis) for axis in np.ravel(perm)])
+    n = len(given) if rank is None else rank
+    order = tuple([axis + n if axis < 0 else axis for axis in given])
+    if len(given) != n or sorted(order) != list(range(n)):
+        raise InvalidArgumentError(f"transpose: perm {given} is no permutation of 0 to {n - 1}.")
+    return order
+
+
 def inverse(perm: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes `perm`."""
     out = [0] * len(perm)
@@ -140,7 +192,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
 
     Args:
       a: Tensor of any shape.
-      perm: Axis i of the result is axis perm[i] of `a`; None reverses the axes.
+      perm: Axis i of the result is axis perm[i] of `a`, integers or an integer tensor; None reverses the axes.
       conjugate: Take the complex conjugate as well.
     Raises: InvalidArgumentError: `perm` is no permutation of the axes.
     Example:
@@ -151,17 +203,12 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
     order: tuple[int, ...] | None = None
     if perm is not None:
         values = static_array(perm)
-        if values is None:
-            raise ArgumentTypeError("transpose: perm must be known while tracing; give a list of integers.")
-        given = [int(axis) for axis in values.ravel()]
-        order = tuple(axis % len(given) for axis in given)
-        if sorted(order) != list(range(len(given))) or any(
-            not -len(given) <= axis < len(given) for axis in given
-        ):
-            raise InvalidArgumentError(
-                f"transpose: perm {tuple(given)} is no permutation of 0 to {len(given) - 1}."
-            )
-    y = bind(Transpose(order), x)
+        if values is not None:
+            order = permutation(values, None)
+    if perm is not None and order is None:
+        y = bind(TransposeBy(), x, lift(perm))
+    else:
+        y = bind(Transpose(order), x)
     return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y  # type: ignore[no-any-return]
 
 

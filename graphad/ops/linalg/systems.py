@@ -238,7 +238,7 @@ class SLogDet(_OfMatrix):
 @define
 class Cholesky(_OfMatrix):
     """The lower triangular L with L L^H = x, for Hermitian positive definite matrices [..., n, n] of which the lower triangle is
-    read; others are an error.
+    read; others are an error, NaN for those that are not finite.
     """
 
     name = "cholesky"
@@ -252,6 +252,12 @@ class Cholesky(_OfMatrix):
         try:
             return np.linalg.cholesky(x)
         except np.linalg.LinAlgError as cause:
+            finite = np.isfinite(x).all((-2, -1), keepdims=True)
+            if (
+                not finite.all()
+            ):  # NaN for those that hold infinities or NaN, as where the factorisation gets through
+                factors = self.eval(np.where(finite, x, np.eye(x.shape[-1], dtype=x.dtype)))
+                return np.where(finite, factors, np.tril(np.full(x.shape, np.nan, x.dtype)))
             raise InvalidArgumentError(
                 "Cholesky decomposition was not successful. The input might not be valid: it must be positive definite."
             ) from cause

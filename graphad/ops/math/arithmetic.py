@@ -153,7 +153,7 @@ def _squared_difference_vjp(ctx: Any, g: Any) -> Any:
 
 def _squared_difference(x: Any, y: Any) -> Any:
     d = x - y
-    return d * d if d.dtype.kind != "c" else (d * d.conj()).astype(d.dtype)
+    return d * d
 
 
 Square = elementwise("square", lambda x: x * x, vjp=_square_vjp, scalar="square", doc="x * x.")
@@ -225,6 +225,48 @@ MulZero = elementwise(
     doc="g * f, and 0 where g is 0, even if f is infinite or NaN.",
 )
 DIVIDE_NO_NAN, MULTIPLY_NO_NAN, MUL_ZERO = DivideNoNan(), MultiplyNoNan(), MulZero()
+
+
+def _reciprocal_vjp(ctx: Any, g: Any) -> Any:
+    return (bind(RECIPROCAL_GRAD, conjugate(ctx.outputs[0]), g),)
+
+
+def _reciprocal_grad_vjp(ctx: Any, h: Any) -> Any:
+    y, g = ctx.inputs
+    y_bar = g_bar = None
+    if ctx.needs(0):
+        slope = bind(MUL, bind(MUL, scalar_like(-2.0, y), y), g)
+        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(slope)))
+    if ctx.needs(1):
+        g_bar = unbroadcast(ctx, 1, bind(RECIPROCAL_GRAD, conjugate(y), h))
+    return y_bar, g_bar
+
+
+Reciprocal = elementwise(
+    "reciprocal",
+    lambda x: x.dtype.type(1) / x,
+    vjp=_reciprocal_vjp,
+    kinds=INEXACT,
+    scalar="reciprocal",
+    keeps=(False, True),
+    doc="1 / x.",
+)
+ReciprocalGrad = elementwise(
+    "reciprocal_grad",
+    lambda y, g: _no_nan(g, g, -(g * y * y)),
+    vjp=_reciprocal_grad_vjp,
+    kinds=INEXACT,
+    scalar=(
+        ("nonzero", "y"),
+        ("mul", "y", "x"),
+        ("mul", "b", "x"),
+        ("neg", "c"),
+        ("abs", "y"),
+        ("select", "a", "d", "e"),
+    ),
+    doc="-g * y^2, and 0 where g is 0.",
+)
+RECIPROCAL, RECIPROCAL_GRAD = Reciprocal(), ReciprocalGrad()
 
 
 def _abs_vjp(ctx: Any, g: Any) -> Any:
@@ -338,15 +380,43 @@ mod = binary_function(Mod, f"The remainder x - y * floor(x / y), with the sign o
 floormod = binary_function(
     Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}", "floormod"
 )
-squared_difference = binary_function(SquaredDifference, f"(x - y) ** 2, {_SAME}")
-divide_no_nan = binary_function(
-    DivideNoNan,
-    "x / y, and 0 where y is 0 (with gradient 0), elementwise, float or complex operands broadcast together.",
-)
+_squared_difference_of_reals = binary_function(SquaredDifference, "Of real numbers.")
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """(x - y) * conj(x - y), elementwise, operands of one numeric dtype broadcast together."""
+    if type(x) is not EagerTensor or type(y) is not EagerTensor:
+        x, y = lift_pair("squared_difference", x, y)
+    if not x.dtype.is_complex:
+        return _squared_difference_of_reals(x, y)
+    d = bind(SUB, x, y)
+    return bind(MUL, d, conjugate(d))  # type: ignore[no-any-return]
+
+
+_divide_no_nan = binary_function(DivideNoNan, "Of floats or complex numbers.", "divide_no_nan")
 multiply_no_nan = binary_function(
     MultiplyNoNan,
     "x * y, and 0 where y is 0 even if x is infinite or NaN, elementwise, float or complex operands broadcast together.",
 )
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, and 0 where y is 0 (with gradient 0), elementwise, operands of one numeric dtype broadcast together.
+
+    Integers give floats, as by `/`.
+    """
+    if type(x) is not EagerTensor or type(y) is not EagerTensor or x.data.dtype.kind in "iu":
+        x, y = _as_floats(*lift_pair("divide_no_nan", x, y))
+    return _divide_no_nan(x, y)
+
+
+def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two integers of one dtype as what they are divided in; others as they are."""
+    if x.dtype.is_integer and x.dtype is y.dtype:
+        wide = float32 if x.dtype.itemsize < 4 else float64
+        return cast(x, wide), cast(y, wide)
+    return x, y
+
 
 _INEXACT = quick_dtypes(INEXACT)
 
@@ -360,10 +430,7 @@ def _divide(x: Any, y: Any, name: str | None = None) -> Tensor:
                 return EagerTensor(a / b)
             except SHORT_WAY_ENDS:
                 pass
-    x, y = lift_pair("div", x, y)
-    if x.dtype.is_integer and x.dtype is y.dtype:
-        wide = float32 if x.dtype.itemsize < 4 else float64
-        x, y = cast(x, wide), cast(y, wide)
+    x, y = _as_floats(*lift_pair("div", x, y))
     return bind(DIV, x, y)  # type: ignore[no-any-return]
 
 

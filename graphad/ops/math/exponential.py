@@ -15,7 +15,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SUB, abs
+from graphad.ops.math.arithmetic import ADD, MUL, NEG, RECIPROCAL, SQUARE, SUB, abs
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
@@ -33,10 +33,13 @@ def times(derivative: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def over(denominator: Callable[[Any], Any]) -> Callable[..., Any]:
-    """The rule that divides by (the conjugate of) an expression in the input."""
+    """The rule that divides by (the conjugate of) an expression in the input.
+
+    By way of the reciprocal, whose own derivative is 0 where nothing comes down: a masked log has no nan in second derivatives.
+    """
 
     def vjp(ctx: Any, g: Any) -> Any:
-        return (bind(DIV, g, conjugate(denominator(ctx.inputs[0]))),)
+        return (bind(MUL, g, bind(RECIPROCAL, conjugate(denominator(ctx.inputs[0])))),)
 
     vjp.__module__ = denominator.__module__
     return vjp
@@ -106,6 +109,11 @@ def _plus_one(x: Any) -> Any:
     return bind(ADD, x, scalar_like(1.0, x))
 
 
+def _softsign_vjp(ctx: Any, g: Any) -> Any:
+    # Of the reciprocal rather than of the quotient: infinite x gives 0.
+    return (bind(MUL, g, bind(SQUARE, bind(RECIPROCAL, _plus_one(abs(ctx.inputs[0]))))),)
+
+
 Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e^x.")
 Expm1 = elementwise(
     "expm1",
@@ -146,6 +154,14 @@ Softplus = elementwise(
     kinds=FLOATING,
     scalar="softplus",
     doc="log(1 + e^x), without overflow.",
+)
+Softsign = elementwise(
+    "softsign",
+    in_float32(lambda x: x / (np.abs(x) + x.dtype.type(1))),
+    vjp=_softsign_vjp,
+    kinds=FLOATING,
+    scalar=(("abs", "x"), ("neg", "a"), ("complement", "b"), ("div", "x", "c")),
+    doc="x / (1 + |x|).",
 )
 TanhGrad = elementwise(
     "tanh_grad",
@@ -193,6 +209,7 @@ sigmoid = unary_function(Sigmoid, f"1 / (1 + e ** -x), {_DTYPES}")
 softplus = unary_function(
     Softplus, "log(1 + e ** x) without overflow, elementwise, float dtypes.", argument="features"
 )
+softsign = unary_function(Softsign, "x / (1 + |x|), elementwise, float dtypes.", argument="features")
 logaddexp = binary_function(
     Logaddexp, "log(e ** x + e ** y) without overflow, elementwise, float operands broadcast together."
 )
@@ -201,12 +218,6 @@ logaddexp = binary_function(
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(sigmoid(x)) = -softplus(-x), accurate for any x, elementwise, float dtypes."""
     return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))  # type: ignore[no-any-return]
-
-
-def softsign(features: Any, name: str | None = None) -> Tensor:
-    """x / (1 + |x|), elementwise, float dtypes."""
-    x = lift(features)
-    return bind(DIV, x, _plus_one(abs(x)))  # type: ignore[no-any-return]
 
 
 def _present(x: Any) -> Any:

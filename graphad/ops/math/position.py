@@ -20,10 +20,11 @@ from graphad.ops.rules import REAL, require_kind
 
 
 class _Position(Op):
-    """Where along an axis the extreme is: the first one at a tie, a NaN before all others."""
+    """Where along an axis the extreme is: the first one at a tie; a NaN is passed over."""
 
     keeps = (False, False)
     search: ClassVar[Callable[..., Any]]
+    least: ClassVar[float]  # what a NaN counts as
     axis: int
     dtype: DType
 
@@ -38,6 +39,8 @@ class _Position(Op):
         return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
 
     def eval(self, x: Any) -> Any:
+        if x.dtype.kind not in "iu":
+            x = np.where(np.isnan(x), x.dtype.type(self.least), x)
         return type(self).search(x, self.axis).astype(self.dtype.numpy)
 
     vjp = no_gradient("a position is piecewise constant")
@@ -54,26 +57,24 @@ class _Position(Op):
 
 @define
 class ArgMax(_Position):
-    """The index, of `dtype`, of the largest element along `axis`; of equal ones the first; the first NaN where there is one."""
+    """The index, of `dtype`, of the largest element along `axis`; of equal ones the first. A NaN counts as -inf."""
 
-    name, search = "argmax", staticmethod(np.argmax)
+    name, search, least = "argmax", staticmethod(np.argmax), -np.inf
     axis: int
     dtype: DType
 
 
 @define
 class ArgMin(_Position):
-    """The index, of `dtype`, of the smallest element along `axis`; of equal ones the first; the first NaN where there is
-    one.
-    """
+    """The index, of `dtype`, of the smallest element along `axis`; of equal ones the first. A NaN counts as inf."""
 
-    name, search = "argmin", staticmethod(np.argmin)
+    name, search, least = "argmin", staticmethod(np.argmin), np.inf
     axis: int
     dtype: DType
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
-    """The index of the largest element along an axis, the first one at a tie. No gradient.
+    """The index of the largest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:
       input: Tensor of a real dtype.
@@ -85,7 +86,7 @@ def argmax(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: 
 
 
 def argmin(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
-    """The index of the smallest element along an axis, the first one at a tie. No gradient.
+    """The index of the smallest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:
       input: Tensor of a real dtype.

@@ -1,7 +1,7 @@
 """Roots, reciprocals and powers.
 
-The slope of a root at 0 is infinite; `sqrt` passes 0 where the upstream cotangent is 0, so a masked root has no nan. The
-slope of x ** y in y uses log only where x is positive.
+The slope of a root at 0 is infinite; `sqrt` and `rsqrt` pass 0 where the upstream cotangent is 0, so a masked root has no nan.
+The slope of x ** y in y uses log only where x is positive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.elementwise import elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import DIV, MUL, MUL_ZERO, MULTIPLY_NO_NAN, SQUARE, SUB, multiply, square
+from graphad.ops.math.arithmetic import (
+    DIV,
+    MUL,
+    MUL_ZERO,
+    MULTIPLY_NO_NAN,
+    SQUARE,
+    SUB,
+    Reciprocal,
+    multiply,
+    square,
+)
 from graphad.ops.math.compare import GREATER, NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import LOG
@@ -33,22 +43,7 @@ def _sqrt_vjp(ctx: Any, g: Any) -> Any:
 
 def _rsqrt_vjp(ctx: Any, g: Any) -> Any:
     y = conjugate(ctx.outputs[0])
-    return (bind(MUL, bind(MUL, scalar_like(-0.5, g), g), bind(MUL, y, bind(SQUARE, y))),)
-
-
-def _reciprocal_vjp(ctx: Any, g: Any) -> Any:
-    return (bind(RECIPROCAL_GRAD, conjugate(ctx.outputs[0]), g),)
-
-
-def _reciprocal_grad_vjp(ctx: Any, h: Any) -> Any:
-    y, g = ctx.inputs
-    y_bar = g_bar = None
-    if ctx.needs(0):
-        slope = bind(MUL, bind(MUL, scalar_like(-2.0, y), y), g)
-        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(slope)))
-    if ctx.needs(1):
-        g_bar = unbroadcast(ctx, 1, bind(RECIPROCAL_GRAD, conjugate(y), h))
-    return y_bar, g_bar
+    return (bind(MUL_ZERO, g, bind(MUL, bind(MUL, scalar_like(-0.5, y), y), bind(SQUARE, y))),)
 
 
 def _rsqrt(x: Any) -> Any:
@@ -73,25 +68,7 @@ Rsqrt = elementwise(
     keeps=(False, True),
     doc="1 / sqrt(x).",
 )
-Reciprocal = elementwise(
-    "reciprocal",
-    lambda x: x.dtype.type(1) / x,
-    vjp=_reciprocal_vjp,
-    kinds=INEXACT,
-    scalar="reciprocal",
-    keeps=(False, True),
-    doc="1 / x.",
-)
-ReciprocalGrad = elementwise(
-    "reciprocal_grad",
-    lambda y, g: -(g * y * y),
-    vjp=_reciprocal_grad_vjp,
-    kinds=INEXACT,
-    scalar=(("mul", "y", "x"), ("mul", "a", "x"), ("neg", "b")),
-    doc="-g * y^2.",
-)
 SQRT, RSQRT = Sqrt(), Rsqrt()
-RECIPROCAL, RECIPROCAL_GRAD = Reciprocal(), ReciprocalGrad()
 
 
 def _pow(x: Any, y: Any) -> Any:

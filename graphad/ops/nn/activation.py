@@ -97,7 +97,8 @@ class EluGrad(Elementwise):
         # Only one of g and y may be stacked, and then h is: each cotangent is summed back to its input.
         g, y = ctx.inputs
         of_g = unbroadcast(ctx, 0, bind(ELU_GRAD, h, y)) if ctx.needs(0) else None
-        of_y = unbroadcast(ctx, 1, where(y > _zero(y), _zero(y), h * g)) if ctx.needs(1) else None
+        # Strictly below: the second derivative at 0 is chosen to be 0, as the first one is that from above.
+        of_y = unbroadcast(ctx, 1, where(y < _zero(y), h * g, _zero(y))) if ctx.needs(1) else None
         return (of_g, of_y)
 
     def expand(self, g: Any, y: Any) -> Any:
@@ -119,7 +120,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     x = relu(features)
     six = lift(6, x.dtype)
-    return where(x < six, x, six)  # type: ignore[no-any-return]
+    return where(x >= six, six, x)  # type: ignore[no-any-return]
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:

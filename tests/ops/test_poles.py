@@ -1,0 +1,163 @@
+"""Values and derivatives at 0, infinities, NaN and huge numbers, as TensorFlow has them, in every way to run.
+
+A cotangent that is exactly 0 wins over an infinite or undefined slope wherever it does in TensorFlow: a masked pole is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+INF, NAN = float("inf"), float("nan")
+RUNS = {"eager": None, "tier 0": False, "native": True}
+
+
+def derivatives(f: Callable[[Any], Any], x: Any, run: bool | None, order: int) -> np.ndarray:
+    def whole(x: Any) -> Any:
+        if order == 0:
+            return f(x)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            first = inner.gradient(y, x)
+        return first if order == 1 else outer.gradient(first, x)
+
+    x = tf.constant(x, tf.float64)
+    found = whole(x) if run is None else tf.function(whole, jit_compile=run)(x)
+    return found.numpy()
+
+
+def _masked(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: tf.where(x > 0.7, f(x), tf.zeros_like(x))
+
+
+POLES = [0.0, -0.0, -1.0, -2.0, -0.5]
+MASKED: dict[str, tuple[Callable[[Any], Any], list[float], tuple[int, ...]]] = {
+    "sqrt": (tf.sqrt, [*POLES, -INF], (1,)),
+    "rsqrt": (tf.math.rsqrt, [*POLES, -INF, NAN, 1e-310], (1,)),
+    "reciprocal": (tf.math.reciprocal, [*POLES, NAN], (1,)),
+    "log": (tf.math.log, [*POLES, NAN], (2,)),
+    "log1p": (tf.math.log1p, [-1.0, -2.0, NAN], (2,)),
+    "asin": (tf.asin, [-1.0, -2.0, -1e20], (2,)),
+    "acos": (tf.acos, [-1.0, -2.0, -1e20], (2,)),
+    "atanh": (tf.atanh, [-1.0], (2,)),
+    "exp": (lambda x: tf.exp(-x), [-2.0, -0.5], (1, 2)),
+    "softsign": (tf.math.softsign, [*POLES, -INF], (1, 2)),
+}
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+@pytest.mark.parametrize("name", list(MASKED))
+def test_a_masked_pole_gives_zero(name: str, run: str) -> None:
+    f, points, orders = MASKED[name]
+    for order in orders:
+        found = derivatives(_masked(f), points, RUNS[run], order)
+        assert not found.any(), f"order {order}: {found}"
+
+
+# (function, order of the derivative, points, results)
+KNOWN: dict[str, tuple[Callable[[Any], Any], int, list[float], list[float]]] = {
+    "asinh' far out": (tf.asinh, 1, [1e20, -1e20, 1e300, INF, 0.0], [1e-20, 1e-20, 1e-300, 0.0, 1.0]),
+    "acosh' at 1 and far out": (tf.acosh, 1, [1.0, 1e20, INF], [INF, 1e-20, 0.0]),
+    "acosh'' at 1": (tf.acosh, 2, [1.0], [-INF]),
+    "softsign' far out": (tf.math.softsign, 1, [INF, -INF, 1e200, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0, 0.25]),
+    "softsign'' far out": (tf.math.softsign, 2, [INF, -INF, 1e200, 1.0], [0.0, 0.0, 0.0, -0.25]),
+    "elu' at 0": (tf.nn.elu, 1, [0.0, -0.0, -INF], [1.0, 1.0, 0.0]),
+    "elu'' at 0": (tf.nn.elu, 2, [0.0, -0.0, 1.0, -INF], [0.0, 0.0, 0.0, 0.0]),
+    "relu6": (tf.nn.relu6, 0, [NAN, INF, -INF, 6.0], [NAN, 6.0, 0.0, 6.0]),
+    "relu6'": (tf.nn.relu6, 1, [6.0, 0.0, 7.0, 3.0], [0.0, 0.0, 0.0, 1.0]),
+    "rsqrt'": (tf.math.rsqrt, 1, [0.0, INF, 4.0], [-INF, 0.0, -0.0625]),
+    "reciprocal'": (tf.math.reciprocal, 1, [0.0, INF, 2.0], [-INF, 0.0, -0.25]),
+}
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+@pytest.mark.parametrize("name", list(KNOWN))
+def test_derivatives_at_special_points_are_tensorflows(name: str, run: str) -> None:
+    f, order, points, wanted = KNOWN[name]
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(derivatives(f, points, RUNS[run], order), wanted, rtol=1e-11)
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_a_nan_is_passed_over_by_positions(run: str) -> None:
+    x = tf.constant([[1.0, NAN, 3.0], [NAN, NAN, 2.0], [NAN, NAN, NAN], [-INF, NAN, INF], [NAN, -INF, -INF]])
+
+    def both(x: Any) -> Any:
+        return tf.argmax(x, 1), tf.argmin(x, 1)
+
+    jit = RUNS[run]
+    largest, smallest = both(x) if jit is None else tf.function(both, jit_compile=jit)(x)
+    assert largest.numpy().tolist() == [2, 2, 0, 2, 0]
+    assert smallest.numpy().tolist() == [0, 2, 0, 0, 1]
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_matrices_that_are_not_finite_have_factors_that_are_nan(run: str) -> None:
+    x = tf.constant([[[1.0, INF], [INF, 1.0]], [[4.0, 0.0], [0.0, 9.0]], [[INF, 0.0], [0.0, 1.0]]])
+    jit = RUNS[run]
+    found = (tf.linalg.cholesky if jit is None else tf.function(tf.linalg.cholesky, jit_compile=jit))(
+        x
+    ).numpy()
+    np.testing.assert_array_equal(found[1], [[2.0, 0.0], [0.0, 3.0]])
+    assert np.isnan(found[0][1, 1]) and found[0][0, 1] == 0.0
+    with pytest.raises(ValueError, match="positive definite"):
+        tf.linalg.cholesky(tf.constant([[[1.0, INF], [INF, 1.0]], [[-1.0, 0.0], [0.0, 1.0]]]))
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_a_shape_of_nothing_is_completed_from_the_axes_that_are_not_empty(run: str) -> None:
+    jit = RUNS[run]
+    for given, asked, wanted in (
+        ([0, 3, 4], [0, -1], (0, 12)),
+        ([0, 3, 4], [-1, 0], (12, 0)),
+        ([0, 3, 4], [-1, 4], (0, 4)),
+        ([0, 3], [-1], (0,)),
+    ):
+
+        def again(x: Any, asked: Any = tuple(asked)) -> Any:
+            return tf.reshape(x, asked)
+
+        def by_value(x: Any, sizes: Any) -> Any:
+            return tf.reshape(x, sizes)
+
+        x, sizes = tf.zeros(given), tf.constant(asked)
+        if jit is None:
+            assert tuple(again(x).shape) == tuple(by_value(x, sizes).shape) == wanted
+        else:
+            assert tuple(tf.function(again, jit_compile=jit)(x).shape) == wanted
+            assert tuple(tf.function(by_value, jit_compile=jit)(x, sizes).shape) == wanted
+
+
+def test_integers_and_complex_numbers_are_taken_where_tensorflow_takes_them() -> None:
+    i = tf.constant([1, 2])
+    assert tf.math.divide_no_nan(i, tf.constant([0, 4])).numpy().tolist() == [0.0, 0.5]
+    assert tf.math.divide_no_nan(i, tf.constant([0, 4])).dtype is tf.float64
+    assert tf.math.divide_no_nan(tf.cast(i, tf.int8), tf.cast(i, tf.int8)).dtype is tf.float32
+    assert tf.math.squared_difference(tf.constant([1 + 2j]), tf.constant([0j])).numpy().tolist() == [5 + 0j]
+    assert tf.linspace(0, 1, 5).numpy().tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert tf.linspace(tf.constant(0), tf.constant(10), 3).dtype is tf.float64
+
+
+def test_axes_and_batch_shapes_may_be_tensors_that_are_known_when_the_function_runs() -> None:
+    swap = tf.function(lambda x, perm: tf.transpose(x, perm))
+    x = tf.constant(np.arange(6.0).reshape(2, 3))
+    assert swap(x, tf.constant([1, 0])).shape == (3, 2)
+    assert swap(x, tf.constant([0, 1])).shape == (2, 3)
+    with pytest.raises(ValueError, match="no permutation"):
+        swap(x, tf.constant([0, 0]))
+    stacks = tf.function(
+        lambda n, x: tf.eye(n, batch_shape=tf.shape(x)),
+        input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([None, None])],
+    )
+    assert stacks(2, tf.zeros([3, 1])).shape == (3, 1, 2, 2)
+    np.testing.assert_array_equal(
+        stacks(2, tf.zeros([3, 1])).numpy(), np.broadcast_to(np.eye(2), (3, 1, 2, 2))
+    )
