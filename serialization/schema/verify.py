@@ -244,12 +244,8 @@ class _Verifier:
             op, inputs, outputs, line = node
             if op >= ops:
                 raise _at_node(position, f"op {op} is not in the table of {ops}.")
-            for callee in callees[op]:
-                if callee >= number:
-                    raise _at_node(
-                        position, f"it calls graph {callee}, which does not stand before graph {number}."
-                    )
-                expanded += self.expanded[callee]
+            if callees[op]:
+                expanded += self._below(position, callees[op], number)
             if inputs and max(inputs) >= values:
                 raise _at_node(
                     position, f"input {max(inputs)} is not defined before the node, which starts at {values}."
@@ -269,6 +265,15 @@ class _Verifier:
                 f"{self.limits.expanded_nodes}."
             )
         self.expanded.append(expanded)
+
+    def _below(self, position: int, callees: Sequence[int], number: int) -> int:
+        """How many nodes the graphs have, written out, that a node of graph `number` names."""
+        for callee in callees:
+            if callee >= number:
+                raise _at_node(
+                    position, f"it calls graph {callee}, which does not stand before graph {number}."
+                )
+        return sum([self.expanded[callee] for callee in callees])
 
     def _rule(self, rule: RuleRecord) -> None:
         _unique("counts", (name for name, _ in rule.counts))
