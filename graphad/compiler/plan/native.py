@@ -34,7 +34,7 @@ from graphad.compiler.units import ASSIGN, LOOP, Site, Unit
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
-from graphad.core.op import Op, explained
+from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.kernels.forms import block_layout
 from graphad.trace.numbered import with_sizes
@@ -303,7 +303,9 @@ class Bound:
         out.append("if status:")
         out.append("    at = -1")
         out.append(f"    push({packed})")
-        out.append("    return failed(status)")
+        # Who is told that the arguments did not fit calls again: not where something may have been printed or assigned.
+        acts = not self.schedule.is_single and self.graph.effects & (WRITES | IO)
+        out.append(f"    return failed(status{', True' if acts else ''})")
         return out
 
     def _array_name(self, root: int, as_argument: bool = False) -> str:
@@ -438,9 +440,9 @@ def strided(root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset:
 _SOFT = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
 
 
-def failed(status: int) -> None:
-    """What a status that is not 0 means: None where the arguments did not fit, an error otherwise."""
-    if status in _SOFT:
+def failed(status: int, acted: bool = False) -> None:
+    """What a status that is not 0 means: None where the arguments did not fit and nothing was done yet, an error otherwise."""
+    if status in _SOFT and not acted:
         return
     if status == repeat.WRONG_STEPS:
         raise InvalidArgumentError("loop: the limit is not the number of steps that the loop was made for.")

@@ -15,7 +15,10 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.compiler.cpu.runtime import entry
 from graphad.compiler.plan.executable import Executable
+from graphad.compiler.plan.native import failed
+from graphad.core.errors import InternalError
 from graphad.core.tensor import EagerTensor
 from graphad.graph.evaluate import evaluate
 
@@ -237,3 +240,24 @@ def test_a_print_in_a_counted_loop_stays_beside_the_slice_it_walks_along(capsys:
     for _ in range(5):
         assert f(tf.constant([1.0, 2.0, 4.0])).numpy() == 7.0
     assert capsys.readouterr().out == "at 0\nat 1\nat 2\n" * 5
+
+
+def test_a_plan_that_may_have_acted_is_never_run_again_for_arguments_that_do_not_fit() -> None:
+    v = tf.Variable(1.0)
+
+    def loud(x: Any) -> Any:
+        tf.print("x", output_stream=sys.stdout)
+        v.assign(x[0])
+        return tf.sort(x) * 2.0
+
+    for function, acts in ((loud, True), (lambda x: tf.sort(x) * 2.0, False)):
+        concrete = tf.function(function).get_concrete_function(tf.TensorSpec([3]))
+        executable = Executable(concrete.graph)
+        values = [np.ones(3, "float32"), *concrete.captured_inputs]
+        executable.run(values, True)
+        text = executable.sizes_of(values).bound.text
+        assert ("failed(status, True)" in text) is acts
+        assert ("failed(status)" in text) is not acts
+    assert failed(entry.WRONG_TYPE) is None
+    with pytest.raises(InternalError, match="status"):
+        failed(entry.WRONG_TYPE, True)
