@@ -181,9 +181,10 @@ def as_dtype(type_value: Any) -> DType:
         return _BY_TYPE[x]
     try:
         dtype = np.dtype(x)
+        # Dtypes of other libraries may have no byte order.
+        found = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
     except TypeError as cause:
         raise ArgumentTypeError(f"as_dtype: cannot convert {x!r} to a dtype.") from cause
-    found = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
     if found is None and dtype.name == "bfloat16":
         return bfloat16
     if found is None:

@@ -8,6 +8,7 @@ of NumPy's turns a tensor into an array silently, since that is where a gradient
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -84,6 +85,12 @@ def array_function(
     if row is None:
         raise _refusal(func.__name__)
     kwargs = {key: value for key, value in kwargs.items() if value is not None and value is not np._NoValue}
+    try:
+        inspect.signature(row).bind(*args, **kwargs)
+    except TypeError as cause:
+        raise ArgumentTypeError(
+            f"np.{func.__name__}: {cause} for tensors; use graphad's own functions, or np.{func.__name__}(x.numpy(), ...)."
+        ) from cause
     return row(*args, **kwargs)
 
 
@@ -111,6 +118,30 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(a, axis, keepdims)
 
     return reduce
+
+
+def _variance(a: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, correction: Any = None) -> Any:
+    spread = math.reduce_variance(a, axis, keepdims)
+    ddof = ddof if correction is None else correction
+    if type(ddof) is int and ddof == 0:
+        return spread
+    # How many elements one of the result stands for.
+    count = math.divide(array.size(a), math.maximum(array.size(spread), 1))
+    return math.multiply(
+        spread, math.cast(math.divide(count, math.subtract(count, float(ddof))), spread.dtype)
+    )
+
+
+def _deviation(
+    a: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, correction: Any = None
+) -> Any:
+    return math.sqrt(_variance(a, axis, ddof, keepdims, correction))
+
+
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is not None:
+        return array.roll(a, shift, axis)
+    return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, **limits: Any) -> Any:
@@ -210,8 +241,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.amin: _over(math.reduce_min),
     np.all: _over(math.reduce_all),
     np.any: _over(math.reduce_any),
-    np.var: _over(math.reduce_variance),
-    np.std: _over(math.reduce_std),
+    np.var: _variance,
+    np.std: _deviation,
     np.cumsum: _cumulative(math.cumsum),
     np.cumprod: _cumulative(math.cumprod),
     np.argmax: _position(math.argmax),
@@ -239,7 +270,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.dot: _matrix_product,
     np.outer: _outer,
     np.flip: _flip,
-    np.roll: lambda a, shift, axis=None: array.roll(a, shift, axis),
+    np.roll: _roll,
     np.sort: _sorted_by("sort"),
     np.argsort: _sorted_by("argsort"),
     np.tile: lambda A, reps: array.tile(A, [reps] if isinstance(reps, int) else reps),

@@ -194,3 +194,10 @@ def test_one_array_returned_for_two_results_is_two_tensors(run: bool | None) -> 
     function = op if run is None else tf.function(op, jit_compile=run)
     a, b = function(tf.constant([1.0, 2.0]))
     assert (a.numpy().tolist(), b.numpy().tolist()) == ([1.0, 2.0], [2.0, 1.0])
+
+
+def test_dtypes_without_a_byte_order_are_simply_different() -> None:
+    foreign = np.dtypes.StringDType()  # as the extended dtypes of other array libraries
+    assert tf.float32 != foreign
+    with pytest.raises(TypeError, match="cannot convert"):
+        tf.as_dtype(foreign)
