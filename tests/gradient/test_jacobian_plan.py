@@ -231,5 +231,5 @@ def test_errors_of_rules_are_not_taken_for_a_missing_direction(monkeypatch):
     with tf.GradientTape() as tape:
         y = tf.exp(scale * np.linspace(0.0, 1.0, 77))
     monkeypatch.setattr(Exp, "vjp", broken)
-    with pytest.raises(ZeroDivisionError, match="a broken rule"):
+    with pytest.raises((ZeroDivisionError, ValueError), match="a broken rule"):
         tape.jacobian(y, scale)
