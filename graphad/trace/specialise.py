@@ -84,7 +84,7 @@ def size_class(
         dims: list[Any] = []
         row: list[Any] = []
         for size in shape:
-            if size <= 1 or size in literals:
+            if size is None or size <= 1 or size in literals:
                 dims.append(size)
                 row.append(size)
                 continue

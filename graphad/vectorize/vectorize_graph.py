@@ -85,6 +85,20 @@ class Vectorize(Op):
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
         size = next(len(x) for x, s in zip(values, self.stacked, strict=True) if s)
+        if size or self.effects:
+            return self._of_rows(values, size)
+        try:
+            return self._of_rows(values, 0)
+        except (MissingRuleError, InvalidArgumentError):
+            # Where shapes come from data, a row has to be computed to know them: one of zeros, which is then left out.
+            row = [
+                np.zeros((1, *x.shape[1:]), x.dtype) if s else x
+                for x, s in zip(values, self.stacked, strict=True)
+            ]
+            found = self._of_rows(row, 1)
+            return tuple([y if k in self.uniform else y[:0] for k, y in enumerate(found)])
+
+    def _of_rows(self, values: Sequence[Any], size: int) -> tuple[Any, ...]:
         specs = [
             spec
             if spec.is_handle
@@ -111,10 +125,13 @@ class Vectorize(Op):
             return self._row_by_row(values, size)
         outputs = []
         for k, (y, has_rows) in enumerate(zip(run(graph, values), mask, strict=True)):
-            if (
-                has_rows and k in self.uniform
-            ):  # an op that waited for its sizes gives all that it gives in rows
-                outputs.append(y[0] if size else np.zeros(np.shape(y)[1:], y.dtype)[()])
+            if has_rows and k in self.uniform:
+                # An op that waited for its sizes gives in rows all that it gives.
+                if not size:
+                    raise MissingRuleError(
+                        "vectorize: without rows nobody knows what would be the same in all."
+                    )
+                outputs.append(y[0])
             elif has_rows or k in self.uniform:
                 outputs.append(y)
             else:
@@ -152,8 +169,8 @@ class Vectorize(Op):
         if all(is_definite(x.dims) for x in inputs) and not self._waits(ctx, graph, inputs):
             try:
                 return tuple(self._expanded(graph, inputs))
-            except MissingRuleError:
-                if self.effects or all(spec.is_definite for spec in graph.specs):
+            except MissingRuleError:  # `eval` knows the number of rows, and more sizes
+                if self.effects:
                     raise
         return ctx.node(Vectorize(graph, self.stacked, self.uniform), inputs)
 
@@ -176,11 +193,7 @@ class Vectorize(Op):
         with entered(level):
             outputs = replay(graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)])
         return [
-            stack_rows(level, y)
-            if k not in self.uniform
-            else getitem(y.stacked, 0)
-            if level.is_stacked(y)
-            else y
+            _of_any_row(level, y) if k in self.uniform else stack_rows(level, y)
             for k, y in enumerate(outputs)
         ]
 
@@ -276,6 +289,15 @@ class VectorizeForward(Vectorize):
             None if place is None or s else found[place]
             for place, s in zip(backward.positions, self.stacked, strict=True)
         ]
+
+
+def _of_any_row(level: BatchLevel, y: Any) -> Any:
+    """What is the same in all rows; an op that waited for its sizes gives it once for each."""
+    if not level.is_stacked(y):
+        return y
+    if type(level.size) is int and not level.size:
+        raise MissingRuleError("vectorize: without rows nobody knows what would be the same in all.")
+    return getitem(y.stacked, 0)
 
 
 def _is_sizes(spec: TensorSpec) -> bool:

@@ -486,3 +486,53 @@ def test_the_gradient_of_a_walk_over_no_rows_has_the_shape_of_what_is_walked(wal
     for run in (gradient, inside):
         assert run(tf.zeros([0, 2])).shape == [0, 2]
         assert run(tf.ones([3, 2])).shape == [3, 2]
+
+
+_SHRINKING = {
+    "shrink": lambda x: tf.while_loop(
+        lambda y, total: tf.shape(y)[0] > 0,
+        lambda y, total: (y[1:], total + tf.sin(tf.reduce_sum(y * y))),
+        (x, tf.constant(0.0)),
+        shape_invariants=(tf.TensorShape([None, None]), tf.TensorShape([])),
+    )[1],
+    "grow": lambda x: tf.while_loop(
+        lambda i, y: i < tf.shape(x)[0],
+        lambda i, y: (i + 1, tf.concat([y * y, tf.sin(x[i : i + 1])], 0)),
+        (0, x[:0]),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
+    )[1],
+    "branches": lambda x: tf.cond(
+        tf.reduce_sum(x) > 0.5, lambda: tf.tanh(x), lambda: tf.concat([x * x, tf.sin(x)], 0)
+    ),
+    "three_branches": lambda x: tf.switch_case(
+        tf.minimum(tf.shape(x)[0], 2),
+        [lambda: tf.sin(x), lambda: tf.concat([x * x, x], 0), lambda: x[1:] * x[:1] * x[1:]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _SHRINKING)
+@pytest.mark.parametrize("jit", [False, None, True])
+def test_gradients_through_shapes_that_change_are_those_of_eager_calls(name, jit):
+    program = _SHRINKING[name]
+    specs = [tf.TensorSpec([None, None])]
+    f = tf.function(program, input_signature=specs, jit_compile=jit)
+
+    def gradient(run):
+        def of(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = run(x)
+            return tape.gradient(y, x)
+
+        return of
+
+    inside = tf.function(gradient(program), input_signature=specs, jit_compile=jit)
+    for n in (3, 1, 0, 2):
+        for sign in (1.0, -1.0):
+            x = tf.constant(sign * np.random.default_rng(n).uniform(0.2, 1.0, (n, 2)).astype(np.float32))
+            want = gradient(program)(x)
+            for found in (gradient(f)(x), inside(x)):
+                if want is None:  # the eager loop never ran
+                    want = tf.zeros_like(x)
+                np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)

@@ -30,6 +30,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
+from graphad.ops.control.stacks import RaggedStack, known_shape
 from graphad.trace.specialise import (
     SizeKey,
     Specialised,
@@ -54,6 +55,8 @@ class SizeClass:
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.compilation = Compilation(self.graph, specialised.literals, options)
         self.calls = 0
+        # Stacks whose slices differ in shape are walked by NumPy alone.
+        self.is_ragged = any(None in row for row in specialised.key)
 
 
 class Sizes:
@@ -96,6 +99,7 @@ class Executable:
         self._written = written(graph)
         self._guards = Guards(self._written)
         self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
+        self._may_be_ragged = _walks_an_input(graph)
         self._last: Any = None  # the native call that ran last
         self._lock = forks.rlock()
 
@@ -125,7 +129,7 @@ class Executable:
     def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         sizes = self.sizes_of(values)
         cls = sizes.size_class
-        if jit_compile is False:
+        if jit_compile is False or cls.is_ragged:
             return sizes.host.run(values)
         native = sizes.native
         if native is None:
@@ -166,7 +170,9 @@ class Executable:
 
     def sizes_of(self, values: Sequence[Any]) -> Sizes:
         """What runs a call with these values."""
-        if self._handles:
+        if self._may_be_ragged and any(type(v) is RaggedStack for v in values):
+            shapes = tuple([v.data.shape if isinstance(v, Handle) else known_shape(v) for v in values])
+        elif self._handles:
             shapes = tuple([v.data.shape if isinstance(v, Handle) else v.shape for v in values])
         else:
             shapes = tuple([v.shape for v in values])
@@ -228,6 +234,12 @@ class Executable:
                 value = value if plain else np.array(value, order="C")
             out.append(value)
         return out
+
+
+def _walks_an_input(graph: Graph) -> bool:
+    """Whether an input may be a stack of slices that differ in shape: what a loop kept for its derivative."""
+    n = len(graph.inputs)
+    return any(node.op.structured and any(i < n for i in node.inputs) for node in graph.nodes)
 
 
 def _specialise_with(graph: Graph, shapes: Sequence[Sequence[int]], pins: frozenset[str]) -> Specialised:

@@ -14,7 +14,13 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import bool_
-from graphad.core.errors import DTypeError, InternalError, InvalidArgumentError, MissingRuleError
+from graphad.core.errors import (
+    DTypeError,
+    GraphadError,
+    InternalError,
+    InvalidArgumentError,
+    MissingRuleError,
+)
 from graphad.core.op import IO, WRITES, Op, define
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -131,8 +137,7 @@ class Cond(Op):
         if known is not None and all(kind == BOTH for kind in self.kinds):
             return ctx.inline(self.then_graph if known else self.else_graph, operands)
         then_graph, else_graph = (
-            ctx.specialised(self.then_graph, operands),
-            ctx.specialised(self.else_graph, operands),
+            self._specialised(ctx, graph, operands) for graph in (self.then_graph, self.else_graph)
         )
         if not self.depth:
             op = Cond(then_graph, else_graph, self.kinds)
@@ -153,6 +158,15 @@ class Cond(Op):
             else:
                 out.append(select_rows(predicate, next(then_values), next(else_values)))
         return tuple(out)
+
+    def _specialised(self, ctx: Any, graph: Graph, operands: Sequence[Any]) -> Graph:
+        """A branch for these operands; as it is where they do not fit it, which counts only if it is the one that runs."""
+        try:
+            return ctx.specialised(graph, operands)  # type: ignore[no-any-return]
+        except GraphadError:
+            if self.depth:
+                raise
+            return graph
 
     def _with_sizes(
         self, ctx: Any, outputs: Sequence[Any], then_graph: Graph, else_graph: Graph

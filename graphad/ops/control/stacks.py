@@ -28,6 +28,16 @@ def is_ragged(stack: Any) -> bool:
     return type(stack) is RaggedStack and stack.slices is not None
 
 
+def known_shape(x: Any) -> tuple[int | None, ...]:
+    """The shape of a value as far as all slices share it: what was padded says nothing about its slices."""
+    if not is_ragged(x):
+        return x.shape  # type: ignore[no-any-return]
+    if any(is_ragged(y) for y in x.slices):
+        return (len(x), *[None] * (x.ndim - 1))
+    shapes = {y.shape for y in x.slices if y.ndim == x.ndim - 1}
+    return (len(x), *[sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True)])
+
+
 def walked(stack: Any) -> Any:
     """What step i of a loop indexes with i."""
     return stack.slices if is_ragged(stack) else stack
