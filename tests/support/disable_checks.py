@@ -14,6 +14,8 @@ import ast
 import importlib.abc
 import importlib.machinery
 import os
+import resource
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +30,8 @@ TESTS = [
     "tests/serialization/saved_model/test_custom_gradients.py",
 ]
 MOST_TESTS = 6  # of those that meet a check
+SECONDS = 60
+MEMORY = 6 << 30
 
 
 class Checks:
@@ -128,6 +132,8 @@ def _passes(checks: Checks, k: int, arguments: Sequence[str]) -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
         checks.off = k
+        signal.alarm(SECONDS)  # what a check keeps out may well take for ever, or all memory
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         os._exit(int(pytest.main(list(arguments))))
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) == 0
