@@ -7,7 +7,7 @@ import pytest
 
 from graphad.errors import GraphadError, InvalidArgumentError
 from serialization.schema.graph import NodeRecord
-from serialization.schema.values import GraphValue, SpecRecord
+from serialization.schema.values import GraphValue, InlineArray, SpecRecord
 from tests.serialization.convert.hostile import SPECS, graph, loaded, model, node, op, refused
 
 VECTOR = SpecRecord("int32", (None,))  # spec 8
@@ -216,3 +216,51 @@ def test_stacks_of_different_lengths_are_walked_to_the_end_of_the_shortest(first
     for found in outcomes(records, np.int32(2), *xs):
         assert found[0].shape == (first, 3)
         np.testing.assert_array_equal(found[0], np.arange(first)[:, None].repeat(3, 1) < 2)
+
+
+# what sub-graphs are given
+
+TRUE = InlineArray("bool", (), b"\1")
+SAME = graph([node(1, [0], (0,))])
+
+
+@pytest.mark.parametrize(
+    ("made", "inputs", "text"),
+    [
+        (op("vectorize", graph=GraphValue(0), stacked=(False,), uniform=()), (0,), "marks of rows are wrong"),
+        (
+            op("vectorize", graph=GraphValue(0), stacked=(True, True), uniform=()),
+            (0,),
+            "marks of rows are wrong",
+        ),
+        (op("vectorize", graph=GraphValue(0), stacked=(True,), uniform=()), (1,), "cannot take rows of"),
+    ],
+)
+def test_rows_are_those_of_values_that_have_rows(made, inputs, text):
+    refused(model([node(0, inputs)], [made, *CHAIN], [SAME], inputs=(0, 3)), text=text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "inputs", "test", "text"),
+    [
+        ({"n_carry": 1}, (2, 0), None, "the limit is a variable"),
+        ({"n_xs": 1}, (1, 1), None, "it cannot walk along"),
+        (
+            {"n_carry": 1, "reverse": True},
+            (1, 0),
+            graph([], (0,), (1,), (TRUE,)),
+            "runs backwards has no test",
+        ),
+        ({"n_carry": 3, "n_invariant": -2}, (1, 0), None, "a count is negative"),
+    ],
+)
+def test_loops_walk_along_what_can_be_walked(fields, inputs, test, text):
+    every = {
+        "test": None if test is None else GraphValue(1), "body": GraphValue(0), "n_carry": 0, "n_invariant": 0, "n_xs": 0,
+        "reverse": False, "steps": None, "uniform": -1,
+    } | fields  # fmt: skip
+    graphs = [SAME] if test is None else [SAME, test]
+    records = model(
+        [node(0, inputs, (0, 3))], [op("loop", **every), *CHAIN], graphs, inputs=(0, 3, 4), outputs=(3,)
+    )
+    refused(records, text=text)
