@@ -109,7 +109,7 @@ def test_a_record_that_an_interrupted_gradient_has_cost_is_missed_aloud(monkeypa
         tape.gradient(y, x)
     for call in (tape.gradient, tape.jacobian):
         with pytest.raises(
-            RuntimeError, match=rf"an earlier gradient of this tape failed \({error.__name__}: in"
+            RuntimeError, match=r"an earlier gradient of this tape failed \(\w+: .*in the middle"
         ):
             call(y, x)
     assert "not known any more" in tape.why_none(y, x)
