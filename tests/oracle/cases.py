@@ -554,8 +554,47 @@ def _kinks() -> list[Case]:
     return [Case(f"kink.{name}", call, inputs, second=False) for name, call, inputs in rows]
 
 
+def _poles() -> list[Case]:
+    """Zeros, infinities and numbers far out: where exact zeros win, and what the rest is."""
+    everywhere = fixed(np.array([0.0, -1.0, 1.0, -2.0, 0.5, 3.0, np.inf, -np.inf, 1e20]))
+    cases = [
+        Case(
+            f"poles.masked_{f}",
+            f"tf.where(x > 0.7, tf.math.{f}(x), 0.0 * tf.ones_like(x))",
+            {"x": everywhere},
+            second=False,
+        )
+        for f in "sqrt rsqrt reciprocal log exp tanh".split()
+    ]
+    cases += [
+        Case(f"poles.{f}", f"tf.math.{f}(x)", {"x": everywhere}, second=False)
+        for f in "asinh acosh rsqrt reciprocal softsign tanh sigmoid atan".split()
+    ]
+    pairs = np.array(
+        [[a, b] for a in (0.0, 1.0, -6.0, np.inf, 2.0) for b in (1e-3, 3.0, -np.inf, np.inf, -3.0)]
+    )
+    both = {"x": fixed(pairs[:, 0]), "y": fixed(pairs[:, 1])}
+    cases += [
+        Case("poles.floordiv", "x // y", both, gradient=False),
+        Case("poles.floormod", "x % y", both, gradient=False),
+        Case("poles.diag_range", "tf.linalg.diag(v, k=(-1, 1), padding_value=2.0)", {"v": real(2, 3, 4)}),
+        Case(
+            "poles.diag_part_range",
+            "tf.linalg.diag_part(a, k=(-1, 2), align='LEFT_RIGHT')",
+            {"a": real(3, 4)},
+        ),
+        Case(
+            "poles.argmax_nan",
+            "[tf.argmax(x), tf.argmin(x)]",
+            {"x": fixed(np.array([np.nan, 1.0, 3.0, -2.0]))},
+            gradient=False,
+        ),
+    ]
+    return cases
+
+
 def all_cases() -> list[Case]:
-    families = (_unary, _binary, _complex, _reductions, _array, _linalg, _nn, _kinks)
+    families = (_unary, _binary, _complex, _reductions, _array, _linalg, _nn, _kinks, _poles)
     cases = [case for family in families for case in family()]
     seen: dict[str, Case] = {}
     for case in cases:
