@@ -358,3 +358,25 @@ def test_linspace_of_no_steps_is_empty() -> None:
     assert a.linspace(tf.constant([0.0, 1.0]), [1.0, 2.0], 0).shape == (0, 2)
     assert a.linspace(tf.constant([0.0, 1.0]), [1.0, 2.0], 0, axis=-1).shape == (2, 0)
     assert tf.function(lambda n: a.linspace(0.0, 1.0, n))(tf.constant(0)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "result"),
+    [
+        ((0, 3, 4), [0, -1], (0, 12)),
+        ((0, 3, 4), [0, 3, -1], (0, 3, 4)),
+        ((3, 0, 4), [-1, 0], (12, 0)),
+        ((0,), [0, -1], (0, 1)),
+        ((2, 0), [0, -1, 0], (0, 2, 0)),
+        ((0, 3), [-1, 3], (0, 3)),
+    ],
+)
+def test_the_open_size_of_an_empty_reshape_is_what_the_other_sizes_leave(
+    have: tuple[int, ...], want: list[int], result: tuple[int, ...]
+) -> None:
+    x, sizes = tf.zeros(have), tf.constant(want)
+    assert tuple(tf.reshape(x, want).shape) == result
+    assert tuple(tf.function(lambda x: tf.reshape(x, want))(x).shape) == result
+    assert tuple(tf.function(lambda x, sizes: tf.reshape(x, sizes))(x, sizes).shape) == result
+    unknown = tf.function(lambda x: tf.reshape(x, want), input_signature=[tf.TensorSpec([None] * len(have))])
+    assert tuple(unknown(x).shape) == result
