@@ -371,3 +371,20 @@ def test_pool_and_convolution_are_those_of_their_number_of_axes():
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_nan_passes_through_every_activation() -> None:
+    x = tf.constant([float("nan"), 1.0])
+    for name in "relu relu6 elu selu leaky_relu gelu silu softplus softsign tanh sigmoid log_sigmoid".split():
+        f = getattr(tf.math if name == "log_sigmoid" else tf.nn, name)
+        for g in (f, tf.function(f), tf.function(f, jit_compile=True)):
+            assert np.isnan(g(x).numpy()).tolist() == [True, False], name
+
+
+def test_the_gradient_of_relu6_is_zero_on_both_bounds() -> None:
+    x = tf.constant([-1.0, 0.0, 3.0, 6.0, 7.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.relu6(x)
+    assert y.numpy().tolist() == [0.0, 0.0, 3.0, 6.0, 6.0]
+    assert tape.gradient(y, x).numpy().tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
