@@ -23,8 +23,9 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
-from graphad.ops.array.join import stack
-from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape
+from graphad.ops.array.create import zeros
+from graphad.ops.array.join import concat, stack
+from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, broadcast_to, reshape, shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
@@ -147,7 +148,7 @@ class BatchContext:
         inferred = op.infer(*rows)
         outputs = []
         for spec in inferred if op.multiple else (inferred,):
-            if not is_definite(spec.dims):
+            if not is_definite(spec.dims) and op.effects:
                 raise InvalidArgumentError(
                     f"{op.name}: vectorizing over zero rows is not possible: a row has shape {spec.shape}."
                 )
@@ -155,7 +156,14 @@ class BatchContext:
             like = next((x for x in stacked if x.dtype is spec.dtype), None)
             if like is None:
                 like = cast(stacked[0], spec.dtype)
-            outputs.append(bind(Reshape((0, *spec.dims)), like))
+            if is_definite(spec.dims):
+                outputs.append(bind(Reshape((0, *spec.dims)), like))
+            else:  # a row of zeros tells what no row can
+                zero = [
+                    zeros(row.dims, row.dtype) if self._stacked[k] else xs[k] for k, row in enumerate(rows)
+                ]
+                sizes = shape(bind_all(op, zero)[len(outputs)])
+                outputs.append(reshape(like, concat([lift(np.array([0], np.int32)), sizes], 0)))
         return tuple(outputs) if op.multiple else outputs[0]
 
 
@@ -285,8 +293,9 @@ def _small_integers(x: Any) -> Any:
 
 def repeated(x: Any, size: Any) -> Any:
     """x stacked `size` times."""
-    dims = x.dims
-    return bind(BroadcastTo((size, *dims)), bind(ExpandDims((0,)), x))
+    if not is_definite(x.dims):
+        return broadcast_to(x, concat([lift(np.array([size], np.int32)), shape(x)], 0))
+    return bind(BroadcastTo((size, *x.dims)), bind(ExpandDims((0,)), x))
 
 
 def batched(

@@ -681,3 +681,17 @@ def test_a_rule_that_mixes_rows_where_no_derivative_goes_mixes_them(rule):
     f = tf.custom_gradient(lambda x: (x * 1.0, rule))
     with pytest.warns(UserWarning, match="not independent: custom_gradient mixes rows"):
         tf.function(lambda x: batch_jacobian_of(f, x))(tf.constant(X))
+
+
+@pytest.mark.parametrize("spec", [[None], None])
+def test_jacobian_of_an_unconnected_target_is_zero_for_unknown_sizes_too(spec):
+    @tf.function(input_signature=[tf.TensorSpec(spec), tf.TensorSpec([2, 2])])
+    def f(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z = tf.sin(y)
+        return tape.jacobian(z, x, unconnected_gradients="zero")
+
+    for size in (3, 0):
+        found = f(tf.ones([size]), tf.ones([2, 2]))
+        assert found.shape == (2, 2, size) and not found.numpy().any()

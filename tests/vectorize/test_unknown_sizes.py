@@ -230,3 +230,32 @@ def test_sizes_that_come_from_the_data_of_each_row_or_of_all():
         return tape.jacobian(y, x)
 
     np.testing.assert_allclose(jacobian(tf.constant([1.0, -2.0, 3.0])), [[2.0, 0.0, 0.0], [0.0, 0.0, 6.0]])
+
+
+def test_a_result_of_unknown_size_that_is_the_same_for_all_rows_is_repeated() -> None:
+    y = tf.constant([1.0, 2.0, 3.0])
+    f = tf.function(
+        lambda x: tf.vectorized_map(lambda row: (row, tf.slice(y, [0], tf.stack([tf.size(y) - 1]))), x)
+    )
+    rows, same = f(tf.constant([[1.0], [2.0]]))
+    assert rows.numpy().tolist() == [[1.0], [2.0]]
+    assert same.numpy().tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_no_rows_of_a_size_that_only_a_row_would_tell_are_no_rows() -> None:
+    """The Jacobian of an empty target: what is batched row by row has no row to take its shape from."""
+
+    def f(x: Any, y: Any) -> Any:
+        return tf.add(x, tf.reduce_mean(tf.boolean_mask(x, x < 10.0))), y
+
+    specs = [tf.TensorSpec([2, None], tf.float64), tf.TensorSpec([2], tf.float64)]
+    y = tf.constant(np.ones(2))
+    for rows in (3, 0):
+        x = tf.constant(np.ones((2, rows)))
+        for function in (f, tf.function(f), tf.function(f, input_signature=specs)):
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch([x, y])
+                z = function(x, y)[0]
+            found = tape.jacobian(z, x)
+            assert tuple(found.shape) == (2, rows, 2, rows)
+            np.testing.assert_allclose(found.numpy().sum(axis=(2, 3)), np.full((2, rows), 2.0))
