@@ -1,0 +1,145 @@
+"""TensorFlow as the reference, live or stored: its eager results beside graphad's, and which differences from it are meant."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.compare import Difference, Failure, compare, epsilon
+from tests.fuzz.derive import Results, Wanted
+from tests.fuzz.program import Program
+from tests.oracle.store import Reader
+
+DATA = Path(__file__).parent / "data"
+
+# In float64 TensorFlow rounds these ops' constants to float32 first (docs/differences.md).
+SINGLE = r"leaky_relu|gelu"
+
+
+@dataclass(frozen=True)
+class Meant:
+    """A difference on purpose: a pattern in the program, the keys concerned by their first letter, and the reason."""
+
+    pattern: str
+    keys: str
+    reason: str
+    extreme: bool = False  # only where infinities and NaN come in
+
+
+# Each has a row in docs/differences.md.
+MEANT = (
+    Meant(r"reduce_prod", "hJ", "the second derivative of a product with a zero factor is the true one"),
+    Meant(r"nn\.moments", "h", "the second derivative of the variance is the true one"),
+    Meant(
+        r"max_pool|cumulative_logsumexp|softmax", "yvghJB", "NaN comes out where NaN goes in", extreme=True
+    ),
+)
+
+
+class Live:
+    """TensorFlow in this process."""
+
+    def __init__(self, tensorflow: Any) -> None:
+        self.tensorflow = tensorflow
+
+    def beside(self, case: Any) -> Any:
+        """The same case for TensorFlow, Jacobians by rows."""
+        w = case.wanted
+        by_rows = Wanted(w.first, w.second, w.jacobian, w.batch_jacobian, by_rows=True)
+        return type(case)(self.tensorflow, case.program, by_rows, epsilon(case.program, SINGLE), case.rng)
+
+
+class Stored:
+    """What TensorFlow gave for a fixed set of seeds, in `data`."""
+
+    def __init__(self) -> None:
+        index = json.loads((DATA / "index.json").read_text(encoding="utf-8"))
+        self._arrays = Reader(DATA / "arrays.npz")
+        self._programs = {row["seed"]: row for row in index["programs"]}
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(self._programs)
+
+    def results(self, program: Program) -> Results:
+        row = self._programs[program.seed]
+        return {key: self._arrays.get(reference) for key, reference in row["results"].items()}
+
+    def digest(self, seed: int) -> int:
+        return int(self._programs[seed]["digest"])
+
+
+def digest(program: Program) -> int:
+    """What the stored results belong to: the program's text and its numbers."""
+    drawn = "".join(f"{x.value} {x.profile} {x.seed}" for x in program.inputs)
+    return zlib.crc32((program.source() + drawn).encode())
+
+
+def against(case: Any, tensorflow: Live | Stored, tally: Any) -> list[Difference]:
+    """The differences of graphad's eager results from TensorFlow's."""
+    got = case.eager()
+    if isinstance(tensorflow, Stored):
+        want, spread, eps = tensorflow.results(case.program), case.spread, epsilon(case.program, SINGLE)
+    else:
+        beside = tensorflow.beside(case)
+        want, spread, eps = beside.eager(), beside.spread, beside.eps
+    if isinstance(want, Failure):
+        tally.notes["both refuse" if isinstance(got, Failure) else "TensorFlow refuses"] += 1
+        return []
+    tally.comparisons["tensorflow"] += len(want)
+    if not isinstance(got, Failure):
+        want = _with_exact_zeros(got, want, tally)
+    differences = compare("tensorflow", got, want, eps, spread)
+    return [d for d in differences if not is_meant(case.program, d, tally)]
+
+
+def _with_exact_zeros(got: Results, want: Results, tally: Any) -> Results:
+    """TensorFlow's results without the NaN of derivatives of finite values where graphad has a number.
+
+    A cotangent that is exactly zero stops in graphad; in some rules of TensorFlow it meets an infinity (docs/differences.md).
+    """
+    if not all(np.all(np.isfinite(y)) for key, y in want.items() if key[0] == "y" and y.dtype.kind in "fc"):
+        return want
+    result = dict(want)
+    for key, x in want.items():
+        y = got.get(key)
+        if key[0] in "ghJB" and x is not None and y is not None and np.shape(x) == np.shape(y):
+            left = np.isnan(x) & ~np.isnan(y)
+            if np.any(left):
+                tally.notes["exact zeros where TensorFlow has NaN"] += 1
+                result[key] = np.where(left, y, x)
+    return result
+
+
+def is_meant(program: Program, difference: Difference, tally: Any) -> bool:
+    for meant in MEANT:
+        if difference.key == "error" or difference.key[0] not in meant.keys:
+            continue
+        if meant.extreme and not any(x.profile == "extreme" for x in program.inputs):
+            continue
+        if re.search(meant.pattern, program.source()):
+            tally.notes[meant.reason] += 1
+            return True
+    return False
+
+
+def explained(case: Any, mode: Any, label: str, difference: Difference, tensorflow: Any, tally: Any) -> bool:
+    """Whether an error in a mode is TensorFlow's as well: a program that cannot be traced without its sizes, for example."""
+    if not isinstance(tensorflow, Live) or difference.key != "error":
+        return False
+    beside = tensorflow.beside(case)
+    try:
+        for other, got, _, _ in mode.run(beside):
+            if other == label:
+                if isinstance(got, Failure):
+                    tally.notes[f"TensorFlow refuses in mode {mode.name}"] += 1
+                return isinstance(got, Failure)
+    except Exception as error:  # a mode that TensorFlow has not
+        tally.notes[f"TensorFlow cannot run mode {mode.name}: {type(error).__name__}"] += 1
+    return False

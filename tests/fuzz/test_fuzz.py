@@ -1,0 +1,217 @@
+"""The fuzzer as a test: stored results of TensorFlow for fixed seeds, fresh programs in all modes, and whether it finds faults.
+
+Seeds of the fresh programs come from GRAPHAD_FUZZ_SEED, or differ in every run; a failure prints the program and how to run
+it again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.ops.math.trigonometric import Sin
+from tests.fuzz.campaign import campaign, case_of, check
+from tests.fuzz.compare import Difference, Failure, compare, nudged, spread_of
+from tests.fuzz.grow import TABLE, grow_program
+from tests.fuzz.modes import MODES, odd_layout
+from tests.fuzz.program import Program
+from tests.fuzz.reference import Stored, digest
+from tests.fuzz.shrink import smaller
+
+FRESH = 400
+STORED = Stored()
+FIRST = int(os.environ.get("GRAPHAD_FUZZ_SEED") or time.time_ns() % 10**9 * 1000)
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_the_background() -> Iterator[None]:
+    """Functions that ask for it are compiled; no other."""
+    before = tf.config.jit()
+    tf.config.set_jit("never")
+    with np.errstate(all="ignore"):
+        yield
+    tf.config.set_jit(before)
+
+
+def told(program: Program, differences: list[Difference]) -> str:
+    lines = [f"{d.mode} {d.key}: {d.text}" for d in differences]
+    inputs = [f"# {x.value.name}: {x.value.dtype}{list(x.value.dims)} {x.profile}" for x in program.inputs]
+    again = f"python -m tests.fuzz --program {program.seed}"
+    return "\n".join(["", *lines, *inputs, program.source(), again])
+
+
+def test_stored_results_belong_to_the_programs() -> None:
+    changed = [seed for seed in STORED.seeds if digest(grow_program(seed)) != STORED.digest(seed)]
+    assert not changed, f"{len(changed)} programs have changed; run tests/fuzz/generate.py again"
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_programs_give_what_tensorflow_gave(part: int) -> None:
+    for seed in STORED.seeds[part::8]:
+        program = grow_program(seed)
+        found = check(program, tf, ["tensorflow"], STORED)
+        assert not found, told(program, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_fresh_programs_agree_in_every_mode(part: int) -> None:
+    tally = campaign(tf, range(FIRST + part * FRESH // 8, FIRST + (part + 1) * FRESH // 8))
+    assert not tally.findings, told(
+        tally.findings[0].program,
+        [f.difference for f in tally.findings if f.program is tally.findings[0].program],
+    )
+    assert tally.refused == 0
+    assert sum(tally.comparisons.values()) > 5 * tally.programs
+
+
+def test_every_signature_grows_in_programs_that_run() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(6000):
+        seen.update(statement.signature for statement in grow_program(seed).statements())
+    assert not set(TABLE) - set(seen), "never grown"
+
+
+def test_a_seed_is_a_program() -> None:
+    for seed in range(40):
+        assert grow_program(seed) == grow_program(seed)
+    assert len({grow_program(seed).source() for seed in range(40)}) == 40
+
+
+# whether it finds faults
+
+
+def _finds(mode: str, seeds: range = range(400)) -> Difference | None:
+    for seed in seeds:
+        program = grow_program(seed)
+        if "tf.sin(" in program.source() and MODES[mode].applies(program):
+            found = check(program, tf, [mode])
+            if found:
+                return found[0]
+    return None
+
+
+def test_a_wrong_derivative_is_found_by_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _finds("differences") is None
+    monkeypatch.setattr(Sin, "vjp", lambda self, ctx, bar: (bar * tf.cos(ctx.inputs[0]) * 1.001,))
+    found = _finds("differences")
+    assert found is not None and found.key == "slope"
+
+
+def test_a_wrong_batch_rule_is_found_by_vectorised_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _finds("vectorised") is None
+    right = Sin.batch
+    monkeypatch.setattr(Sin, "batch", lambda self, ctx, x: right(self, ctx, x) + 0.001)
+    assert _finds("vectorised") is not None
+
+
+def test_a_fault_of_one_tier_is_found_by_the_traced_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    import graphad.compiler.plan.tiers as tiers
+
+    step = tiers._step
+
+    def wrong(node: Any, op: Any, gone: Any) -> Any:
+        made = step(node, op, gone)
+        return (made[0], lambda x: np.sin(x) * np.float32(1.001), *made[2:]) if isinstance(op, Sin) else made
+
+    assert _finds("outside", range(100)) is None
+    monkeypatch.setattr(tiers, "_step", wrong)
+    assert _finds("outside", range(100)) is not None
+
+
+def test_a_differing_program_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sin, "vjp", lambda self, ctx, bar: (bar * 0.5,))
+    for seed in range(400):
+        program = grow_program(seed)
+        if "tf.sin(" not in program.source() or len(list(program.statements())) < 6:
+            continue
+        found = check(program, tf, ["differences"])
+        if found:
+            small, difference = smaller(program, found[0], tf)
+            assert len(list(small.statements())) <= 3 and "tf.sin(" in small.source()
+            assert check(small, tf, ["differences"])[0].text == difference.text
+            return
+    pytest.fail("no program differs")
+
+
+# the comparator
+
+
+def _same(got: Any, want: Any, eps: float = 2.0**-23, moved: Any = None) -> bool:
+    spread = None if moved is None else lambda: {"y0": moved}
+    return not compare("mode", {"y0": got}, {"y0": want}, eps, spread)
+
+
+def test_shape_dtype_and_special_values_are_compared_exactly() -> None:
+    x = np.array([1.0, np.nan, np.inf], np.float32)
+    assert _same(x, x.copy())
+    assert not _same(x, x[None])
+    assert not _same(x, x.astype(np.float64))
+    assert not _same(x, np.array([1.0, 0.0, np.inf], np.float32))
+    assert not _same(x, np.array([1.0, np.nan, -np.inf], np.float32))
+    assert not _same(np.array([1, 2]), np.array([1, 3]))
+
+
+def test_numbers_may_differ_by_what_rounding_moves_and_no_more() -> None:
+    x = np.array([1.0, 100.0])
+    assert _same(x * (1 + 1e-15), x, 2.0**-52)
+    assert not _same(x * (1 + 1e-11), x, 2.0**-52)
+    assert _same(x * (1 + 1e-11), x, 2.0**-52, moved=1e-9)
+    assert not _same(x * (1 + 1e-11), x, 2.0**-52, moved=1e-13)
+
+
+def test_an_error_is_the_same_only_as_an_error_of_the_same_class() -> None:
+    failure = Failure.of(ValueError("no"))
+    assert not compare("mode", failure, failure, 1e-7)
+    assert compare("mode", failure, Failure.of(TypeError("no")), 1e-7)
+    assert compare("mode", failure, {"y0": np.zeros(1)}, 1e-7)
+    assert compare("mode", {"y0": np.zeros(1)}, failure, 1e-7)
+
+
+def test_a_missing_gradient_is_a_zero_and_nothing_else() -> None:
+    for key in ("g0", "h0"):
+        assert not compare("mode", {key: None}, {key: np.zeros(2)}, 1e-7)
+        assert compare("mode", {key: None}, {key: np.ones(2)}, 1e-7)
+    assert compare("tensorflow", {"g0": None}, {"g0": np.zeros(2)}, 1e-7)
+
+
+def test_nudged_numbers_keep_ties_and_special_values() -> None:
+    x = np.array([0.0, 0.7, 0.7, np.inf, np.nan, -3.0], np.float32)
+    y = nudged(x, 2.0**-23, 1)
+    assert y[0] == 0 and y[1] == y[2] and np.isinf(y[3]) and np.isnan(y[4]) and y.dtype == x.dtype
+    assert 0 < np.abs(y - x)[5] < 1e-5
+    moved = spread_of({"y0": x}, [{"y0": y}])
+    assert 0 < moved["y0"] < 1e-5
+
+
+def test_odd_layouts_hold_the_same_numbers() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(3, 4, 2))
+    seen = set()
+    for _ in range(40):
+        y = odd_layout(x, rng)
+        np.testing.assert_array_equal(x, y)
+        seen.add(y.strides)
+    assert len(seen) >= 4 and x.strides not in seen
+
+
+def test_modes_reach_every_kind_of_run() -> None:
+    """What must not fall away: unknown sizes and rank, native code, loading, rows, forward mode."""
+    assert set(MODES) >= set(
+        "outside inside nested native_outside native_inside unknown_rows unknown_sizes unknown_rank native_unknown batches "
+        "by_rows vectorised forward differences layouts saved recomputed".split()
+    )
+    reached: Counter[str] = Counter()
+    for seed in range(300):
+        case = case_of(grow_program(seed), tf)
+        reached.update(
+            m.name for m in MODES.values() if case.rng.uniform() < m.share and m.applies(case.program)
+        )
+    assert set(reached) == set(MODES)
