@@ -19,6 +19,7 @@ from graphad.gradient.recorder import Recorder
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import JIT_COMPILE, Graph, Node, turn_of
 from graphad.graph.replay import replay
+from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.shape import Shape
 from graphad.trace.tracer import Trace
 
@@ -227,14 +228,36 @@ class Pullback:
             [None if bar is None else next(places) for bar in x_bars],
         )
 
+    def _twins(self, available: set[int]) -> dict[int, int]:
+        """For values that are not available one that is, given by the same op for the same inputs.
+
+        Each differentiation asks the rules anew, so that the same forward value may be there under another number.
+        """
+        first: dict[Any, int] = {}
+        same: dict[int, int] = {}
+        twins: dict[int, int] = {}
+        for node in self._trace.builder.nodes:
+            if node.op.effects or node.op.multiple or node.op.structured:
+                continue
+            key = node.op, tuple([same.get(i, i) for i in node.inputs])
+            known = first.setdefault(key, node.start)
+            if known in available and node.start not in available:
+                twins[node.start] = known
+            same[node.start] = known
+        return twins
+
     def _recomputed(self, missing: Sequence[int], available: set[int]) -> list[Node] | None:
         """The pure forward nodes that compute `missing` from what is available, None if one has an effect."""
         if not missing:
             return []
         wanted = set(missing)
+        twins = self._twins(available)
         nodes = []
         for node in reversed(self._trace.builder.nodes):
             if any(i in wanted for i in node.outputs):
+                if node.start in twins:
+                    nodes.append(Node(IDENTITY, (twins[node.start],), node.start, node.specs, node.line))
+                    continue
                 if node.op.effects:
                     return None
                 nodes.append(node)

@@ -135,3 +135,25 @@ def test_tape_inside_and_outside_at_once():
         s = slope(x)
     of_x, of_w = outer.gradient(s, [x, w])
     assert [float(v) for v in (s, of_x, of_w)] == [12.0, 6.0, 4.0]
+
+
+def test_an_output_that_is_not_asked_for_takes_no_part_though_a_variable_is_read():
+    """Each set of outputs has a backward graph of its own; what a rule reads of a variable is kept once and found again."""
+    v = tf.Variable([1.0, -2.0, 3.0])
+    x = tf.constant([0.0, 1.0, 4.0])
+    for f in (
+        lambda x: (tf.abs(v), tf.sqrt(x)),
+        lambda x: ((tf.abs(v) + 0.5) ** 0.5, v, tf.norm(x)),
+        lambda x: (tf.sin(v) * tf.cos(v), tf.math.log(x)),
+    ):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            ys = tf.function(f)(x)
+        v.assign(v * 2.0)  # what was read then counts
+        found = tape.gradient(ys[0], v)
+        v.assign(v / 2.0)
+        with tf.GradientTape() as eager:
+            y = f(x)[0]
+        np.testing.assert_allclose(found, eager.gradient(y, v), rtol=1e-6)
+        assert tape.gradient(ys[0], x) is None
+        assert tape.jacobian(ys[0], x) is None
