@@ -113,7 +113,8 @@ class Statement:
 class Program:
     """`traits` are those of all statements: "effect" (it assigns), "dynamic" (sizes from values), "kinked", "chosen" (a
     derivative that is not the function's), "sharp" (a result that jumps), "nonlinear" (a gradient that is not linear in what
-    comes in), "rowful" (it needs a row), "sized", "ranked" (sizes, a rank are needed while it is traced), "jacobian"."""
+    comes in), "rowful" (it needs a row), "sized", "ranked" (sizes, a rank are needed while it is traced), "jacobian", "unrun"
+    (parts that may not run, whose residuals have no sizes: kept from unknown sizes until they do)."""
 
     seed: int
     inputs: tuple[Input, ...]

@@ -31,11 +31,11 @@ def branch(g: Grower) -> None:
     if g.chance(0.2):
         third = g.block([], [x])
         text = f"tf.switch_case(tf.cast({test}, tf.int32), [@0, @1, @2])"
-        g.emit(text, [x], bound=LARGE, blocks=[one, two, third], traits=("sharp",))
+        g.emit(text, [x], bound=LARGE, blocks=[one, two, third], traits=("sharp", "unrun"))
         return
     if g.chance(0.15):
         text = f"tf.case([({test}, @0)], default=@1)"
-    g.emit(text, [x], bound=LARGE, blocks=[one, two], traits=("sharp",))
+    g.emit(text, [x], bound=LARGE, blocks=[one, two], traits=("sharp", "unrun"))
 
 
 @signature("control", 1.0)
@@ -50,6 +50,7 @@ def while_loop(g: Grower) -> None:
         [x],
         bound=4.0,
         blocks=[body],
+        traits=("unrun",),
     )
 
 
@@ -64,7 +65,7 @@ def while_by_value(g: Grower) -> None:
         [x],
         bound=8.0,
         blocks=[body],
-        traits=("sharp",),
+        traits=("sharp", "unrun"),
     )
 
 
