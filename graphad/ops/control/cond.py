@@ -201,6 +201,23 @@ class Cond(Op):
         op = Cond(then_graph, else_graph, tuple([self.kinds[k] for k in kept]), self.depth, full)
         return op, [0, *[i + 1 for i in read]], kept
 
+    def outputs_full(self) -> list[bool]:
+        """For each output whether it certainly carries all leading axes of the predicate.
+
+        What both branches give is stacked, a sum is not. A residual is where each of the axes can be followed to it; otherwise
+        it counts as one that rows share: its cotangents are added, those of rows that did not take the branch being zero.
+        """
+        proven = []
+        for graph in (self.then_graph, self.else_graph):
+            found = [
+                rows_of(graph, [axis if full else None for full in self.full]) for axis in range(self.depth)
+            ]
+            proven.append([list(axes) == list(range(self.depth)) for axes in zip(*found, strict=True)])
+        residual = joined(self.kinds, *proven, lambda a, b: a and b)
+        return [
+            kind == BOTH or (kind != SUM and full) for kind, full in zip(self.kinds, residual, strict=True)
+        ]
+
     def values_read(self, used: Sequence[bool]) -> Sequence[int]:
         read = {0}
         for graph, mine in ((self.then_graph, ELSE), (self.else_graph, THEN)):
@@ -349,7 +366,12 @@ class CondForward(Cond):
                 outputs.append(add_zeros(builder, inputs[read.index(i)]) if place is None else found[place])
             graphs.append(builder.finish(outputs, backward.graph.name)[0])
         if self.depth:
-            operand_full = [self.full[i] for i in read] + [True] * (len(operands) - len(read))
+            outputs_full = self.outputs_full()
+            bars_full = [outputs_full[k] for k in taken]
+            operand_full = [self.full[i] for i in read] + [
+                outputs_full[k] for group in residuals for k in group
+            ]
+            operand_full += bars_full * (2 if masked else 1)
             out_kinds = tuple([BOTH if self.full[i] else SUM for i in wanted])
             op = Cond(graphs[0], graphs[1], out_kinds, self.depth, tuple(operand_full))
         else:
