@@ -80,13 +80,27 @@ def current() -> Any:
     return level
 
 
-def note_exit(x: Any, way: str) -> None:
-    """Tell all recorders that a value is given to Python or NumPy."""
+def chain() -> Iterator[Any]:
+    """The levels of now, from the top down."""
     level = current()
     while level is not None:
+        yield level
+        level = level.below
+
+
+def trace_in_progress() -> Any:
+    """The uppermost level that makes ops nodes of a graph, None where all of them run at once."""
+    level = current()
+    while level is not None and not getattr(level, "is_trace", False):
+        level = level.below
+    return level
+
+
+def note_exit(x: Any, way: str) -> None:
+    """Tell all recorders that a value is given to Python or NumPy."""
+    for level in chain():
         for recorder in level.recorders:
             recorder.note_exit(x, way)
-        level = level.below
 
 
 @contextmanager

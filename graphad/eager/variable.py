@@ -16,7 +16,7 @@ from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
-from graphad.core.levels import busy, current, entered, note_exit
+from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -62,7 +62,7 @@ class Variable(Handle, Arithmetic):
                 "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
                 "`variable_def`. You provided neither."
             )
-        trace = _trace_in_progress()
+        trace = trace_in_progress()
         creation = None if trace is None else trace.creation
         if trace is not None and creation is None:
             raise InvalidArgumentError(
@@ -124,16 +124,6 @@ class Variable(Handle, Arithmetic):
         """Make `trainable` true or false from now on: what freezing and thawing a layer does."""
         self._trainable = trainable
 
-    def pin(self) -> None:
-        """Say that what follows holds for this variable alone: functions being traced that take it as an argument will not
-        use this trace for another variable of the same shape."""
-        level = current()
-        while level is not None:
-            creation = getattr(level, "creation", None)
-            if creation is not None:
-                creation.pin(self)
-            level = level.below
-
     def get_shape(self) -> TensorShape:
         return self.shape
 
@@ -166,7 +156,7 @@ class Variable(Handle, Arithmetic):
 
     def numpy(self) -> Any:
         """The value now, as a NumPy array of its own. Raises: InvalidArgumentError: called while tracing."""
-        if _trace_in_progress() is not None:
+        if trace_in_progress() is not None:
             raise FailedPreconditionError(
                 "numpy() is only available when eager execution is enabled, not while tracing."
             )
@@ -324,11 +314,13 @@ for _symbol, _slot, _method in (
     setattr(Variable, _slot, _refused(_symbol, _method))
 
 
-def _trace_in_progress() -> Any:
-    level = current()
-    while level is not None and not getattr(level, "is_trace", False):
-        level = level.below
-    return level
+def pin(variable: Variable) -> None:
+    """Say that what follows holds for this variable alone: functions being traced that take it as an argument will not use
+    this trace for another variable of the same shape."""
+    for level in chain():
+        creation = getattr(level, "creation", None)
+        if creation is not None:
+            creation.pin(variable)
 
 
 def _initial(value: Any, dtype: DType | None, creation: Any) -> Any:

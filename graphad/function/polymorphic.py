@@ -30,6 +30,7 @@ from graphad.core.op import evaluated
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.turns import Turn
+from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.retracing import History, difference, history_of, made_anew
 from graphad.function.signature import Arguments, ObjectKey, Signature
@@ -271,7 +272,7 @@ class Function:
                 self._latest.append(key)
                 self._report()
             for slot in found.pinned:
-                arguments.values[slot].pin()
+                pin(arguments.values[slot])
             return found
 
     def _most_specific(self, arguments: Arguments) -> ConcreteFunction | None:

@@ -16,7 +16,7 @@ from graphad.core.bind import bind, new_recorder
 from graphad.core.convert import exports_array, lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.levels import current, entered, remove_recorder
+from graphad.core.levels import current, entered, remove_recorder, trace_in_progress
 from graphad.core.nest import flatten
 from graphad.core.op import READS, Op
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -196,7 +196,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    trace = _current_trace()
+    trace = trace_in_progress()
     if kwargs and trace is not None:
         raise InvalidArgumentError(
             "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
@@ -238,13 +238,6 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     inputs = [*arguments, *variables]
     outputs = bind(CustomGradient(rule, len(inputs)), *inputs, *ys)
     return rebuild_value(list(outputs))
-
-
-def _current_trace() -> Any:
-    level = current()
-    while level is not None and not getattr(level, "is_trace", False):
-        level = level.below
-    return level
 
 
 def _split_self(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -23,7 +23,7 @@ from graphad.core.errors import (
     MissingRuleError,
 )
 from graphad.core.frames import warn_user
-from graphad.core.levels import current, entered
+from graphad.core.levels import entered, trace_in_progress
 from graphad.core.nest import flatten, is_nested
 from graphad.core.shapes import TensorShape, format_dims, is_definite
 from graphad.core.tensor import VALUES, Handle
@@ -96,7 +96,7 @@ def _check_sources(name: str, sources: Sequence[Any]) -> None:
 
 
 def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int | None) -> None:
-    traced = _in_trace()
+    traced = trace_in_progress() is not None
     if not use_pfor:
         if not traced and not tape.is_persistent:
             raise FailedPreconditionError(
@@ -116,15 +116,6 @@ def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int |
             "Encountered an exception while vectorizing the jacobian computation. Vectorization can be disabled by setting "
             "experimental_use_pfor to False. (parallel_iterations needs a persistent tape and a number above 1.)"
         )
-
-
-def _in_trace() -> bool:
-    level = current()
-    while level is not None:
-        if getattr(level, "is_trace", False):
-            return True
-        level = level.below
-    return False
 
 
 def _vectorising(name: str, use_pfor: bool, compute: Any) -> Any:
@@ -173,7 +164,7 @@ def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> li
     if not mode.vectorised and product(target.dims):
         found = _row_by_row(path, target, chosen, ends)
     else:
-        plan = plan_jacobian(path, target, chosen, mode.at_once, _in_trace())
+        plan = plan_jacobian(path, target, chosen, mode.at_once, trace_in_progress() is not None)
         engine = _by_columns if plan.forward else _by_rows
         found = engine(path, target, chosen, ends, plan.chunk)
     for k, result in zip(wanted, found, strict=True):
@@ -373,7 +364,9 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, m
     if not _is_static(target, path, [source]):
         return _batch_rows_later(path, target, source, mark)
     count = product(row)
-    plan = plan_rows(path, [target, source], count, mode.at_once if mode.vectorised else 1, _in_trace())
+    plan = plan_rows(
+        path, [target, source], count, mode.at_once if mode.vectorised else 1, trace_in_progress() is not None
+    )
     pieces = []
     wanted = {mark}
     for basis in _basis((1, *row), target.dtype, count, plan.chunk):

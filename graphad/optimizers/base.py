@@ -12,7 +12,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
 from graphad.core.trackable import Trackable
-from graphad.eager.variable import Variable
+from graphad.eager.variable import Variable, pin
 
 
 class Optimizer(Trackable):
@@ -53,7 +53,7 @@ class Optimizer(Trackable):
         """Make the slots of these variables, so that none is made later."""
         for variable in variables:
             if self.slots:
-                variable.pin()  # a function that is being traced works with the slots of this variable
+                pin(variable)  # a function that is being traced works with the slots of this variable
             if id(variable) not in self._graphad_slots:
                 with entered(None):  # they belong to the optimizer, whichever function is being traced
                     made = tuple(

@@ -13,6 +13,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.create import stop_gradient, zeros
@@ -20,7 +21,7 @@ from graphad.ops.array.join import concat, stack
 from graphad.ops.array.shape import expand_dims, shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.parts import Nest, Part, same_structure
-from graphad.ops.control.while_loop import bind_loop, check_carry, is_traced
+from graphad.ops.control.while_loop import bind_loop, check_carry
 
 
 class Walk:
@@ -166,7 +167,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
         found[:] = [Nest(fn(walk.nest.build(slices)))]
         return found[0].tensors()
 
-    if is_traced():
+    if trace_in_progress() is not None:
         specs = walk.specs()
         body = Part("map_fn", run, specs, "map")
         _check_signature(body.graph.output_specs, signature)
@@ -205,7 +206,7 @@ def _fold(
         leaves = [leaf for leaf in found.leaves if leaf is not None]
         return [_same_dtype(op, x, leaf) for x, leaf in zip(start, leaves, strict=True)]
 
-    if is_traced():
+    if trace_in_progress() is not None:
         last, ys = _traced_fold(op, step, walk, start, reverse, all_results)
     else:
         last, rows = list(start), []

@@ -15,7 +15,7 @@ from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.levels import busy, current
+from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -90,7 +90,7 @@ def repeat(
     values = nest.tensors(lift_own)
     limit = None if maximum is None else _limit(maximum)
     labels = _labels(loop_vars, names)
-    if is_traced() or not (limit is None or type(limit) is EagerTensor):
+    if trace_in_progress() is not None or not (limit is None or type(limit) is EagerTensor):
         return _traced(test, body, nest, values, shape_invariants, limit, labels)
     left = None if limit is None else int(limit)
     values = told_apart(values)
@@ -163,14 +163,6 @@ def bind_loop(
     op = Loop(test_graph, body_graph, n, m, len(xs), reverse, steps)
     limit = lift(np.int32(NO_LIMIT)) if limit is None else limit
     return bind(op, limit, *carry, *outer, *xs)  # type: ignore[no-any-return]
-
-
-def is_traced() -> bool:
-    """Whether ops become nodes of a graph now."""
-    level = current() if busy() is not None else None
-    while level is not None and not getattr(level, "is_trace", False):
-        level = level.below
-    return level is not None
 
 
 def check_carry(specs: Sequence[TensorSpec], after: Sequence[TensorSpec], labels: Sequence[str]) -> None:
