@@ -309,15 +309,18 @@ class Handle:
 
     Assigning rebinds `data` and never writes into the old array, so every earlier read keeps its value. Who gives it a value
     does so under its guard, who makes that value of the old one holds the guard in between.
+
+    Attributes:
+      guard: The lock of those who give it a value, which a thread may take again; None until `guard_of` is first asked.
     """
 
-    __slots__ = ("__weakref__", "_guard", "_spec", "_trainable", "data", "mark")
+    __slots__ = ("__weakref__", "_spec", "_trainable", "data", "guard", "mark")
 
     def __init__(self, data: Any, spec: HandleSpec, trainable: bool) -> None:
         self.data = data
         self._spec = spec
         self._trainable = trainable
-        self._guard: Any = None
+        self.guard: Any = None
         self.mark = Mark()  # at birth, since any number of threads may read a variable at once
 
     @property
@@ -328,10 +331,6 @@ class Handle:
     def trainable(self) -> bool:
         return self._trainable
 
-    def guard(self) -> Any:
-        """The lock of those who give it a value; a thread may take it again. Made when it is first asked for."""
-        return self._guard or guards_of((self,))[0]
-
 
 _guards = forks.lock()
 
@@ -339,12 +338,17 @@ _guards = forks.lock()
 def guards_of(handles: Sequence[Handle]) -> list[Any]:
     """The guard of each handle. Those that have none yet share a new one: what is written together is guarded together."""
     with _guards:
-        missing = [handle for handle in handles if handle._guard is None]
+        missing = [handle for handle in handles if handle.guard is None]
         if missing:
             shared = forks.rlock()
             for handle in missing:
-                handle._guard = shared
-    return [handle._guard for handle in handles]
+                handle.guard = shared
+    return [handle.guard for handle in handles]
+
+
+def guard_of(handle: Handle) -> Any:
+    """The guard of one handle."""
+    return handle.guard or guards_of((handle,))[0]
 
 
 # What a tape can follow; a tuple, since a union is made anew at every use.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -20,7 +21,15 @@ from graphad.core.levels import busy, chain, current, entered, note_exit, trace_
 from graphad.core.names import current_scope
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Reference, Tensor, export_dlpack, slice_assigners
+from graphad.core.tensor import (
+    EagerTensor,
+    Handle,
+    Reference,
+    Tensor,
+    export_dlpack,
+    guard_of,
+    slice_assigners,
+)
 from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.operators import install
@@ -236,7 +245,7 @@ class Variable(Handle, Arithmetic):
     ) -> Any:
         """Add `delta`, in one step for other threads; see `assign`."""
         delta = self._operand(delta)  # which may run anybody's code: not under the guard
-        with self._guard or self.guard():
+        with self.guard or self._first_guard():
             bind(ASSIGN, self, self._fitting(bind(ADD, bind(READ, self), delta)))
         return self if read_value else None
 
@@ -245,9 +254,13 @@ class Variable(Handle, Arithmetic):
     ) -> Any:
         """Subtract `delta`, in one step for other threads; see `assign`."""
         delta = self._operand(delta)
-        with self._guard or self.guard():
+        with self.guard or self._first_guard():
             bind(ASSIGN, self, self._fitting(bind(SUB, bind(READ, self), delta)))
         return self if read_value else None
+
+    def _first_guard(self) -> Any:
+        """The guard, made now. What is only traced needs none yet: the function makes one for all that it writes."""
+        return guard_of(self) if trace_in_progress() is None else nullcontext()
 
     def _operand(self, value: Any) -> Any:
         try:
@@ -268,7 +281,7 @@ class Variable(Handle, Arithmetic):
 
     def _assign_slice(self, key: Any, value: Any) -> Variable:
         value = self._operand(value)
-        with self._guard or self.guard():
+        with self.guard or self._first_guard():
             self.assign(slice_update(bind(READ, self), key, value))
         return self
 

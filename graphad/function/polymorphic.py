@@ -174,8 +174,8 @@ class Function:
                 found = self._fast.get(tuple(key))
                 if found is not None and not flags.run_functions_eagerly:
                     self._quick_calls += 1
-                    run, captures, jit, results = found
-                    outputs = run([x.data for x in args] + captures, jit)
+                    run, captures, jit, guards, results = found
+                    outputs = run([x.data for x in args] + captures, jit, guards)
                     if results.single:
                         return results.rebuild([EagerTensor(outputs[0])])
                     return results.build([EagerTensor(y) for y in outputs])
@@ -193,10 +193,13 @@ class Function:
                 for x in args:
                     key += [x.data.shape, x.data.dtype.num]
                 captures = [x.data if type(x) is EagerTensor else x for x in concrete.captured_inputs]
+                executable = concrete.executable
+                guards = executable.guards([x.data for x in args] + captures)  # no argument is a variable
                 self._fast[tuple(key)] = (
-                    concrete.executable.run,
+                    executable.run,
                     captures,
                     self.jit_compile,
+                    guards,
                     concrete.results,
                 )
         return result

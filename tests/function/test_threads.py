@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.tensor import guard_of
 
 ROUNDS = 2_000
 
@@ -146,8 +147,8 @@ def test_a_function_that_fails_gives_its_variables_back() -> None:
 
     in_threads(work, work)
     assert v.numpy() == 2 * ROUNDS
-    assert v.guard().acquire(blocking=False)
-    v.guard().release()
+    assert guard_of(v).acquire(blocking=False)
+    guard_of(v).release()
 
 
 def test_code_of_the_user_runs_without_guards() -> None:
@@ -186,7 +187,7 @@ def test_a_forked_child_can_assign_what_another_thread_was_assigning() -> None:
     holding, go_on = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with v.guard():
+        with guard_of(v):
             holding.set()
             go_on.wait(60)
 

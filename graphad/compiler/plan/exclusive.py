@@ -15,6 +15,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.walk import sub_graphs
 
 DRAWS = ("random_key", "random_set_state")  # each is one step by itself
+_NO_GUARD = object()
 
 
 def written(graph: Graph) -> tuple[int, ...]:
@@ -44,27 +45,51 @@ def _runs_user_code(graph: Graph) -> bool:
 
 
 class Guards:
-    """The guards of the variables among a call's values, taken in one order."""
+    """The guards of the variables among a call's values."""
+
+    __slots__ = ("_known", "_places")
 
     def __init__(self, places: tuple[int, ...]) -> None:
         self._places = places
-        self._known: tuple[list[Any], list[Any]] = [], []
+        self._known: tuple[Sequence[tuple[int, Any]], Any] = [(places[0], _NO_GUARD)], None
 
-    def taken(self, values: Sequence[Any]) -> list[Any]:
-        """The guards for these values, each taken once; who calls releases them."""
-        found = [values[i]._guard for i in self._places]
-        known, ordered = self._known
-        if found != known:  # other variables than last time
-            found = guards_of([values[i] for i in self._places])
-            ordered = sorted(set(found), key=id)
-            self._known = found, ordered
-        held = 0
+    def of(self, values: Sequence[Any]) -> Any:
+        """What takes the guards for these values: a context. That of the last call serves as long as the guards are the same."""
+        known, context = self._known
+        for place, guard in known:
+            if values[place].guard is not guard:
+                return self._of_others(values)
+        return context
+
+    def _of_others(self, values: Sequence[Any]) -> Any:
+        found = guards_of([values[place] for place in self._places])
+        ordered = sorted(set(found), key=id)
+        # Variables that were first written together share their guard: then it is the context itself.
+        context = ordered[0] if len(ordered) == 1 else _InOrder(ordered)
+        self._known = list(zip(self._places, found, strict=True)), context
+        return context
+
+
+class _InOrder:
+    """Several guards as one context."""
+
+    __slots__ = ("_acquires", "_releases")
+
+    def __init__(self, guards: Sequence[Any]) -> None:
+        self._acquires = [guard.acquire for guard in guards]
+        self._releases = [guard.release for guard in guards]
+
+    def __enter__(self) -> None:
+        rest = iter(self._acquires)
         try:
-            for guard in ordered:
-                guard.acquire()
-                held += 1
-        except BaseException:  # Ctrl-C while it waits
-            for guard in ordered[:held]:
-                guard.release()
+            for acquire in rest:
+                acquire()
+        except BaseException:  # Ctrl-C while it waits for one
+            held = len(self._acquires) - len(list(rest)) - 1
+            for release in self._releases[:held]:
+                release()
             raise
-        return ordered
+
+    def __exit__(self, *error: object) -> None:
+        for release in self._releases:
+            release()

@@ -96,35 +96,36 @@ class Executable:
         self.classes: dict[SizeKey, SizeClass] = {}
         self._pins: dict[SizeKey, frozenset[str]] = {}
         self._sizes: dict[Any, Sizes] = {}
-        self._written = written(graph)
-        self._guards = Guards(self._written)
+        places = written(graph)
+        self._guards = Guards(places) if places else None
         self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
         self._may_be_ragged = _walks_an_input(graph)
         self._last: Any = None  # the native call that ran last
         self._lock = forks.rlock()
 
-    def run(self, values: Sequence[Any], jit_compile: bool | None = None, guarded: bool = False) -> list[Any]:
+    def guards(self, values: Sequence[Any]) -> Any:
+        """The context in which a call has the variables among these values for itself, None where it writes to none."""
+        return None if self._guards is None else self._guards.of(values)
+
+    def run(self, values: Sequence[Any], jit_compile: bool | None = None, guards: Any = None) -> list[Any]:
         """The outputs for NumPy values (and handles).
 
         Args:
           values: One value per input of the graph.
           jit_compile: True waits for compiled code, False evaluates with NumPy, None leaves it to the tiers.
+          guards: What `guards` gave for the same variables, where the caller has asked before.
         """
         if jit_compile is None and flags.jit != AUTO:
             jit_compile = flags.jit == ALWAYS
         if flags.relaxed_arithmetic is not self._relaxed:
             self._follow()
-        guards = self._guards.taken(values) if self._written else ()
-        try:
-            last = self._last
-            if last is not None and jit_compile is not False:
-                outputs = last(values)
-                if outputs is not None:
-                    return outputs  # type: ignore[no-any-return]
-            return self._run(values, jit_compile)
-        finally:
-            for guard in guards:
-                guard.release()
+        last = None if jit_compile is False else self._last
+        if self._guards is None:
+            outputs = None if last is None else last(values)
+            return self._run(values, jit_compile) if outputs is None else outputs
+        with guards or self._guards.of(values):
+            outputs = None if last is None else last(values)
+            return self._run(values, jit_compile) if outputs is None else outputs
 
     def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         sizes = self.sizes_of(values)

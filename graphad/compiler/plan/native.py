@@ -36,6 +36,7 @@ from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.shapes import is_definite
+from graphad.core.tensor import guard_of
 from graphad.kernels.forms import block_layout
 from graphad.trace.numbered import with_sizes
 
@@ -350,7 +351,8 @@ class Bound:
             expression = self._value(value, self.partition.sites.get(value) or Site(value, (), ()))
             lines = [f"v{handle}.data = {expression}"]
             if not self._is_guarded:
-                lines = [f"with v{handle}.guard():", *[f"    {line}" for line in lines]]
+                self._names["guard_of"] = guard_of
+                lines = [f"with guard_of(v{handle}):", *[f"    {line}" for line in lines]]
             if node.start not in self.partition.sites:
                 lines.append(f"r{node.start} = v{handle}.data")
             return lines

@@ -13,7 +13,7 @@ from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import READS, WRITES, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Handle
+from graphad.core.tensor import EagerTensor, Handle, guard_of
 
 
 @define
@@ -52,12 +52,15 @@ class Assign(Op):
         return value
 
     def eval(self, handle: Any, value: Any) -> Any:
-        shape, spec = value.shape, handle._spec
+        shape, spec = value.shape, handle.spec
         if shape != spec.dims and not spec.describes(shape):
             raise wrong_shape(handle, shape)
-        with handle._guard or handle.guard():
+        with handle.guard or guard_of(handle):
             handle.data = value
         return value
+
+    def quick(self, handle: Any, value: Any) -> Any:  # type: ignore[override]
+        return self.eval(handle, value.data) if type(value) is EagerTensor else None
 
     vjp = no_gradient(
         "assigning is not differentiable; the variable's later reads are constants of what was assigned"
