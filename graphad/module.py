@@ -23,7 +23,7 @@ class Module(Trackable):
     """
 
     def __init__(self, name: str | None = None) -> None:
-        name = _snake_case(type(self).__name__) if name is None else name
+        name = snake_case(type(self).__name__) if name is None else name
         if not name.isidentifier():
             raise InvalidArgumentError(
                 f"'{name}' is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
@@ -115,6 +115,6 @@ def parts_of(x: Any, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Ite
             yield from parts_of(item, in_order)
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()

@@ -277,9 +277,8 @@ def _extreme(builder: Any, sign: str, code: str, x: Any, y: Any) -> Any:
 
 
 def _float_sign(builder: Any, code: str, x: Any) -> Any:
-    rest = (
-        x if code == "bf16" else builder.fadd(x, x.type(0.0))
-    )  # nan, or 0, which keeps its sign in bfloat16
+    # NaN, or 0: of either sign as 0, but in bfloat16 it keeps its sign.
+    rest = x if code == "bf16" else builder.fadd(x, x.type(0.0))
     negative = builder.select(builder.fcmp_ordered("<", x, x.type(0.0)), x.type(-1.0), rest)
     return builder.select(builder.fcmp_ordered(">", x, x.type(0.0)), x.type(1.0), negative)
 

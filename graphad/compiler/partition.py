@@ -228,9 +228,8 @@ class _Partitioner:
 
     def _site(self, value: int) -> Site:
         site = self.sites.get(value)
-        return (
-            Site(value, (), ()) if site is None else site
-        )  # a value of unknown shape is only handed on whole
+        # A value of unknown shape is only handed on whole.
+        return Site(value, (), ()) if site is None else site
 
     # views
 

@@ -71,9 +71,8 @@ class ConcreteFunction:
         self._names: list[str] | None = None
         self._n_arguments = len(graph.inputs) - len(self.captured_inputs)
         self._specs = arguments.specs
-        self.pinned: dict[
-            int, Any
-        ] = {}  # by slot, the variables that a call must pass: a trace may depend on which
+        # By slot, the variables that a call must pass: a trace may depend on which.
+        self.pinned: dict[int, Any] = {}
         self.serial = next(_number)
 
     # -- what it is ------------------------------------------------------------------------------------------------

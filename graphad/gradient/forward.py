@@ -245,9 +245,8 @@ class ForwardAccumulator:
         if len(flat) != len(dots):
             raise InvalidArgumentError(f"ForwardAccumulator: {len(dots)} tangents for {len(flat)} primals.")
         self._level: Any = None
-        self._tangents: dict[
-            int, tuple[Any, Any]
-        ] = {}  # by id: what has the tangent, weakly, and the tangent
+        # By id: what has the tangent, weakly, and the tangent.
+        self._tangents: dict[int, tuple[Any, Any]] = {}
         for x, dot in zip(flat, dots, strict=True):
             if not isinstance(x, VALUES):
                 raise InvalidArgumentError(

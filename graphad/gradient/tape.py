@@ -259,9 +259,8 @@ class GradientTape(Recorder):
         """
         self._check_unused("gradients (or jacobians)")
         mode = _checked_mode("jacobian", unconnected_gradients)
-        from graphad.gradient import (
-            jacobian as jacobians,
-        )  # brings the batch level, which most programs do not need
+        # This brings the batch level, which most programs do not need.
+        from graphad.gradient import jacobian as jacobians
 
         return jacobians.jacobian(self, target, sources, mode, parallel_iterations, experimental_use_pfor)
 

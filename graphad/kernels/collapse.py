@@ -193,9 +193,8 @@ def _walk(operand: Operand, shape: Sequence[Size]) -> list[Size]:
         raise InternalError(
             f"collapse: an operand of shape {operand.shape} and strides {steps} in a loop of shape {tuple(shape)}"
         )
-    usual = row_strides(
-        operand.shape
-    )  # an axis without elements may come with any stride, 0 too: that is no broadcast
+    # An axis without elements may come with any stride, 0 too: that is no broadcast.
+    usual = row_strides(operand.shape)
     return [0] * skip + [
         0 if same_size(size, 1) else usual[d] if same_size(size, 0) else steps[d]
         for d, size in enumerate(operand.shape)

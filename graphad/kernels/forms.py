@@ -216,9 +216,8 @@ class Layout(Record):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     extents: tuple[int, ...]
-    strides: dict[
-        tuple[int, int], int
-    ]  # (operand, dim): inputs first, then outputs; only run-time strides have a word
+    # by (operand, dim): inputs first, then outputs; only run-time strides have a word
+    strides: dict[tuple[int, int], int]
     scalars: tuple[int, ...]
     lo: int
     hi: int

@@ -16,7 +16,7 @@ from graphad.core.tensor import Tensor
 from graphad.core.trackable import PRIVATE
 from graphad.eager.variable import Variable
 from graphad.layers import initializers
-from graphad.module import Module, _snake_case, parts_of
+from graphad.module import Module, parts_of, snake_case
 from graphad.ops.math.cast import cast
 
 _PARTS = (Variable, Module, list, tuple, dict)  # what holds, or may hold, variables
@@ -35,7 +35,7 @@ class Layer(Module):
 
     def __init__(self, *, trainable: bool = True, name: str | None = None, dtype: Any = "float32") -> None:
         if name is None:
-            kind = _snake_case(type(self).__name__)
+            kind = snake_case(type(self).__name__)
             count = _made[kind]
             _made[kind] += 1
             name = kind if not count else f"{kind}_{count}"
@@ -44,10 +44,9 @@ class Layer(Module):
         self.built = False
         self._graphad_building = False
         self._graphad_dtype = as_dtype(dtype)
-        self._graphad_weights: list[Variable] = []  # made by `add_weight` or assigned, in this order
-        self._graphad_trained: list[
-            Variable
-        ] = []  # those of them that are trained unless the layer is frozen
+        # Made by `add_weight` or assigned, in this order; and those of them that are trained unless the layer is frozen.
+        self._graphad_weights: list[Variable] = []
+        self._graphad_trained: list[Variable] = []
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -46,9 +46,8 @@ def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
     names = _symbolic_ops.get(op)
     if names is None:
         names = tuple(sorted(symbols_of(op)))
-        if (
-            op.structured or op.transient
-        ):  # holds graphs or a user's objects, which must not be kept alive from here
+        if op.structured or op.transient:
+            # It holds graphs or a user's objects, which must not be kept alive from here.
             return op if not names else type(op)(*[_numbered(getattr(op, f), numbers) for f in op.attributes])
         _symbolic_ops.keep(op, names)
     if not names:

@@ -90,9 +90,8 @@ class _Printer:
         self.shared = dict(kernel.inplace)
         self.accesses: list[Access] = [*kernel.inputs, *(store.access for store in kernel.outputs)]
         self.count = len(kernel.inputs)
-        self.offsets: list[list[str]] = [
-            [] for _ in self.accesses
-        ]  # terms of each operand's index, outer loops first
+        # Terms of each operand's index, outer loops first.
+        self.offsets: list[list[str]] = [[] for _ in self.accesses]
         self.packed = [
             k
             for k, access in enumerate(self.accesses)

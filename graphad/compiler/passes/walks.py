@@ -53,9 +53,8 @@ def slices_by_counter(s: Sweep, node: Node) -> Any:
     )
     stacks = [_walked(s, node.inputs[value + 1], start, step, op.steps) for value, start, step in walks]
     inputs = [*node.inputs, *stacks]
-    left, places, _ = walking.pruned(
-        [True] * walking.n_outputs
-    )  # without invariants that were only looked up
+    # Without invariants that were only looked up.
+    left, places, _ = walking.pruned([True] * walking.n_outputs)
     return s.bind(left, *[inputs[k] for k in places])
 
 

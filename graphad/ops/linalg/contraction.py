@@ -314,9 +314,8 @@ class Einsum(Op):
             values = [bind(CONJ, ctx.inputs[k]) if g.dtype.is_complex else ctx.inputs[k] for k in others]
             given = [result, *[operands[k] for k in others]]
             if not set(labels).issubset([label for part in given for label in part]):
-                given.append(
-                    labels
-                )  # a label that only this operand has: its cotangent is the same all along it
+                # A label that only this operand has: its cotangent is the same all along it.
+                given.append(labels)
                 values.append(ones_like(ctx.inputs[i]))
             bars.append(sum_to_input(ctx, i, _apply(given, labels, [g, *values])))
         return bars

@@ -151,9 +151,8 @@ class Svd(Op):
             parts.append(times(times(u, inner) + _scaled(u_bar - times(u, turn), inverse), v, adjoint_b=True))
         if v_bar is not None:
             turn = times(v, v_bar, adjoint_a=True)
-            inner = _scaled(
-                differences * (turn - adjoint_of(turn)), s
-            )  # its adjoint stands left of that of v
+            # Its adjoint stands left of that of v.
+            inner = _scaled(differences * (turn - adjoint_of(turn)), s)
             parts.append(times(u, times(v, inner) + _scaled(v_bar - times(v, turn), inverse), adjoint_b=True))
         return (functools.reduce(add, parts),)
 

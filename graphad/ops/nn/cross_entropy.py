@@ -152,9 +152,8 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     if type(labels) is EagerTensor and type(classes) is int:
         _require_labels(labels.data, classes)
     if labels.dtype.itemsize < 4 or labels.dtype.kind == "uint":
-        labels = cast(
-            labels, int32 if labels.dtype.itemsize < 4 else int64
-        )  # the numbers of all classes must fit
+        # The numbers of all classes must fit.
+        labels = cast(labels, int32 if labels.dtype.itemsize < 4 else int64)
     return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]  # type: ignore[no-any-return]
 
 
