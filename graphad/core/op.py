@@ -1,7 +1,8 @@
 """An op: one interned, frozen record whose fields are its attributes and whose methods are all its rules.
 
 Equal attributes (types included) are the same object, so identity serves as equality, hash, cache key and file record.
-A rule that cannot exist says so with `no_gradient`; a rule that is merely absent raises `MissingRuleError`.
+A rule that cannot exist says so with `no_gradient`, `no_batch` or `no_rows`, and why; a derivative that is merely absent raises
+`MissingGradientError`.
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ class BatchContext(Protocol):
 
     def stacked(self, i: int) -> bool:
         """Whether input i carries the loop axis."""
+
+    def rowwise(self, op: Op, *xs: Any) -> Any:
+        """The op run once per row."""
 
 
 class OpType(type):
@@ -252,8 +256,8 @@ class Op(metaclass=OpType):
         return x_bars
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
-        """The same op on stacked inputs."""
-        raise MissingRuleError(f"{self.name}: the op has no batch rule.")
+        """The same op on stacked inputs: one row after the other, unless there is a better way."""
+        return ctx.rowwise(self, *xs)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         """Which output axis is the row axis, None if no output depends on it, MIXED if rows interact."""
@@ -344,6 +348,26 @@ def no_gradient(reason: str) -> Callable[..., Any]:
 
     vjp.reason = reason  # type: ignore[attr-defined]
     return vjp
+
+
+def no_batch(reason: str) -> Callable[..., Any]:
+    """A `batch` for ops that cannot do better than one row after the other; the reason is given where that cannot be done."""
+
+    def batch(self: Op, ctx: Any, *xs: Any) -> Any:
+        return ctx.rowwise(self, *xs)
+
+    batch.reason = reason  # type: ignore[attr-defined]
+    return batch
+
+
+def no_rows(reason: str) -> Callable[..., Any]:
+    """A `rows` for ops of which nobody can say where their rows go. It is no proof that rows mix."""
+
+    def rows(self: Op, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None if all(axis is None for axis in axes) else MIXED
+
+    rows.reason = reason  # type: ignore[attr-defined]
+    return rows
 
 
 def evaluated(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:

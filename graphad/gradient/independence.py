@@ -168,7 +168,7 @@ def _found(graph: Graph, source: int) -> Mixing | None:
         specs = [graph.specs[i] for i in node.inputs]
         try:
             axes.extend(node_rows(graph, _with_rule_at_hand(node, specs), mine))
-            is_certain = all(
+            is_certain = not hasattr(node.op.rows, "reason") and all(
                 is_definite(spec.dims) for spec, axis in zip(specs, mine, strict=True) if axis is not None
             )
         except _UNANSWERED:

@@ -26,6 +26,7 @@ from graphad.graph.replay import replay
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, broadcast_to, reshape, shape
+from graphad.ops.array.sizes import with_rows
 from graphad.ops.array.slice import getitem
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
@@ -132,7 +133,8 @@ class BatchContext:
     def rowwise(self, op: Op, *xs: Any) -> Any:
         """The op run once per row, for ops that have no better rule. The number of rows must be known."""
         if not isinstance(self.size, int):
-            raise MissingRuleError(f"{op.name}: there is no batch rule for an unknown number of rows.")
+            why = getattr(op.batch, "reason", "its operands differ from row to row in more than their values")
+            raise MissingRuleError(f"{op.name}: there is no batch rule for an unknown number of rows: {why}.")
         rows = []
         for i in range(self.size):
             out = bind_all(op, [getitem(x, i) if self._stacked[k] else x for k, x in enumerate(xs)])
@@ -216,9 +218,7 @@ class BatchLevel:
                 return tuple([BatchedTensor(self, y) for y in outputs])
             context = BatchContext(self, op, inputs, stacked)
             try:
-                out = (
-                    context.rowwise(op, *values) if type(op).batch is Op.batch else op.batch(context, *values)
-                )
+                out = op.batch(context, *values)
             except Exception as error:
                 error = named(error, op)
                 raise error
@@ -294,7 +294,7 @@ def _small_integers(x: Any) -> Any:
 def repeated(x: Any, size: Any) -> Any:
     """x stacked `size` times."""
     if not is_definite(x.dims):
-        return broadcast_to(x, concat([lift(np.array([size], np.int32)), shape(x)], 0))
+        return broadcast_to(x, with_rows(size, shape(x)))
     return bind(BroadcastTo((size, *x.dims)), bind(ExpandDims((0,)), x))
 
 

@@ -14,7 +14,7 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import InternalError, InvalidArgumentError, MissingRuleError
 from graphad.core.levels import entered
-from graphad.core.op import Op, define
+from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.compose import values_behind
@@ -26,6 +26,7 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import pulled_back
+from graphad.ops.control.rows import rows_of
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import KNOWN_LIMIT
@@ -158,6 +159,23 @@ class Vectorize(Op):
             dims = tuple([max(n or 0, 0) if isinstance(n, int) else 0 for n in spec.dims or ()])
             outputs.append(np.stack(found) if found else np.zeros((0, *dims), spec.dtype.numpy))
         return tuple(outputs)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        along = [s and axis == 0 for axis, s in zip(axes, self.stacked, strict=True)]
+        if all(a or axis is None for a, axis in zip(along, axes, strict=True)):
+            return tuple([MIXED if k in self.uniform else 0 for k in range(self.n_outputs)])
+        if any(along):
+            return MIXED
+        inner = [
+            axis if axis in (None, MIXED) or not s else axis - 1
+            for axis, s in zip(axes, self.stacked, strict=True)
+        ]
+        rows = [
+            x.with_dims(None if x.dims is None else x.dims[1:]) if s else x
+            for x, s in zip(specs, self.stacked, strict=True)
+        ]
+        found = rows_of(self.graph, inner, rows)
+        return tuple([y if y in (None, MIXED) or k in self.uniform else y + 1 for k, y in enumerate(found)])
 
     def fold(self, ctx: Any, *inputs: Any) -> Any:
         # A row's own shape arithmetic has to fold away first: batching rules want definite shapes.

@@ -21,7 +21,9 @@ _ELSEWHERE = (
     "graphad.ops.random",
     "graphad.gradient",
     "graphad.function",
+    "graphad.vectorize",
 )
+_OWN = ("graphad.ops.", "graphad.core.", "graphad.vectorize.")
 _OWN_TESTS = frozenset({"sizes"})
 
 
@@ -29,7 +31,8 @@ _OWN_TESTS = frozenset({"sizes"})
 def _ops() -> dict[str, Any]:
     for module in pkgutil.walk_packages(graphad.ops.__path__, "graphad.ops."):
         importlib.import_module(module.name)
-    return {name: op for name, op in all_ops().items() if op.__module__.startswith("graphad.ops.")}
+    importlib.import_module("graphad.vectorize.vectorize_graph")
+    return {name: op for name, op in all_ops().items() if op.__module__.startswith(_OWN)}
 
 
 def _names() -> list[str]:
@@ -62,9 +65,14 @@ def test_op_has_a_case(name: str) -> None:
 def test_op_has_its_rules(name: str) -> None:
     op = _ops()[name]
     assert op.infer is not Op.infer and op.eval is not Op.eval
-    # A rule of the user's is looked up by name: ops of new_op, and custom gradients that a file left out. An op without a
-    # batch rule is run row by row.
+    # A rule of the user's is looked up by name: ops of new_op, and custom gradients that a file left out.
     if not op.__module__.startswith(_ELSEWHERE):
         assert op.vjp is not Op.vjp, f"{name}: no vjp, and no reason why there is none"
+    assert op.batch is not Op.batch, (
+        f"{name}: no batch rule; say no_batch(reason) if rows can only be run one by one"
+    )
+    assert op.rows is not Op.rows, f"{name}: no rows rule; say no_rows(reason) if nobody knows where rows go"
+    for rule in (op.batch, op.rows):
+        assert getattr(rule, "reason", "a rule").strip(), f"{name}: a rule that is left out without a reason"
     assert op.__doc__, f"{name}: no docstring"
     assert op.keeps is not None and len(op.keeps) == 2

@@ -14,14 +14,14 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.keys import FULL, encode_bound
 from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import read
-from graphad.ops.array.support import index_tensor, require_index, static_array
+from graphad.ops.array.support import index_tensor, require_index, same_row, static_array
 
 
 @define
@@ -66,6 +66,17 @@ class BlockBounds(Op):
 
     def batch(self, ctx: Any, sizes: Any, begin: Any, size: Any) -> Any:
         return bind(self, sizes, begin, size)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        """All three are stacked in front, or the same for all rows."""
+        row = same_row(
+            [
+                None if axis is None else axis - len(spec.dims or ())
+                for spec, axis in zip(specs, axes, strict=True)
+            ]
+        )
+        rank = max(len(spec.dims or ()) for spec in specs)
+        return row if row in (None, MIXED) else row + rank if row != -1 else MIXED
 
     def fold(self, ctx: Any, sizes: Any, begin: Any, size: Any) -> Any:
         known = [ctx.known(x) for x in (sizes, begin, size)]

@@ -18,7 +18,7 @@ from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -370,6 +370,7 @@ class Eye(Op):
         return np.eye(int(n), int(m), dtype=self.dtype.numpy)
 
     vjp = no_gradient("it depends on sizes alone")
+    batch = no_batch("its sizes come from values, of which each row has its own")
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None if axes[0] is None and axes[1] is None else MIXED
@@ -479,6 +480,14 @@ class OneHotTo(Op):
         return _one_hot(indices, on, off, int(depth), self.axis)
 
     vjp = no_gradient("an index is an integer")
+
+    def batch(self, ctx: Any, indices: Any, on: Any, off: Any, depth: Any) -> Any:
+        if ctx.stacked(1) or ctx.stacked(2) or ctx.stacked(3):
+            return ctx.rowwise(self, indices, on, off, depth)
+        return bind(OneHotTo(shifted(self.axis, len(indices.dims))), indices, on, off, depth)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[3] is not None else OneHot(0, self.axis).rows(specs[:3], axes[:3])
 
     def fold(self, ctx: Any, indices: Any, on: Any, off: Any, depth: Any) -> Any:
         known = known_scalar(ctx, depth)

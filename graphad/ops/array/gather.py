@@ -23,7 +23,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape
-from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
+from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes, static_with_rows, with_rows
 from graphad.ops.array.support import all_stacked, index_tensor, require_index, run_checked, static_int
 from graphad.ops.array.transpose import move_axis
 
@@ -160,6 +160,19 @@ def _flattened(x: Any, n: int) -> Any:
     return bind(ReshapeTo((None, *rest)), x, sizes)
 
 
+def _put_back_rows(axis: int, lead: int, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    """Where the rows of what is put back along `axis` go; `lead` axes in front belong to the indices as well."""
+    p, i = axes[:2]
+    if p is None and i is None:
+        return None
+    if p is not None and (i == p or i is None) and p < lead:
+        return p
+    if i is not None or p is None:
+        return MIXED
+    width = len(specs[1].dims or ()) - lead
+    return p if p < axis else MIXED if p < axis + width else p - width + 1
+
+
 @define
 class GatherGrad(Op):
     """The transpose of gather: g added into zeros of `shape`, at the places it was taken from."""
@@ -206,15 +219,7 @@ class GatherGrad(Op):
         return bind(GatherGrad(axis + 1, self.batch_dims + 1, (g.dims[0], *self.shape)), g, indices)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        axis, lead, (p, i) = self.axis % len(self.shape), self.batch_dims, axes
-        if p is None and i is None:
-            return None
-        if p is not None and (i == p or i is None) and p < lead:
-            return p
-        if i is not None or p is None:
-            return MIXED
-        width = len(specs[1].dims or ()) - lead
-        return p if p < axis else MIXED if p < axis + width else p - width + 1
+        return _put_back_rows(self.axis % len(self.shape), self.batch_dims, specs, axes)
 
 
 @define
@@ -235,6 +240,21 @@ class GatherGradTo(Op):
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None, None)
+
+    def batch(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
+        if ctx.stacked(2):
+            return ctx.rowwise(self, g, indices, sizes)
+        axis = self.axis % sizes.dims[0] + 1
+        static, sizes = static_with_rows(ctx.size, self.static), with_rows(ctx.size, sizes)
+        if not ctx.stacked(1) and not self.batch_dims:
+            return bind(GatherGradTo(axis, 0, static), g, indices, sizes)
+        return bind(GatherGradTo(axis, self.batch_dims + 1, static), *all_stacked(ctx, (g, indices)), sizes)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        dims = claimed_dims(self, specs[2])
+        if axes[2] is not None or dims is None:
+            return MIXED
+        return _put_back_rows(self.axis % len(dims), self.batch_dims, specs, axes)
 
     def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
@@ -427,6 +447,15 @@ class ScatterNdTo(Op):
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]), None)
 
+    def batch(self, ctx: Any, indices: Any, updates: Any, sizes: Any) -> Any:
+        if ctx.stacked(2):
+            return ctx.rowwise(self, indices, updates, sizes)
+        op = ScatterNdTo(static_with_rows(ctx.size, self.static), self.batch_dims + 1)
+        return bind(op, *all_stacked(ctx, (indices, updates)), with_rows(ctx.size, sizes))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[2] is not None else ScatterNd((), self.batch_dims).rows(specs[:2], axes[:2])
+
     def fold(self, ctx: Any, indices: Any, updates: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
         if known is None:
@@ -536,6 +565,15 @@ class TakeAlongGradTo(Op):
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None, None)
+
+    def batch(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
+        if ctx.stacked(2):
+            return ctx.rowwise(self, g, indices, sizes)
+        op = TakeAlongGradTo(self.axis % sizes.dims[0] + 1, static_with_rows(ctx.size, self.static))
+        return bind(op, *all_stacked(ctx, (g, indices)), with_rows(ctx.size, sizes))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return MIXED if axes[2] is not None else TakeAlong(self.axis).rows(specs[:2], axes[:2])
 
     def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)

@@ -20,6 +20,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
+from graphad.ops.array.sizes import with_rows
 from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
 
 
@@ -101,6 +102,18 @@ class ConcatPart(Op):
         shapes = ctx.inputs[1:]
         parts = [g if j == self.k else zeros(sizes, g.dtype) for j, sizes in enumerate(shapes)]
         return (bind(Concat(self.axis), *parts), *[None] * len(shapes))
+
+    def batch(self, ctx: Any, x: Any, *shapes: Any) -> Any:
+        if any(ctx.stacked(1 + j) for j in range(len(shapes))):
+            return ctx.rowwise(self, x, *shapes)
+        of_stacks = [with_rows(ctx.size, sizes) for sizes in shapes]
+        return bind(ConcatPart(shifted(self.axis, len(x.dims) - 1), self.k), x, *of_stacks)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if any(axis is not None for axis in axes[1:]):
+            return MIXED
+        row = axes[0]
+        return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
 
     def fold(self, ctx: Any, x: Any, *shapes: Any) -> Any:
         known = [ctx.known(sizes) for sizes in shapes]
@@ -325,6 +338,19 @@ class SplitAt(Op):
     def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
         joined = bind(Concat(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)])
         return (joined, *[None] * (len(ctx.inputs) - 1))
+
+    def batch(self, ctx: Any, x: Any, *sizes: Any) -> Any:
+        if sizes and ctx.stacked(1):
+            return ctx.rowwise(self, x, *sizes)
+        rank = len(x.dims) - 1
+        axis = normalize_axis("split", self.axis, rank, "value", x.dims[1:])
+        return bind(SplitAt(self.n, axis + 1), x, *sizes)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if any(axis is not None for axis in axes[1:]):
+            return MIXED
+        row = axes[0]
+        return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
 
     def fold(self, ctx: Any, x: Any, *sizes: Any) -> Any:
         known = ctx.known(sizes[0]) if sizes else self.n

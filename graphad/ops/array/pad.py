@@ -11,14 +11,14 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_rows
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import Gather
-from graphad.ops.array.join import Stack
+from graphad.ops.array.join import Concat, Stack
 from graphad.ops.array.shape import (
     BroadcastTo,
     ExpandDims,
@@ -110,6 +110,11 @@ def _inner(g: Any, pairs: Pairs, dims: Any) -> Any:
     return bind(GetItem(key), g)
 
 
+def _not_along_rows(paddings: Any) -> Any:
+    """The paddings of a row for a stack of rows, which is not padded along the loop axis."""
+    return bind(Concat(0), lift(np.zeros((1, 2), paddings.dtype.numpy)), paddings)
+
+
 @define
 class PadTo(Op):
     """x with paddings[axis, 0] elements of the scalar `value` before and paddings[axis, 1] behind it along each axis."""
@@ -133,6 +138,13 @@ class PadTo(Op):
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (bind(PadInner(), g, ctx.inputs[2]), None, None)
+
+    def batch(self, ctx: Any, x: Any, value: Any, paddings: Any) -> Any:
+        if ctx.stacked(1) or ctx.stacked(2):
+            return ctx.rowwise(self, x, value, paddings)
+        return bind(self, x, value, _not_along_rows(paddings))
+
+    rows = no_rows("how much comes before and behind each axis is known when it runs")
 
     def fold(self, ctx: Any, x: Any, value: Any, paddings: Any) -> Any:
         known = ctx.known(paddings)
@@ -166,6 +178,13 @@ class PadInner(Op):
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (bind(PadTo(), g, lift(g.dtype.numpy.type(0)), ctx.inputs[1]), None)
+
+    def batch(self, ctx: Any, x: Any, paddings: Any) -> Any:
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, paddings)
+        return bind(self, x, _not_along_rows(paddings))
+
+    rows = no_rows("how much is cut off along each axis is known when it runs")
 
     def fold(self, ctx: Any, x: Any, paddings: Any) -> Any:
         known = ctx.known(paddings)
@@ -376,6 +395,14 @@ class TileTo(Op):
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (_untiled(g, ctx.inputs[1], shape(ctx.inputs[0], ctx.inputs[1].dtype)), None)
+
+    def batch(self, ctx: Any, x: Any, multiples: Any) -> Any:
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, multiples)
+        once = lift(np.ones(1, multiples.dtype.numpy))
+        return bind(self, x, bind(Concat(0), once, multiples))
+
+    rows = no_rows("how often each axis is repeated is known when it runs")
 
     def fold(self, ctx: Any, x: Any, multiples: Any) -> Any:
         known = ctx.known(multiples)

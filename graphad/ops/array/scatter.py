@@ -30,7 +30,14 @@ from graphad.ops.array.gather import (
 from graphad.ops.array.shape import reshape
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import known_value, require_count, require_sizes, static_sizes
-from graphad.ops.array.support import all_stacked, index_tensor, known_scalar, require_index, static_int
+from graphad.ops.array.support import (
+    all_stacked,
+    index_tensor,
+    known_scalar,
+    require_index,
+    same_row,
+    static_int,
+)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, *, name: str | None = None) -> Tensor:
@@ -86,6 +93,21 @@ class TensorScatterUpdate(Op):
 
     def batch(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
         return bind(TensorScatterUpdate(self.batch_dims + 1), *all_stacked(ctx, (x, indices, updates)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        x, i, u = axes
+        lead = same_row(axes)
+        if lead is None or (lead != MIXED and lead < self.batch_dims and i in (None, lead)):
+            return lead
+        if i is not None:
+            return MIXED
+        rank, depth = len(specs[1].dims or ()), (specs[1].dims or (0,))[-1]
+        if u is None:
+            return x
+        if u < rank - 1 or type(depth) is not int:
+            return MIXED
+        at = u - (rank - 1) + self.batch_dims + depth
+        return at if x in (None, at) else MIXED
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
@@ -206,29 +228,40 @@ def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
 
 @define
 class UnsortedSegmentSumTo(Op):
-    """y[s, k] is the sum of data[i, k] over all i with ids[i] = s, for s below the integer scalar `num`; negative ids are left
-    out.
+    """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s, for s below the integer scalar `num`; negative ids
+    are left out. b stands for `batch_dims` axes.
     """
 
     name = "unsorted_segment_sum_to"
     keeps = ((1,), False)
+    batch_dims: int = 0
 
     def infer(self, data: TensorSpec, ids: TensorSpec, num: TensorSpec) -> TensorSpec:
         require_index("unsorted_segment_sum", num, "num_segments")
         require_index("unsorted_segment_sum", ids, "segment_ids")
         if not _first_part(data.dims, ids.dims):
             return data.with_dims(None)
-        return data.with_dims((None, *data.dims[len(ids.dims) :]))
+        return data.with_dims((*ids.dims[: self.batch_dims], None, *data.dims[len(ids.dims) :]))
 
     def eval(self, data: Any, ids: Any, num: Any) -> Any:
-        return _segment_sum(data, ids, int(num), 0)
+        return _segment_sum(data, ids, int(num), self.batch_dims)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(SegmentGather(0), g, ctx.inputs[1]), None, None)
+        return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None, None)
+
+    def batch(self, ctx: Any, data: Any, ids: Any, num: Any) -> Any:
+        if ctx.stacked(2):
+            return ctx.rowwise(self, data, ids, num)
+        return bind(UnsortedSegmentSumTo(self.batch_dims + 1), *all_stacked(ctx, (data, ids)), num)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[2] is not None:
+            return MIXED
+        return UnsortedSegmentSum(0, self.batch_dims).rows(specs[:2], axes[:2])
 
     def fold(self, ctx: Any, data: Any, ids: Any, num: Any) -> Any:
         known = known_scalar(ctx, num)
-        return None if known is None else bind(UnsortedSegmentSum(known), data, ids)
+        return None if known is None else bind(UnsortedSegmentSum(known, self.batch_dims), data, ids)
 
 
 @define

@@ -14,7 +14,7 @@ from graphad.core.convert import lift, lift_like, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.registry import lookup
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
@@ -62,6 +62,7 @@ class Range(Op):
         return _members(start.item(), count, delta.item(), dtypes.from_numpy(start.dtype))
 
     vjp = no_gradient("a range is made of integers, or changes its length with its limits")
+    batch = no_batch("its length comes from values, of which each row has its own")
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None if all(axis is None for axis in axes) else MIXED
@@ -164,6 +165,7 @@ class UnitSteps(Op):
         return np.linspace(0.0, 1.0, int(n)).astype(self.dtype.numpy)
 
     vjp = no_gradient("it depends on a count alone")
+    batch = no_batch("its length comes from a value, of which each row has its own")
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None if axes[0] is None else MIXED

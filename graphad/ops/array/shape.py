@@ -17,7 +17,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size, divide_exactly, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_gradient, no_rows
 from graphad.core.shapes import (
     format_dims,
     is_definite,
@@ -35,6 +35,8 @@ from graphad.ops.array.sizes import (
     mixed_sizes,
     require_sizes,
     static_sizes,
+    static_with_rows,
+    with_rows,
 )
 
 INDEX_KINDS = (dtypes.int32, dtypes.int64)
@@ -189,7 +191,15 @@ class ReshapeTo(Op):
         return (reshape_like(g, ctx, 0), None)
 
     def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        return ctx.rowwise(self, x, sizes)
+        # Of no elements a size of -1 can be anything; rows tell what it is.
+        if ctx.stacked(1) or (type(ctx.size) is int and ctx.size == 0):
+            return ctx.rowwise(self, x, sizes)
+        return bind(ReshapeTo(static_with_rows(ctx.size, self.static)), x, with_rows(ctx.size, sizes))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        (axis, of_sizes), dims = axes, claimed_dims(self, specs[1])
+        kept = axis == 0 and of_sizes is None and dims and dims[0] == specs[0].dims[0]  # type: ignore[index]
+        return 0 if kept and dims[0] is not None else MIXED
 
     def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
@@ -348,7 +358,18 @@ class BroadcastToShape(Op):
         return (sum_to_input(ctx, 0, g), None)
 
     def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        return ctx.rowwise(self, x, sizes)
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, sizes)
+        missing = sizes.dims[0] - (len(x.dims) - 1)
+        x = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing > 0 and ctx.stacked(0) else x
+        return bind(BroadcastToShape(static_with_rows(ctx.size, self.static)), x, with_rows(ctx.size, sizes))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        (axis, of_sizes), dims = axes, claimed_dims(self, specs[1])
+        if of_sizes is not None or dims is None or axis is None:
+            return None if of_sizes is None and axis is None else MIXED
+        size, place = specs[0].dims[axis], axis + len(dims) - len(specs[0].dims or ())  # type: ignore[index]
+        return MIXED if type(size) is int and size == 1 and dims[place] != 1 else place
 
     def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)
@@ -457,7 +478,13 @@ class SumToShape(Op):
         return (broadcast_like(g, ctx, 0), None)
 
     def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        return ctx.rowwise(self, x, sizes)
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, sizes)
+        missing = len(x.dims) - 1 - sizes.dims[0]
+        y = bind(self, x, with_rows(ctx.size, sizes, missing))
+        return bind(Squeeze(tuple(range(1, 1 + missing))), y) if missing else y
+
+    rows = no_rows("whether it sums the rows is known with the shape, when it runs")
 
     def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
         known = ctx.known(sizes)

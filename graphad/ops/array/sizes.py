@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import EagerTensor, Tensor
 
@@ -98,6 +100,17 @@ def claimed_dims(op: Any, sizes: Any) -> Any:
             f"{op.name}: the shape has {rank} sizes, the op was made for {op.static}, where None is any size."
         )
     return op.static
+
+
+def with_rows(size: Any, sizes: Any, ones: int = 0) -> Any:
+    """The sizes of a row as those of a stack of `size` rows, with axes of size 1 between."""
+    front = bind(lookup("sizes")((size, *(1,) * ones), sizes.dtype))
+    return bind(lookup("concat")(0), front, sizes)
+
+
+def static_with_rows(size: Any, static: Any) -> Any:
+    """The attribute `static` of an op on rows, for the op on the stack."""
+    return None if static is None else (size if type(size) is int else None, *static)
 
 
 def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:

@@ -16,7 +16,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import busy
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_rows
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -41,6 +41,7 @@ from graphad.ops.array.keys import (
 )
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import Reshape, broadcast_to, shape
+from graphad.ops.array.sizes import with_rows
 from graphad.ops.array.support import all_stacked, run_checked, static_array
 from graphad.ops.array.transpose import move_axis
 
@@ -235,6 +236,11 @@ class GetItemAt(Op):
             return bind(Gather(axis + 1, 1, False), x, index)
         return move_axis(bind(Gather(axis, 0, False), x, index), axis, 0)
 
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if any(axis is not None for axis in axes[1:]):
+            return MIXED
+        return indexed_rows(self.key, specs[0].dims, axes[0])
+
     def fold(self, ctx: Any, x: Any, *numbers: Any) -> Any:
         known = [ctx.known(number) for number in numbers]
         if any(number is None for number in known):
@@ -331,6 +337,14 @@ class GetItemGradTo(Op):
         numbers = ctx.inputs[2:]
         return (read(h, self.key, numbers), None, *[None] * len(numbers))
 
+    def batch(self, ctx: Any, g: Any, sizes: Any, *numbers: Any) -> Any:
+        if any(ctx.stacked(1 + k) for k in range(1 + len(numbers))):
+            return ctx.rowwise(self, g, sizes, *numbers)
+        (g,) = all_stacked(ctx, (g,))
+        return bind(GetItemGradTo((FULL, *self.key)), g, with_rows(ctx.size, sizes), *numbers)
+
+    rows = no_rows("which axes the key keeps whole is known with the sizes, when it runs")
+
     def fold(self, ctx: Any, g: Any, sizes: Any, *numbers: Any) -> Any:
         known = ctx.known(sizes)
         return None if known is None else bind(GetItemGrad(self.key, tuple(known)), g, *numbers)
@@ -374,6 +388,17 @@ class SliceUpdate(Op):
             return ctx.rowwise(self, x, value, *numbers)
         x, value = all_stacked(ctx, (x, value))
         return bind(SliceUpdate((FULL, *self.key)), x, value, *numbers)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        (x, value), dims = axes[:2], specs[0].dims
+        if any(axis is not None for axis in axes[2:]):
+            return MIXED
+        if value is None:
+            return x
+        for axis in range(len(dims or ())):
+            if x in (None, axis) and indexed_rows(self.key, dims, axis) == value:
+                return axis
+        return MIXED
 
 
 # -- public ----------------------------------------------------------------------------------------------------------------

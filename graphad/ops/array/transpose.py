@@ -13,7 +13,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_rows
 from graphad.core.registry import lookup
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis
 from graphad.core.spec import TensorSpec
@@ -98,7 +98,17 @@ class TransposeBy(Op):
         return bind(TransposeBy(not self.inverse), g, ctx.inputs[1]), None
 
     def batch(self, ctx: Any, x: Any, perm: Any) -> Any:
-        return ctx.rowwise(self, x, perm)
+        if ctx.stacked(1):
+            return ctx.rowwise(self, x, perm)
+        rank = len(x.dims) - 1
+        behind = (
+            perm % lift(np.array(rank, perm.dtype.numpy)) + lift(np.array(1, perm.dtype.numpy))
+            if rank
+            else perm
+        )
+        return bind(self, x, bind(lookup("concat")(0), lift(np.zeros(1, perm.dtype.numpy)), behind))
+
+    rows = no_rows("where the axes go is known when it runs")
 
     def fold(self, ctx: Any, x: Any, perm: Any) -> Any:
         known = ctx.known(perm)

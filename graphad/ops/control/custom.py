@@ -11,7 +11,7 @@ from typing import Any
 
 from graphad.core.bind import bind
 from graphad.core.errors import MissingGradientError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_rows
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
@@ -39,6 +39,8 @@ class CustomGradient(Op):
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return values[self.n_inputs :]
+
+    rows = no_rows("a rule in Python may do anything with the rows")
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return tuple(axes[self.n_inputs :])
@@ -149,6 +151,8 @@ class UnsavedCustom(_PassesOutputs):
     rule_name: str
     n_inputs: int
     n_outputs: int
+
+    rows = no_rows("its rule is not in the file")
 
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
         raise missing_rule(self.rule_name)

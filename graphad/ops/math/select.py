@@ -15,7 +15,7 @@ from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import Op, define, no_gradient
+from graphad.core.op import Op, define, no_gradient, no_rows
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -91,6 +91,7 @@ class WhereIndices(Op):
         return np.argwhere(condition).astype(np.int64)
 
     vjp = no_gradient("indices are piecewise constant")
+    rows = no_rows("the indices of all rows are in one list")
 
     def batch(self, ctx: Any, condition: Any) -> Any:
         raise InvalidArgumentError(

@@ -14,12 +14,11 @@ from graphad.core import dtypes, forks
 from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
-from graphad.ops.array.support import as_stacked
 from graphad.ops.random import philox
 
 _lock = forks.lock()
@@ -55,7 +54,7 @@ class RandomKey(Op):
 
 @define
 class SplitKey(Op):
-    """`n` keys from one, int64[n, 2]: key k is the one derived with turn 64 + k."""
+    """`n` keys from one, int64[n, 2]: key k is the one derived with turn 64 + k. Of keys [..., 2] `n` for each, [..., n, 2]."""
 
     name = "split_key"
     keeps = (False, False)
@@ -63,16 +62,21 @@ class SplitKey(Op):
 
     def infer(self, key: TensorSpec) -> TensorSpec:
         _require_key(key)
-        return TensorSpec.of((self.n, 2), dtypes.int64)
+        return TensorSpec.of((*(() if key.dims is None else key.dims[:-1]), self.n, 2), dtypes.int64)
 
     def eval(self, key: Any) -> Any:
-        return (
-            np.stack([philox.derived(key, philox.TRIES + k) for k in range(self.n)])
-            if self.n
-            else np.zeros((0, 2), np.int64)
-        )
+        made = [
+            philox.derived(one, philox.TRIES + k) for one in np.reshape(key, (-1, 2)) for k in range(self.n)
+        ]
+        return np.array(made, np.int64).reshape((*key.shape[:-1], self.n, 2))
 
     vjp = no_gradient("a key is an integer")
+
+    def batch(self, ctx: Any, key: Any) -> Any:
+        return bind(self, key)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return _rows_of_keys(specs, axes)
 
 
 def _require_key(key: TensorSpec) -> None:
@@ -82,6 +86,13 @@ def _require_key(key: TensorSpec) -> None:
         raise InvalidArgumentError(
             f"random: seed has shape {format_dims(key.dims)}; two integers are needed."
         )
+
+
+def _rows_of_keys(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    """Each key of a stack gives numbers of its own."""
+    if any(axis is not None for axis in axes[1:]):
+        return MIXED
+    return axes[0] if axes[0] is None or axes[0] < len(specs[0].dims or ()) - 1 else MIXED
 
 
 def _drawn(kind: str, keys: Any, shape: Any, dtype: Any, limits: Sequence[Any] = ()) -> Any:
@@ -133,11 +144,11 @@ class Draw(Op):
 
     def batch(self, ctx: Any, key: Any, *limits: Any) -> Any:
         if any(ctx.stacked(1 + k) for k in range(len(limits))):
-            return ctx.rowwise(self, as_stacked(ctx, 0, key), *limits)
+            return ctx.rowwise(self, key, *limits)
         return bind(self, key, *limits)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None if all(axis is None for axis in axes) else MIXED
+        return _rows_of_keys(specs, axes)
 
 
 def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
@@ -154,7 +165,7 @@ def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
 
 @define
 class DrawTo(Op):
-    """As draw, for a key [2]; the last input is the shape as a vector of integers, the `limits` come before it."""
+    """As draw; the last input is the shape as a vector of integers, the `limits` come before it."""
 
     name = "draw_to"
     keeps = (False, False)
@@ -165,12 +176,22 @@ class DrawTo(Op):
     def infer(self, key: TensorSpec, *rest: TensorSpec) -> TensorSpec:
         _require_key(key)
         _check(self.kind, self.dtype, rest[:-1])
-        return TensorSpec.of(claimed_dims(self, rest[-1]), self.dtype)
+        dims = claimed_dims(self, rest[-1])
+        lead = () if key.dims is None else key.dims[:-1]
+        return TensorSpec.of(None if dims is None else (*lead, *dims), self.dtype)
 
     def eval(self, key: Any, *rest: Any) -> Any:
         return _drawn(self.kind, key, as_claimed(self, rest[-1]), self.dtype.numpy, rest[:-1])
 
     vjp = no_gradient("numbers drawn are constants")
+
+    def batch(self, ctx: Any, key: Any, *rest: Any) -> Any:
+        if any(ctx.stacked(1 + k) for k in range(len(rest))):
+            return ctx.rowwise(self, key, *rest)
+        return bind(self, key, *rest)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return _rows_of_keys(specs, axes)
 
     def fold(self, ctx: Any, key: Any, *rest: Any) -> Any:
         known = ctx.known(rest[-1])
@@ -196,6 +217,15 @@ class SetState(Op):
         return value
 
     vjp = no_gradient("a state is made of integers")
+
+    def batch(self, ctx: Any, state: Any, value: Any) -> Any:
+        raise FailedPreconditionError(
+            "random_set_state: a generator cannot have a different state in every row of a vectorized computation; "
+            "set its state outside of vectorized_map, jacobian and batch_jacobian."
+        )
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[1]
 
 
 RANDOM_KEY, SET_STATE = RandomKey(), SetState()

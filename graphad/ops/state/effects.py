@@ -60,6 +60,9 @@ class Print(Op):
     def batch(self, ctx: Any, *xs: Any) -> Any:
         return ctx.rowwise(self, *xs)
 
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return ()
+
 
 @define
 class Check(Op):
@@ -93,6 +96,9 @@ class Check(Op):
         if ctx.stacked(0):
             return ctx.rowwise(self, condition, *data)
         return bind(self, condition, *data)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return ()
 
 
 class _Slot:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
-from graphad.core.op import READS, WRITES, Op, define, no_gradient
+from graphad.core.op import READS, WRITES, Op, define, no_batch, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, guard_of
@@ -35,6 +35,8 @@ class Read(Op):
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (g,)
+
+    batch = no_batch("variables are the same for all rows")
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None
@@ -71,6 +73,9 @@ class Assign(Op):
             "assign: a variable cannot be assigned a different value in every row of a vectorized computation; "
             "assign outside of vectorized_map, jacobian and batch_jacobian."
         )
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[1]
 
 
 def wrong_shape(handle: Any, dims: Any) -> InvalidArgumentError:

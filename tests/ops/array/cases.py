@@ -303,7 +303,7 @@ SHAPES = [
     OpCase(a.transpose, real(2, 3, 4), expected=np.transpose),
     OpCase(a.transpose, real(2, 3, 4), perm=[1, 2, 0], expected=lambda x: np.transpose(x, (1, 2, 0))),
     OpCase(
-        a.transpose, real(2, 3, 4), np.array([2, 0, -2]), expected=lambda x, p: np.transpose(x, (2, 0, 1))
+        a.transpose, real(3, 3, 3), np.array([2, 0, -2]), expected=lambda x, p: np.transpose(x, (2, 0, 1))
     ),
     OpCase(a.transpose, complex_(2, 3), conjugate=True, expected=lambda x: np.conj(x.T)),
     OpCase(a.matrix_transpose, real(2, 3, 4), expected=lambda x: np.swapaxes(x, 1, 2)),

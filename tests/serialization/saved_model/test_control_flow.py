@@ -91,7 +91,6 @@ REFUSED = {
     "scanned-4-rank": _SHAPE_CHANGES,
     "folded-6-rank": _SHAPE_CHANGES,
     "taped-15-rank": _SHAPE_CHANGES,  # of scanned
-    "taped-21-rank": "there is no batch rule for an unknown number of rows",  # of a Jacobian
 }
 NAMES = [f.__qualname__.split(".")[0] + f"-{k}" for k, f in enumerate(PROGRAMS)]
 
