@@ -15,7 +15,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import ALL, DType, bfloat16, bool_
+from graphad.core.dtypes import ALL, DType, bfloat16, bool_, float32
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import Op, define
@@ -97,7 +97,7 @@ class Elementwise(Op):
                 if _kernel_takes(steps, dtypes)
                 else None
             )
-        return map_of(steps, dtypes)
+        return map_of(steps, dtypes, getattr(self.formula, "is_wide", False))
 
 
 def _kernel_takes(fn: str, dtypes: Sequence[DType]) -> bool:
@@ -105,29 +105,38 @@ def _kernel_takes(fn: str, dtypes: Sequence[DType]) -> bool:
     return scalars.kind_of(dtypes[-1]) in scalars.TABLE[fn].kinds
 
 
-def map_of(steps: Steps, dtypes: Sequence[DType]) -> forms.Map | None:
+def map_of(steps: Steps, dtypes: Sequence[DType], is_wide: bool = False) -> forms.Map | None:
     """The kernel map of a few scalar functions, or None where one of them does not take the dtype.
 
     Args:
       steps: (function, argument, ...); inputs are "x", "y", "z", results of earlier steps "a", "b", ...; the function
         "nonzero" asks whether its argument differs from 0 (or from False). The last step is the result.
       dtypes: The dtypes of the inputs.
+      is_wide: Compute in float32 where the inputs have two bytes, and round once; see `in_float32`.
     """
-    refs: dict[str, forms.Ref] = {
-        name: (forms.IN, k) for k, name in zip(range(len(dtypes)), "xyz", strict=False)
-    }
-    known = {name: dtypes[k] for name, (_, k) in refs.items()}
+    refs: dict[str, forms.Ref] = {}
+    known = dict(zip("xyz", dtypes, strict=False))
     body: list[forms.Statement] = []
-    for fn, *names in steps:
-        args = tuple(refs[name] for name in names)
+
+    def add(name: str, fn: str, args: tuple[forms.Ref, ...], dtype: DType) -> None:
+        refs[name], known[name] = (forms.TMP, len(body)), dtype
+        body.append(forms.Statement(fn, args, dtype))
+
+    rounds = is_wide and dtypes[0].itemsize == 2
+    for k, name in enumerate(list(known)):
+        refs[name] = (forms.IN, k)
+        if rounds:
+            add(name, "cast", (refs[name],), float32)
+    letter = ""
+    for letter, (fn, *names) in zip("abcdefghij", steps, strict=False):
         arg_dtypes = [known[name] for name in names]
         real = "cast" if fn == "nonzero" else fn
         if not _kernel_takes(real, arg_dtypes):
             return None
         dtype = bool_ if fn == "nonzero" else scalars.result_dtype(real, arg_dtypes)
-        letter = "abcdefghij"[len(body)]
-        refs[letter], known[letter] = (forms.TMP, len(body)), dtype
-        body.append(forms.Statement(real, args, dtype))
+        add(letter, real, tuple(refs[name] for name in names), dtype)
+    if rounds:
+        add(letter, "cast", (refs[letter],), dtypes[0])
     return forms.Map(tuple(dtypes), (), tuple(body), ((forms.TMP, len(body) - 1),))
 
 
@@ -281,6 +290,7 @@ def in_float32(formula: Callable[..., Any]) -> Callable[..., Any]:
         return formula(x.astype(np.float32), *[y.astype(np.float32) for y in rest]).astype(x.dtype)
 
     wrapped.__module__ = formula.__module__
+    wrapped.is_wide = True  # type: ignore[attr-defined]
     return wrapped
 
 
