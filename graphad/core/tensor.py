@@ -68,20 +68,36 @@ def export_dlpack(data: Any, stream: Any, max_version: Any, device: Any, copy: b
     Raises: BufferError: such a reader allows no copy.
     """
     options = {} if device is None else {"dl_device": device}
-    knows = max_version is not None and tuple(max_version) >= (1, 0) and _WITH_VERSIONS
+    knows = max_version is not None and tuple(max_version) >= (1, 0)
     if copy or not knows:
         if copy is False:
             raise BufferError(
                 "__dlpack__: a tensor is immutable, and this reader knows no read-only exports; allow a copy."
             )
-        if _WITH_VERSIONS:
-            options["max_version"] = max_version
-        return np.array(data).__dlpack__(stream=stream, **options)
+        return np.array(data).__dlpack__(stream=stream, max_version=max_version, **options)
     return read_only(data).__dlpack__(stream=stream, max_version=max_version, copy=copy, **options)
 
 
-# NumPy 2.0 knows neither versions nor read-only exports of DLPack.
-_WITH_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+class Exports:
+    """NumPy's and DLPack's ways to the numbers of what has `data`."""
+
+    __slots__ = ()
+    data: Any
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if busy() is not None:
+            note_exit(self, "NumPy")
+        return export_array(self.data, dtype, copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        if busy() is not None:
+            note_exit(self, "DLPack")
+        return export_dlpack(self.data, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return np.asarray(self.data).__dlpack_device__()
 
 
 class Reference:
@@ -199,7 +215,7 @@ class Tensor(Arithmetic):
         )
 
 
-class EagerTensor(Tensor):
+class EagerTensor(Exports, Tensor):
     """A tensor that has its data now: `data` is an array nobody writes to, or a NumPy scalar."""
 
     __slots__ = ("__weakref__", "data", "mark")
@@ -246,21 +262,6 @@ class EagerTensor(Tensor):
             note_exit(self, "tolist()")
         return self.data.tolist()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if busy() is not None:
-            note_exit(self, "NumPy")
-        return export_array(self.data, dtype, copy)
-
-    def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
-    ) -> Any:
-        if busy() is not None:
-            note_exit(self, "DLPack")
-        return export_dlpack(self.data, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return np.asarray(self.data).__dlpack_device__()
-
     def __bool__(self) -> bool:
         return bool(self.data)
 
@@ -304,7 +305,7 @@ class EagerTensor(Tensor):
         return EagerTensor, (self.data,)
 
 
-class Handle:
+class Handle(Exports):
     """A place that holds an array and can be given another: what a variable is to ops, which pass it by reference.
 
     Assigning rebinds `data` and never writes into the old array, so every earlier read keeps its value. Who gives it a value

@@ -26,7 +26,6 @@ from graphad.core.tensor import (
     Handle,
     Reference,
     Tensor,
-    export_dlpack,
     guard_of,
     slice_assigners,
 )
@@ -172,21 +171,6 @@ class Variable(Handle, Arithmetic):
         if busy() is not None:
             note_exit(self, "numpy()")
         return self.data.copy() if type(self.data) is np.ndarray else self.data
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if busy() is not None:
-            note_exit(self, "NumPy")
-        return EagerTensor(self.data).__array__(dtype, copy)
-
-    def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
-    ) -> Any:
-        if busy() is not None:
-            note_exit(self, "DLPack")
-        return export_dlpack(self.data, stream, max_version, dl_device, copy)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return EagerTensor(self.data).__dlpack_device__()
 
     def __getitem__(self, key: Any) -> Any:
         part = getitem(bind(READ, self), key)
