@@ -116,5 +116,6 @@ def parts_of(x: Any, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Ite
 
 
 def snake_case(name: str) -> str:
+    """A class name as an attribute would be spelled."""
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()

@@ -141,10 +141,8 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
                 raise  # it must not run twice; the arithmetic of such ops is unreported where they do it
             out = unreported(op.eval, *values)
     except Exception as error:
-        found = explained(error, op, values)
-        if found is error:
-            raise
-        raise found from error
+        error = explained(error, op, values)
+        raise error
     if VERIFY:
         verify_outputs(op, [x.spec for x in inputs], out if op.multiple else (out,))
     if not op.multiple:

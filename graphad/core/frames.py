@@ -64,3 +64,12 @@ def note_user_line(error: Exception, name: str, otherwise: str = "an unknown pla
         trace = trace.tb_next
     where = (lines[0] if notes else lines[-1]) if lines else otherwise
     error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")
+
+
+_TRACED = "in the traced line "
+
+
+def note_traced_line(error: Exception, line: str | None) -> None:
+    """Note on an error of a node which line of the user's it came from; the node furthest inside is the one to name."""
+    if line is not None and not any(note.startswith(_TRACED) for note in getattr(error, "__notes__", ())):
+        error.add_note(_TRACED + line)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.frames import note_traced_line
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph
 
@@ -23,8 +24,7 @@ def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
             known.extend(evaluated(node.op, [known[i] for i in node.inputs]))
         except Exception as error:
             error = explained(error, node.op, [known[i] for i in node.inputs])
-            if node.line is not None:
-                error.add_note(f"in the traced line {node.line}")
+            note_traced_line(error, node.line)
             raise error
         for value in last[position]:
             known[value] = None

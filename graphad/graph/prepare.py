@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, named
 from graphad.graph.ir import Graph, Node
 
@@ -122,10 +123,8 @@ class Emitter:
             try:
                 return function(*values)
             except Exception as error:
-                found = _noted(error, f"<{name}>", sources, ops)
-                if found is error:
-                    raise
-                raise found from error
+                error = _noted(error, f"<{name}>", sources, ops)
+                raise error
 
         return noted
 
@@ -147,8 +146,7 @@ def _noted(
         if trace.tb_frame.f_code.co_filename == place and 2 <= trace.tb_lineno <= len(ops) + 1:
             op, source = ops[trace.tb_lineno - 2], sources[trace.tb_lineno - 2]
             found = error if op is None else named(error, op)
-            if source is not None and not getattr(found, "__notes__", None):
-                found.add_note(f"in the traced line {source}")
+            note_traced_line(found, source)
             return found
         trace = trace.tb_next
     return error

@@ -15,6 +15,7 @@ import numpy as np
 from graphad.core.dims import Dim, UndecidedSize, apart_from
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError, InvalidArgumentError
+from graphad.core.frames import note_traced_line
 from graphad.core.levels import entered
 from graphad.core.op import WRITES, Op, named
 from graphad.core.shapes import are_compatible, format_dims, is_definite
@@ -438,8 +439,7 @@ class Specialiser(Trace):
                 raise
             except Exception as error:
                 error = named(error, op)
-                if node.line is not None and not getattr(error, "__notes__", None):
-                    error.add_note(f"in the traced line {node.line}")
+                note_traced_line(error, node.line)
                 raise error
         self.line = outer
         return [known[i] for i in graph.outputs]

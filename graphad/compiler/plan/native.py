@@ -34,6 +34,7 @@ from graphad.compiler.units import ASSIGN, LOOP, Site, Unit
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
+from graphad.core.frames import note_traced_line
 from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
@@ -471,8 +472,7 @@ def blame(
         return error
     op, inputs, line = hosts[at]
     error = explained(error, op, eval(inputs, names, known))
-    if line is not None:
-        error.add_note(f"in the traced line {line}")
+    note_traced_line(error, line)
     return error
 
 

@@ -22,6 +22,7 @@ from graphad.core import bind as door
 from graphad.core import forks
 from graphad.core.collector import held
 from graphad.core.errors import GraphadError, InternalError
+from graphad.core.frames import note_traced_line
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.ops.elementwise import Elementwise
@@ -92,8 +93,7 @@ class HostPlan:
             if asked is not None:
                 op, inputs, line = asked
                 error = explained(error, op, [known[i] for i in inputs])
-                if line is not None:
-                    error.add_note(f"in the traced line {line}")
+                note_traced_line(error, line)
             raise error
         return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
 
