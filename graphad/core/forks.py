@@ -62,7 +62,8 @@ def _in_parent() -> None:
 def _after_fork() -> None:
     _in_parent()
     for made in tuple(_made):
-        if not getattr(made, "_is_owned", bool)():
+        is_mine = getattr(made, "_is_owned", None)  # a plain lock does not know; nothing under one forks
+        if is_mine is None or not is_mine():
             made._at_fork_reinit()
     for work in _in_child:
         work()

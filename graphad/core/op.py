@@ -430,6 +430,6 @@ def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
     except GraphadError as said:
         said.__cause__ = error
         return said
-    except Exception:  # infer has nothing to say
+    except _RAW:  # infer has nothing to say
         pass
     return named(error, op)
