@@ -71,6 +71,11 @@ KNOWN: dict[str, tuple[Callable[[Any], Any], int, list[float], list[float]]] = {
     "softsign'' far out": (tf.math.softsign, 2, [INF, -INF, 1e200, 1.0], [0.0, 0.0, 0.0, -0.25]),
     "elu' at 0": (tf.nn.elu, 1, [0.0, -0.0, -INF], [1.0, 1.0, 0.0]),
     "elu'' at 0": (tf.nn.elu, 2, [0.0, -0.0, 1.0, -INF], [0.0, 0.0, 0.0, 0.0]),
+    # What is not below 0 is as it is: NaN, whose slope is that from above.
+    "elu' at NaN": (tf.nn.elu, 1, [NAN, 1.0], [1.0, 1.0]),
+    "elu'' at NaN": (tf.nn.elu, 2, [NAN, 1.0], [0.0, 0.0]),
+    "selu' at NaN": (tf.nn.selu, 1, [NAN, 1.0], [1.0507009873554805, 1.0507009873554805]),
+    "selu'' at NaN": (tf.nn.selu, 2, [NAN, 1.0], [0.0, 0.0]),
     "relu6": (tf.nn.relu6, 0, [NAN, INF, -INF, 6.0], [NAN, 6.0, 0.0, 6.0]),
     "relu6'": (tf.nn.relu6, 1, [6.0, 0.0, 7.0, 3.0], [0.0, 0.0, 0.0, 1.0]),
     "rsqrt'": (tf.math.rsqrt, 1, [0.0, INF, 4.0], [-INF, 0.0, -0.0625]),

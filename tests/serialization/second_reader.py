@@ -316,7 +316,7 @@ FORMULAS: dict[str, Any] = {
     "xdivy": lambda x, y: np.where(x == 0, 0, x / np.where(x == 0, 1, y)),
     "tanh_grad": lambda y, g: g * (1 - y * y), "sigmoid_grad": lambda y, g: g * y * (1 - y),
     "reciprocal_grad": lambda y, g: -g * y * y, "relu_grad": lambda g, y: np.where(y > 0, g, 0),
-    "elu_grad": lambda g, y: np.where(y > 0, g, g * (y + 1)), "conj": np.conj, "logaddexp": np.logaddexp,
+    "elu_grad": lambda g, y: np.where(y < 0, g * (y + 1), g), "conj": np.conj, "logaddexp": np.logaddexp,
     "add_n": lambda *xs: sum(xs[1:], xs[0]), "select": lambda c, x, y: np.where(c, x, y),
 }  # fmt: skip
 COMPARISONS: dict[str, Any] = {

@@ -84,13 +84,13 @@ class Elu(Elementwise):
 
 @define
 class EluGrad(Elementwise):
-    """g where y > 0, else g * (y + 1)."""
+    """g * (y + 1) where y < 0, else g."""
 
     name = "elu_grad"
     kinds = FLOATING
     letters = "f"
     keeps = (True, False)
-    formula = staticmethod(lambda g, y: np.where(y > 0, g, g * (y + y.dtype.type(1))))
+    formula = staticmethod(lambda g, y: np.where(y < 0, g * (y + y.dtype.type(1)), g))
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
@@ -102,7 +102,7 @@ class EluGrad(Elementwise):
         return (of_g, of_y)
 
     def expand(self, g: Any, y: Any) -> Any:
-        return where(y > _zero(y), g, g * (y + lift(1.0, y.dtype)))
+        return where(y < _zero(y), g * (y + lift(1.0, y.dtype)), g)
 
 
 RELU_GRAD, ELU_GRAD = ReluGrad(), EluGrad()
