@@ -235,15 +235,13 @@ class Pullback:
         """
         first: dict[Any, int] = {}
         same: dict[int, int] = {}
-        twins: dict[int, int] = {}
         for node in self._trace.builder.nodes:
             if node.op.effects or node.op.multiple or node.op.structured:
                 continue
             key = node.op, tuple([same.get(i, i) for i in node.inputs])
-            known = first.setdefault(key, node.start)
-            if known in available and node.start not in available:
-                twins[node.start] = known
-            same[node.start] = known
+            same[node.start] = first.setdefault(key, node.start)
+        there = {known: i for i, known in same.items() if i in available}
+        twins = {i: there[known] for i, known in same.items() if i not in available and known in there}
         return twins
 
     def _recomputed(self, missing: Sequence[int], available: set[int]) -> list[Node] | None:

@@ -157,3 +157,25 @@ def test_an_output_that_is_not_asked_for_takes_no_part_though_a_variable_is_read
         np.testing.assert_allclose(found, eager.gradient(y, v), rtol=1e-6)
         assert tape.gradient(ys[0], x) is None
         assert tape.jacobian(ys[0], x) is None
+
+
+def test_zeros_stand_for_no_output_in_a_second_derivative_though_a_variable_is_read():
+    """A residual that two differentiations computed anew is found by either number: a zero would meet the pole of acos."""
+    v = tf.Variable([[1.0, 2.0]])
+    x = tf.constant([0.5, -2.0])
+
+    def f(x):
+        return tf.tanh(tf.reduce_min(v)), tf.where(tf.abs(x) < 1.0, tf.acos(x), 0.0)
+
+    def second(f):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                ys = f(x)
+            first = inner.gradient(ys, [x, v])
+            parts = [tf.reduce_sum(g) for g in first]
+        return outer.gradient(parts, x).numpy()
+
+    np.testing.assert_allclose(second(f), [-0.5 / 0.75**1.5, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(second(tf.function(f)), second(f), rtol=1e-6)
