@@ -14,9 +14,17 @@ from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node, spec_of_constant
 
+# Stands in `GraphBuilder.folded` for a number that is only known at run time; no size is as small.
+UNKNOWN = -(2**31) + 1
+
 
 class GraphBuilder:
-    """Collects a graph. `specs[i]` is the spec of serial number i."""
+    """Collects a graph. `specs[i]` is the spec of serial number i.
+
+    Attributes:
+      values: The constants.
+      folded: Integers that nodes are known to give, with `UNKNOWN` where only some of them are.
+    """
 
     def __init__(self) -> None:
         self.specs: list[TensorSpec] = []
@@ -24,6 +32,7 @@ class GraphBuilder:
         self.constants: list[tuple[int, Any]] = []
         self.nodes: list[Node] = []
         self.values: dict[int, Any] = {}
+        self.folded: dict[int, Any] = {}
         self._scalars: dict[Any, int] = {}
 
     def add_input(self, spec: TensorSpec) -> int:

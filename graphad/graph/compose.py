@@ -77,19 +77,29 @@ def has_result(node: Node) -> bool:
 def invariant_nodes(graph: Graph, varying: int, reads_too: bool) -> list[Node]:
     """The nodes that depend on constants and on inputs from number `varying` on alone, in order.
 
+    Of what is differentiated only those whose derivative takes no value: where the loop makes no step, zeros come down to the
+    others, and zero times the slope at a pole is NaN.
+
     Args:
       graph: The body of a loop whose first `varying` inputs change from step to step.
       varying: How many these are.
       reads_too: Whether reading a variable gives the same value in every step.
     """
     fixed = set(range(varying, graph.first_node_value))
+    smooth = {i for i in range(varying, len(graph.inputs)) if graph.specs[i].dtype.is_differentiable}
     found = []
     for node in graph.nodes:
         op = node.op
         pure = not op.effects or (reads_too and op.name == "read")
-        if pure and not op.structured and not op.transient and all(i in fixed for i in node.inputs):
-            found.append(node)
-            fixed.update(node.outputs)
+        if not pure or op.structured or op.transient or not all(i in fixed for i in node.inputs):
+            continue
+        followed = op.gradless is None and any(i in smooth for i in node.inputs)
+        if followed and any(op.keeps) and op.name != "read":
+            continue
+        found.append(node)
+        fixed.update(node.outputs)
+        if followed or op.name == "read":
+            smooth.update(node.outputs)
     return found
 
 

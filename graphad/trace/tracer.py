@@ -17,11 +17,12 @@ from graphad.core.frames import user_line
 from graphad.core.levels import current, entered, here
 from graphad.core.op import Op
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, spec_of_constant
 from graphad.graph.text import print_spec
 from graphad.graph.walk import expanded_nodes
+from graphad.trace.folded import learn
 
 # Nodes of a graph with all that it calls written out: beyond it, a call would take minutes, and doubles with each further level.
 EXPANDED_LIMIT = 2_000_000
@@ -107,6 +108,8 @@ class Trace:
         specs = inferred if op.multiple else (inferred,)
         line = self.line if self.line is not None else user_line()
         start = self.builder.add_node(op, serials, specs, line)
+        if specs and specs[0].dtype.is_integer:
+            learn(self.builder, op, serials, specs, start)
         return tuple([SymbolicTensor(self, start + k, spec, None, line) for k, spec in enumerate(specs)])
 
     def traced(
@@ -237,15 +240,6 @@ def trace_flat(
 def is_symbolic(x: Any) -> bool:
     """Whether `x` stands for a value of a trace."""
     return type(x) is SymbolicTensor
-
-
-def known_value(x: Any) -> Any | None:
-    """The NumPy value of a tensor that is known while tracing: an eager tensor, or a constant of its trace; else None."""
-    if type(x) is EagerTensor:
-        return x.data
-    if type(x) is SymbolicTensor:
-        return x.trace.builder.values.get(x.index)
-    return None
 
 
 def describe(x: Any) -> str:

@@ -14,14 +14,29 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.graph.builder import UNKNOWN
 
 
 def known_value(x: Any) -> Any:
-    """The NumPy value of a tensor that is known now: an eager tensor, or a constant of the trace it belongs to; else None."""
+    """The NumPy value of a tensor that is known now, None for others.
+
+    That is an eager tensor, a constant of the trace it belongs to, or integers that follow from sizes known there.
+    """
+    value = partly_known(x)
+    if value is None or type(x) is EagerTensor or x.index in x.trace.builder.values:
+        return value
+    return None if np.any(value == UNKNOWN) else value
+
+
+def partly_known(x: Any) -> Any:
+    """The same, with `UNKNOWN` where a number is only known at run time."""
     if type(x) is EagerTensor:
         return x.data
     trace = getattr(x, "trace", None)
-    return None if trace is None else trace.builder.values.get(x.index)
+    if trace is None:
+        return None
+    value = trace.builder.values.get(x.index)
+    return trace.builder.folded.get(x.index) if value is None else value
 
 
 def static_sizes(op: str, shape: Any) -> list[Any] | None:
@@ -116,7 +131,11 @@ def static_with_rows(size: Any, static: Any) -> Any:
 def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
     """A shape with run-time sizes as an integer tensor, and what is known of it while tracing."""
     if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
-        return lift(shape), None
+        vector = lift(shape)
+        sizes = partly_known(vector)
+        return vector, None if sizes is None or sizes.ndim != 1 else tuple(
+            _named_size(size) for size in sizes
+        )
     items = list(shape)
     return lift(items), tuple(_static_size(item) for item in items)
 
@@ -124,4 +143,8 @@ def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
 def _static_size(item: Any) -> int | None:
     if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
         item = known_value(lift(item))
-    return None if item is None or int(item) == -1 else int(item)
+    return None if item is None else _named_size(item)
+
+
+def _named_size(size: Any) -> int | None:
+    return None if int(size) in (-1, UNKNOWN) else int(size)

@@ -1,0 +1,58 @@
+"""Integers that are known while a function is traced: sizes, and what is computed from them.
+
+The nodes stay where they are; who asks for a value (a shape, an axis, a limit) finds it. So the body of a loop may slice by
+the sizes of what it is given, and a shape put together from one unknown size and known ones keeps those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import GraphadError
+from graphad.core.op import Op
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import UNKNOWN, GraphBuilder
+
+MOST = 64  # numbers; more are no sizes
+# Ops that only move numbers, so that the unknown ones are known to be where they are put.
+_MOVES = frozenset("getitem concat stack cast expand_dims squeeze reshape identity unstack split".split())
+
+
+def learn(
+    builder: GraphBuilder, op: Op, serials: Sequence[int], specs: Sequence[TensorSpec], start: int
+) -> None:
+    """Note the integers that a node gives, where they are known."""
+    if op.name == "shape":
+        dims = builder.specs[serials[0]].dims
+        if dims is not None:
+            sizes = [size if type(size) is int else UNKNOWN for size in dims]
+            _note(builder, start, np.array(sizes, specs[0].dtype.numpy))
+        return
+    if op.effects or op.structured or op.transient or not serials:
+        return
+    values = []
+    for serial in serials:
+        value = builder.values.get(serial)
+        if value is None:
+            value = builder.folded.get(serial)
+        if value is None or value.dtype.kind not in "iu" or value.size > MOST:
+            return
+        values.append(value)
+    if op.name not in _MOVES and any(np.any(value == UNKNOWN) for value in values):
+        return
+    try:
+        with np.errstate(all="ignore"):
+            out = op.eval(*values)
+    except (GraphadError, TypeError, ValueError, IndexError, ArithmeticError):
+        return  # the run will tell, if there is one
+    for k, (y, spec) in enumerate(zip(out if op.multiple else (out,), specs, strict=True)):
+        if np.size(y) <= MOST and getattr(y, "dtype", None) == spec.dtype.numpy:
+            _note(builder, start + k, y)
+
+
+def _note(builder: GraphBuilder, serial: int, value: Any) -> None:
+    if value.dtype.itemsize >= 4:  # narrower integers cannot say what is unknown
+        builder.folded[serial] = value

@@ -1,0 +1,67 @@
+"""Sizes, and integers computed from them, are known while a function is traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+def _weighted(p: Any) -> Any:
+    return tf.sin(p * tf.cast(tf.range(tf.shape(p)[-1]), tf.float64))
+
+
+@pytest.mark.parametrize("unknown_rows", [False, True])
+def test_the_body_of_a_loop_may_use_the_sizes_of_what_it_is_given(unknown_rows: bool) -> None:
+    def looped(x: Any) -> Any:
+        return tf.while_loop(lambda i, p: i < 2, lambda i, p: (i + 1, _weighted(p)), (tf.constant(0), x))[1]
+
+    def scanned(x: Any) -> Any:
+        return tf.scan(lambda a, row: _weighted(row) + a, x, initializer=tf.zeros([3], tf.float64))
+
+    specs = [tf.TensorSpec([None if unknown_rows else 2, 3], tf.float64)]
+    for f in (looped, scanned):
+        np.testing.assert_array_equal(tf.function(f, input_signature=specs)(X), f(tf.constant(X)))
+
+
+def test_a_shape_put_together_from_known_and_unknown_sizes_keeps_the_known_ones() -> None:
+    seen = {}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3, 4])])
+    def f(x: Any) -> Any:
+        sizes = tf.shape(x)
+        seen["joined"] = tf.reshape(x, tf.concat([sizes[:1], [12]], 0)).shape.as_list()
+        seen["listed"] = tf.reshape(x, [sizes[0], sizes[1] * sizes[2]]).shape.as_list()
+        seen["open"] = tf.reshape(x, tf.stack([sizes[0] * 3, -1])).shape.as_list()
+        seen["whole"] = tf.zeros(sizes).shape.as_list()
+        seen["moved"] = tf.zeros(tf.gather(sizes, [2, 1])).shape.rank
+        return tf.unstack(tf.reshape(x, tf.concat([sizes[:1], [12]], 0)), axis=1)[5]
+
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(f(x), x.reshape(2, 12)[:, 5])
+    assert seen == {
+        "joined": [None, 12],
+        "listed": [None, 12],
+        "open": [None, None],
+        "whole": [None, 3, 4],
+        "moved": 2,
+    }
+    assert f(np.zeros((0, 3, 4), np.float32)).shape == (0,)
+
+
+def test_a_constant_is_known_whatever_number_it_is() -> None:
+    lowest = [-(2**31) + 1, -(2**31)]
+    f = tf.function(lambda x: x + tf.stack([tf.constant(n) for n in lowest]))
+    assert f(tf.constant([0, 0])).numpy().tolist() == lowest
+
+
+def test_what_cannot_be_computed_while_tracing_is_left_to_the_run() -> None:
+    f = tf.function(
+        lambda x, go: tf.cond(go, lambda: tf.shape(x)[0] // tf.constant(0), lambda: tf.constant(7))
+    )
+    assert int(f(tf.ones([2]), tf.constant(False))) == 7
