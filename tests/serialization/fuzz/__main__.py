@@ -19,8 +19,11 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--cache", help="a directory that keeps the kernels for the next run")
     given = parser.parse_args()
-    report = run(given.mutants, given.first, given.jobs, 60 * given.minutes, log=sys.stderr)
+    report = run(
+        given.mutants, given.first, given.jobs, 60 * given.minutes, log=sys.stderr, cache=given.cache
+    )
     print(report)
     return 1 if report.failures else 0
 

@@ -14,6 +14,7 @@ import signal
 import sys
 import traceback
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 
 import graphad as gd
 from graphad.compiler.plan import buffers
+from graphad.compiler.plan.executable import Executable
 from graphad.core.nest import flatten
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.errors import GraphadError
@@ -35,7 +37,7 @@ from tests.serialization.fuzz.programs import Program, programs
 
 MEMORY = 6 << 30  # bytes of address space
 RESIDENT = 2 << 30
-SECONDS = 10  # for one mutant
+SECONDS = 10  # of processor time for one mutant; whoever reads looks after one that sleeps
 TOGETHER = 16  # mutants in a row that come from one program
 FAILURES = ("raw", "lie", "differs", "unstable")
 
@@ -56,25 +58,51 @@ def _alarm(*_: Any) -> None:
 
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    signal.signal(signal.SIGALRM, _alarm)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, _alarm)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+# NumPy keeps up to seven blocks of each size below a kilobyte; most results here are smaller than this.
+_SMALL = [*range(1, 8), *range(8, 257, 4)]
 
 
 def dirty(pattern: int) -> None:
     """Have fresh memory hold a pattern: what malloc gives, what NumPy keeps of small arrays, what the pool of results keeps."""
     if hasattr(_libc, "mallopt"):
         _libc.mallopt(-6, pattern)
-    kept = []
-    for size in range(1, 1025, 8):
-        kept += [np.full(size, pattern, np.uint8) for _ in range(4)]
+    for size in _SMALL:
+        kept = [np.empty(size, np.uint8) for _ in range(4)]
+        for array in kept:
+            array.fill(pattern)
     for row in getattr(buffers.results, "_kept", {}).values():
         for array in row:
             if sys.getrefcount(array) <= 3:
                 array.view(np.uint8).fill(pattern)
+
+
+# -- plans -------------------------------------------------------------------------------------------------------------------
+
+_executables: list[weakref.ref[Executable]] = []
+_make_executable = Executable.__init__
+
+
+def _noted(self: Executable, *given: Any) -> None:
+    _make_executable(self, *given)
+    _executables.append(weakref.ref(self))
+
+
+def unbind() -> None:
+    """Have every plan bound anew when it runs next, in fresh memory; its schedule and its kernels stay."""
+    for each in _executables:
+        executable = each()
+        if executable is not None:
+            executable._last = None
+            for sizes in executable._sizes.values():
+                sizes.native = sizes.bound = None
 
 
 # -- one program -------------------------------------------------------------------------------------------------------------
@@ -156,34 +184,61 @@ class Trial:
                 self.compare(place, differentiate)
 
     def compare(self, place: int, differentiate: bool) -> None:
-        """Run one function in both modes, the native one twice, and compare what comes out."""
-        outcomes = []
-        for jit, pattern in ((False, 0x11), (True, 0x5B), (True, 0xC6), (False, 0x7F)):
-            dirty(pattern)
-            outcomes.append(self.outcome(place, differentiate, jit))
-        numpy, native, again, numpy_again = outcomes
+        """Run one function in both modes, twice each, and compare what comes out."""
+        numpy, native = Loaded(self, place, differentiate, False), Loaded(self, place, differentiate, True)
+        if not numpy.has_work:
+            return
+        one, compiled, again = numpy.run(0x11), native.run(0x5B), native.run(0xC6)
+        one_again = numpy.run(0x7F)
         self.counts["gradients" if differentiate else "calls"] += 1
-        self.counts["errors"] += isinstance(numpy, Exception)
+        self.counts["errors"] += isinstance(one, Exception)
         what = f"function {place}{' differentiated' if differentiate else ''}"
-        for kind, one, other in (
-            ("unstable", native, again),
-            ("unstable", numpy, numpy_again),
-            ("differs", numpy, native),
+        for kind, a, b in (
+            ("unstable", compiled, again),
+            ("unstable", one, one_again),
+            ("differs", one, compiled),
         ):
             exact = kind == "unstable"
-            reason = difference(one, other, exact)
-            if reason is not None and (exact or not self.is_chaotic(place, differentiate, one, other)):
+            reason = difference(a, b, exact, numpy.scale)
+            if reason is not None and (exact or not numpy.is_chaotic(a, b)):
                 raise Found(kind, f"{what}: {reason}")
 
-    def outcome(self, place: int, differentiate: bool, jit: bool, noise: float = 0.0) -> Any:
-        """The results as arrays, or the error in graphad's words."""
+
+class Loaded:
+    """A function of a freshly loaded mutant in one mode; every run starts from the values that its variables had in the file."""
+
+    def __init__(self, trial: Trial, place: int, differentiate: bool, jit: bool) -> None:
+        self.trial = trial
+        self.differentiate = differentiate
+        self.jit = jit
         gd.random.set_seed(7)
-        gd.config.set_jit("always" if jit else "never")
-        rng = np.random.default_rng(self.seed)
-        concrete = self.functions(self.fresh())[place]
-        concrete.jit_compile = jit
+        self.concrete = trial.functions(trial.fresh())[place]
+        self.concrete.jit_compile = jit
+        handles = [x for x in self.concrete.captured_inputs if isinstance(x, Handle)]
+        self.start = [(handle, np.copy(handle.data)) for handle in handles]
+        self.scale = 0.0  # the largest number that the last run started from
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to be run; a derivative needs what it can be taken of."""
+        graph = self.concrete.graph
+        return not self.differentiate or (
+            any(spec.dtype.is_differentiable for spec in graph.inputs)
+            and any(spec.dtype.is_differentiable for spec in graph.output_specs)
+        )
+
+    def run(self, pattern: int, noise: float = 0.0) -> Any:
+        """The results as arrays, or the error in graphad's words."""
+        unbind()
+        dirty(pattern)
+        gd.random.set_seed(7)
+        for handle, value in self.start:
+            handle.data = value.copy() if value.ndim else value[()]
+        gd.config.set_jit("always" if self.jit else "never")
+        rng = np.random.default_rng(self.trial.seed)
+        concrete = self.concrete
         try:
-            values = arguments_for(concrete.arguments.specs, self.base.arguments, rng)
+            values = arguments_for(concrete.arguments.specs, self.trial.base.arguments, rng)
         except Skip:
             return []
         if noise:
@@ -192,18 +247,19 @@ class Trial:
                 for x in values
             ]
         inputs = [x if isinstance(x, Handle) else EagerTensor(x) for x in values]
+        self.scale = max([_largest(x) for x in [*values, *[value for _, value in self.start]]], default=0.0)
         try:
-            if differentiate:
+            if self.differentiate:
                 found = self.gradients(concrete, inputs)
             else:
                 captures = [x if isinstance(x, Handle) else x.data for x in concrete.captured_inputs]
-                found = concrete.executable.run([*values, *captures], jit)
+                found = concrete.executable.run([*values, *captures], self.jit)
                 self.check_specs(concrete, found)
         except (GraphadError, LoadError) as error:
             return error
         except MemoryError as error:
             raise Found("memory", describe(error)) from error
-        return [np.asarray(y) for y in found]
+        return [np.array(y) for y in found]
 
     def check_specs(self, concrete: Any, values: Any) -> None:
         for k, (spec, y) in enumerate(zip(concrete.graph.output_specs, values, strict=True)):
@@ -230,13 +286,13 @@ class Trial:
                     )
         return [gd.convert_to_tensor(g).data for g in found if g is not None]
 
-    def is_chaotic(self, place: int, differentiate: bool, one: Any, other: Any) -> bool:
+    def is_chaotic(self, one: Any, other: Any) -> bool:
         """Whether results differ no more than they do for inputs that differ in the last bits."""
         if isinstance(one, Exception) or isinstance(other, Exception) or len(one) != len(other):
             return False
-        moved = [self.outcome(place, differentiate, False, noise) for noise in (1e-6, -1e-6, 3e-6)]
+        moved = [self.run(0x11, noise) for noise in (1e-6, -1e-6, 3e-6)]
         for k, (x, y) in enumerate(zip(one, other)):
-            if difference([x], [y], False) is None:
+            if difference([x], [y], False, self.scale) is None:
                 continue
             if x.shape != y.shape or x.dtype != y.dtype:
                 return False
@@ -252,7 +308,7 @@ def flat(result: Any) -> list[Any]:
     return [y for y in flatten(result)[0] if y is not None]
 
 
-def difference(one: Any, other: Any, exact: bool) -> str | None:
+def difference(one: Any, other: Any, exact: bool, scale: float = 0.0) -> str | None:
     """Why two outcomes are not the same, None if they are: the same class of error, or arrays that are (nearly) equal."""
     if isinstance(one, Exception) or isinstance(other, Exception):
         if isinstance(one, Exception) and isinstance(other, Exception):
@@ -263,7 +319,7 @@ def difference(one: Any, other: Any, exact: bool) -> str | None:
     for k, (x, y) in enumerate(zip(one, other)):
         if x.shape != y.shape or x.dtype != y.dtype:
             return f"result {k} is {x.dtype}{list(x.shape)} against {y.dtype}{list(y.shape)}"
-        if not (_same(x, y) if exact else _near(x, y)):
+        if not (_same(x, y) if exact else _near(x, y, scale)):
             return f"result {k}: {_shown(x)} against {_shown(y)}"
     return None
 
@@ -272,15 +328,24 @@ def _same(x: Any, y: Any) -> bool:
     return bool(np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"))
 
 
-def _near(x: Any, y: Any) -> bool:
+def _largest(x: Any) -> float:
+    """The largest finite size of a number in an array; 0.0 where there is none."""
+    if isinstance(x, Handle) or x.dtype.kind not in "fc":
+        return 0.0
+    sizes = np.abs(x)
+    return float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))
+
+
+def _near(x: Any, y: Any, scale: float) -> bool:
+    """Whether results are equal up to rounding: of themselves, and of numbers as large as those that they were computed of."""
     if x.dtype.kind not in "fc":
         return bool(np.array_equal(x, y))
     wide = np.complex128 if x.dtype.kind == "c" else np.float64
-    tolerance = {2: 2e-2, 4: 1e-4, 8: 1e-8}.get(x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1), 1e-4)
-    a, b = x.astype(wide), y.astype(wide)
-    finite = a[np.isfinite(a)]
-    scale = float(np.max(np.abs(finite))) if finite.size else 1.0
-    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * max(scale, 1e-2), equal_nan=True))
+    width = x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1)
+    tolerance = {2: 2e-2, 4: 1e-4, 8: 1e-8}.get(width, 1e-4)
+    rounding = {2: 1e-3, 4: 1.2e-7, 8: 2.3e-16}.get(width, 1e-3)
+    floor = max(tolerance * _largest(x), 4 * rounding * scale)
+    return bool(np.allclose(x.astype(wide), y.astype(wide), rtol=tolerance, atol=floor, equal_nan=True))
 
 
 def _shown(x: Any) -> str:
@@ -297,6 +362,7 @@ def describe(error: Any) -> str:
 def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
     """(outcome, what happened, counts) of one mutant."""
     counts: dict[str, int] = {}
+    _executables[:] = [each for each in _executables if each() is not None]
     tree = mutant(base.tree, seed)
     try:
         msgpack.packb(tree)
@@ -332,6 +398,7 @@ def main(first: int, count: int, step: int) -> None:
     """Try mutants first, first + step, ...; their numbers alone decide what they are."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    Executable.__init__ = _noted  # type: ignore[method-assign]
     every = programs()
     bases: dict[int, Base] = {}
     for number in range(first, first + count * step, step):

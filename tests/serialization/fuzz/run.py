@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import queue
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,8 @@ import time
 from typing import Any, NamedTuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-HANG = 60.0  # seconds without a word from a process
+HANG = 120.0  # seconds without a word from a process
+IN_A_ROW = 2000  # mutants for one process
 BAD = ("crash", "hang", "memory", "raw", "lie", "differs", "unstable")
 
 
@@ -48,17 +48,25 @@ class Report:
             f"  {kind:9} {kinds[kind]}" for kind in ("unusable", "refused", "ran", "error", "long", *BAD)
         ]
         lines.append("  " + ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items())))
-        lines += [
-            f"{each.kind}: mutant {each.number} of {each.program}: {each.what}" for each in self.failures
-        ]
+        shown = [each for each in self.outcomes if each.kind in (*BAD, "long")]
+        lines += [f"{each.kind}: mutant {each.number} of {each.program}: {each.what}" for each in shown]
         return "\n".join(lines)
 
 
-def run(mutants: int, first: int = 0, jobs: int = 2, seconds: float | None = None, log: Any = None) -> Report:
-    """Try mutants `first` and following; stop after `seconds` if they are given."""
+def run(
+    mutants: int,
+    first: int = 0,
+    jobs: int = 2,
+    seconds: float | None = None,
+    log: Any = None,
+    cache: str | None = None,
+) -> Report:
+    """Try mutants `first` and following; stop after `seconds` if they are given. `cache` keeps the kernels for the next run."""
+    if cache is None:
+        with tempfile.TemporaryDirectory(prefix="graphad-fuzz-kernels-") as made:
+            return run(mutants, first, jobs, seconds, log, made)
     report, start = Report(), time.monotonic()
     lock = threading.Lock()
-    cache = tempfile.mkdtemp(prefix="graphad-fuzz-kernels-")
 
     def over() -> bool:
         return seconds is not None and time.monotonic() - start > seconds
@@ -67,7 +75,7 @@ def run(mutants: int, first: int = 0, jobs: int = 2, seconds: float | None = Non
         following = first + job
         while following < first + mutants and not over():
             left = -(-(first + mutants - following) // jobs)
-            for message in _talk(following, min(left, 300), jobs, cache, over):
+            for message in _talk(following, min(left, IN_A_ROW), jobs, cache, over):
                 if "done" in message:
                     following = message["done"] + jobs
                     with lock:
@@ -75,7 +83,7 @@ def run(mutants: int, first: int = 0, jobs: int = 2, seconds: float | None = Non
                             Outcome(message["done"], message["program"], message["outcome"], message["what"])
                         )
                         report.counts.update(message["counts"])
-                        if log is not None and message["outcome"] in BAD:
+                        if log is not None and message["outcome"] in (*BAD, "long"):
                             print(report.outcomes[-1], file=log, flush=True)
                 elif "died" in message:
                     following = message["number"] + jobs
@@ -91,7 +99,6 @@ def run(mutants: int, first: int = 0, jobs: int = 2, seconds: float | None = Non
         thread.start()
     for thread in threads:
         thread.join()
-    shutil.rmtree(cache, ignore_errors=True)
     report.seconds = time.monotonic() - start
     report.outcomes.sort()
     return report
@@ -104,6 +111,7 @@ def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
         "GRAPHAD_CACHE_DIR": cache,
         "PYTHONPATH": ROOT,
         "GRAPHAD_THREADS": "2",
+        "GRAPHAD_WORKER": "0",  # a process of its own for each would mostly be waited for
     }
     command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", "tests.serialization.fuzz.child"]
     child = subprocess.Popen(
