@@ -1,37 +1,42 @@
 """Does every check of the loader have a test? Takes one after the other away and sees which tests fail.
 
-    python -m tests.support.disable_checks                       # all of serialization/convert
+    python -m tests.support.disable_checks                       # all of serialization/convert, and schema/verify
     python -m tests.support.disable_checks soundness graphs      # some of its modules
 
-Every `raise` of an error and every `_require` is a check. One run of the tests writes down which of them meet each check that
-fails; then each check is switched off in turn, in a process of its own, and those tests run again. A check whose tests all pass
-without it is printed: it is dead, or wants a test.
+Every `raise` of an error and every `_require` is a check. All tests of models run once, and each check that fails is noted with
+the test that meets it: no other test can miss it. Then each check is switched off in a copy of the process, and its tests run
+again, the quickest first, until one fails. Where none does, the checks that stood in for it (those that now fail in its tests)
+are switched off as well: a test that fails then says that they cover the same case and the tests do not tell them apart.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import importlib.abc
 import importlib.machinery
+import json
 import os
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from typing import Any
 
-PACKAGE = "serialization.convert"
-MODULES = ("soundness", "graphs", "functions", "objects", "values")
-TESTS = [
-    "tests/serialization/convert/test_hostile_graphs.py",
-    "tests/serialization/convert/test_hostile_objects.py",
-    "tests/serialization/convert/test_claims.py",
-    "tests/serialization/saved_model/test_objects.py",
-    "tests/serialization/saved_model/test_custom_gradients.py",
-]
-MOST_TESTS = 6  # of those that meet a check
-SECONDS = 60
-MEMORY = 6 << 30
+MODULES = {
+    name: f"serialization.{package}.{name}"
+    for package, names in (
+        ("convert", ("soundness", "graphs", "functions", "objects", "values", "restored", "unread")),
+        ("schema", ("verify",)),
+    )
+    for name in names
+}
+TESTS = ["tests/serialization", "--ignore=tests/serialization/fuzz", "--ignore=tests/serialization/inspect"]
+MOST_TESTS = 40  # of those that meet a check
+SECONDS = 60  # what a check keeps out may well take for ever
+MEMORY = 6 << 30  # or all memory
+MOST_TOGETHER = 4  # checks that stand in for one another
 
 
 class Checks:
@@ -40,13 +45,15 @@ class Checks:
     def __init__(self) -> None:
         self.places: list[str] = []
         self.met: dict[int, dict[str, None]] = {}
-        self.off = -1
+        self.off: Collection[int] = ()
+        self.test = ""
 
     def raises(self, k: int) -> bool:
         """Asked where an error would be raised."""
-        if self.off != k:
-            self.met.setdefault(k, {})[os.environ.get("PYTEST_CURRENT_TEST", "").rsplit(" ", 1)[0]] = None
-        return self.off != k
+        if k in self.off:
+            return False
+        self.met.setdefault(k, {})[self.test] = None
+        return True
 
     def holds(self, k: int, condition: Any) -> Any:
         """Asked for the condition of a `_require`."""
@@ -56,18 +63,26 @@ class Checks:
 class _Change(ast.NodeTransformer):
     def __init__(self, checks: Checks, module: str, source: str) -> None:
         self._checks, self._module, self._lines = checks, module, source.splitlines()
+        self._caught: list[str | None] = []
 
     def _number(self, node: ast.AST) -> ast.Constant:
         line = getattr(node, "lineno", 0)
-        self._checks.places.append(f"{self._module}.py:{line}: {self._lines[line - 1].strip()}")
+        text = " ".join(part.strip() for part in self._lines[line - 1 : getattr(node, "end_lineno", line)])
+        self._checks.places.append(f"{self._module}.py:{line}: {text[:150]}")
         return ast.Constant(len(self._checks.places) - 1)
 
     def _ask(self, name: str, *arguments: ast.expr) -> ast.Call:
         asked = ast.Attribute(ast.Name("_checks", ast.Load()), name, ast.Load())
         return ast.Call(asked, list(arguments), [])
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        self._caught.append(node.name)
+        self.generic_visit(node)
+        self._caught.pop()
+        return node
+
     def visit_Raise(self, node: ast.Raise) -> Any:
-        if node.exc is None or isinstance(node.exc, ast.Name):
+        if node.exc is None or (isinstance(node.exc, ast.Name) and node.exc.id in self._caught):
             return node  # handed on
         return ast.If(self._ask("raises", self._number(node)), [node], [])
 
@@ -83,7 +98,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, checks: Checks, modules: Sequence[str]) -> None:
         self._checks = checks
-        self._names = {f"{PACKAGE}.{name}": name for name in modules}
+        self._names = {MODULES[name]: name for name in modules}
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name not in self._names:
@@ -105,42 +120,115 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(ast.fix_missing_locations(changed), origin, "exec"), module.__dict__)
 
 
-def survivors(modules: Sequence[str] = MODULES) -> list[str]:
-    """The checks that no test misses."""
+class _Runner:
+    """A plugin of pytest: collects once, then runs tests as they are asked for."""
+
+    def __init__(self, checks: Checks) -> None:
+        self.checks = checks
+        self.seconds: dict[str, float] = {}
+        self.failed: list[str] = []
+        self.found: list[str] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        self.items = {item.nodeid: item for item in session.items}
+        for name in self.items:
+            start = time.perf_counter()
+            self.run(name)
+            self.seconds[name] = time.perf_counter() - start
+        for name in set(self.failed):
+            _say(f"{name} fails as it is, and says nothing of any check")
+            self.items.pop(name)
+        self.failed.clear()
+        for k in range(len(self.checks.places)):
+            self.try_without(k)
+        return True
+
+    def run(self, name: str) -> None:
+        self.checks.test = name
+        item = self.items[name]
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+    def try_without(self, k: int) -> None:
+        place, met = self.checks.places[k], self.checks.met.get(k, {})
+        tests = sorted([name for name in met if name in self.items], key=self.seconds.__getitem__)[
+            :MOST_TESTS
+        ]
+        words, off = "no test meets it" if not tests else "", [k]
+        while tests and len(off) <= MOST_TOGETHER:
+            noticed, others = self._without(off, tests)
+            if noticed:
+                if len(off) > 1:
+                    words = "so does " + ", ".join(
+                        self.checks.places[other].split(": ")[0] for other in off[1:]
+                    )
+                break
+            words = f"{len(tests)} tests pass without it"
+            new = [other for other in others if other not in off]
+            if not new:
+                break
+            off.append(new[0])
+        if words:
+            self.found.append(f"{place}\n    {words}")
+            _say(self.found[-1])
+
+    def _without(self, off: list[int], tests: list[str]) -> tuple[bool, list[int]]:
+        """Whether a test fails without these checks, and the checks that fail in the tests instead; in a copy of the process."""
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(1, 2)
+            signal.alarm(SECONDS)
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            self.checks.off, self.checks.met = off, {}
+            for name in tests:
+                self.run(name)
+                if self.failed:
+                    break
+            os.write(write, json.dumps([bool(self.failed), list(self.checks.met)]).encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            text = pipe.read()
+        os.waitpid(child, 0)
+        if not text:
+            return True, []  # it died of what came in
+        noticed, others = json.loads(text)
+        return noticed, others
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.__stderr__, flush=True)
+
+
+def survivors(modules: Sequence[str], tests: Sequence[str]) -> tuple[list[str], int]:
+    """The checks that no test misses, with what is known of them, and how many checks there are."""
     import pytest
 
     checks = Checks()
     sys.meta_path.insert(0, _Finder(checks, modules))
-    plain = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "-x"]
-    if pytest.main([*plain, *TESTS]) != 0:
-        raise SystemExit("the tests fail as they are")
-    found = []
-    for k, place in enumerate(checks.places):
-        tests = [test for test in checks.met.get(k, ()) if test][:MOST_TESTS]
-        print(f"{k + 1} of {len(checks.places)}: {place}: {len(checks.met.get(k, ()))} tests", flush=True)
-        if not tests or _passes(checks, k, [*plain, *tests]):
-            found.append(f"{place}{'' if tests else '  (no test meets it)'}")
-    return found
+    runner = _Runner(checks)
+    plain = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--capture=sys", "-m", "not slow"]
+    pytest.main([*plain, *tests], plugins=[runner])
+    return runner.found, len(checks.places)
 
 
-def _passes(checks: Checks, k: int, arguments: Sequence[str]) -> bool:
-    """Whether tests pass without a check, tried in a process that has everything imported."""
-    import pytest
-
-    child = os.fork()
-    if not child:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
-        checks.off = k
-        signal.alarm(SECONDS)  # what a check keeps out may well take for ever, or all memory
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        os._exit(int(pytest.main(list(arguments))))
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status) == 0
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("modules", nargs="*", default=list(MODULES), help=", ".join(MODULES))
+    parser.add_argument("--tests", nargs="*", default=TESTS, help="what pytest is to collect")
+    given = parser.parse_args()
+    found, count = survivors(given.modules, given.tests)
+    print(f"{len(found)} of {count} checks without a test of their own:")
+    print("\n".join(found))
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    left = survivors(sys.argv[1:] or MODULES)
-    print(f"{len(left)} checks without a test:")
-    print("\n".join(left))
-    sys.exit(1 if left else 0)
+    sys.exit(main())

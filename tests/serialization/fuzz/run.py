@@ -85,6 +85,9 @@ def run(
                         report.counts.update(message["counts"])
                         if log is not None and message["outcome"] in (*BAD, "long"):
                             print(report.outcomes[-1], file=log, flush=True)
+                        if log is not None and len(report.outcomes) % 500 == 0:
+                            counted = collections.Counter(each.kind for each in report.outcomes)
+                            print(f"{len(report.outcomes)}: {dict(counted)}", file=log, flush=True)
                 elif "died" in message:
                     following = message["number"] + jobs
                     with lock:
