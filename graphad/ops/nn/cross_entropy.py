@@ -25,7 +25,7 @@ from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.support import all_stacked, same_row
 from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
 from graphad.ops.nn.softmax import LogSoftmax, log_softmax
-from graphad.ops.rules import FLOATING, require_fit, require_kind, require_rank, scalar_like
+from graphad.ops.rules import FLOATING, INTEGER, require_fit, require_kind, require_rank, scalar_like
 
 
 def _without_classes(x: TensorSpec) -> TensorSpec:
@@ -44,6 +44,21 @@ class _PerLabel(Op):
         return bind(self, *all_stacked(ctx, xs))
 
 
+def _loss_of_labels(labels: TensorSpec, logits: TensorSpec) -> TensorSpec:
+    """One number per label [...] for logits [..., n]. Raises: GraphadError: they do not fit."""
+    name = "sparse_softmax_cross_entropy_with_logits"
+    require_kind(name, labels, INTEGER, "labels")
+    require_kind(name, logits, FLOATING, "logits")
+    require_rank(name, logits, 1, "logits")
+    loss = _without_classes(logits)
+    if not are_compatible(labels.dims, loss.dims):
+        raise InvalidArgumentError(
+            f"{name}: labels with shape {format_dims(labels.dims)} do not fit logits with shape {format_dims(logits.dims)}; "
+            "labels.shape must equal logits.shape[:-1]."
+        )
+    return loss
+
+
 @define
 class SparseCrossEntropy(_PerLabel):
     """Two outputs for labels [...] and logits [..., n]: -log(softmax(logits))[label], NaN for labels outside of 0 to n - 1;
@@ -55,15 +70,7 @@ class SparseCrossEntropy(_PerLabel):
     keeps = ((0,), (1,))
 
     def infer(self, labels: TensorSpec, logits: TensorSpec) -> tuple[TensorSpec, ...]:
-        name = "sparse_softmax_cross_entropy_with_logits"
-        require_kind(name, logits, FLOATING, "logits")
-        require_rank(name, logits, 1, "logits")
-        loss = _without_classes(logits)
-        if not are_compatible(labels.dims, loss.dims):
-            raise InvalidArgumentError(
-                f"{name}: labels with shape {format_dims(labels.dims)} do not fit logits with shape {format_dims(logits.dims)}; "
-                "labels.shape must equal logits.shape[:-1]."
-            )
+        loss = _loss_of_labels(labels, logits)
         return loss, logits
 
     def eval(self, labels: Any, logits: Any) -> Any:
@@ -104,6 +111,9 @@ class SparseCrossEntropyGrad(_PerLabel):
     keeps = (True, False)
 
     def infer(self, labels: TensorSpec, log_p: TensorSpec, g: TensorSpec) -> TensorSpec:
+        loss = _loss_of_labels(labels, log_p)
+        if g.dtype is not loss.dtype or not are_compatible(g.dims, loss.dims):
+            raise InvalidArgumentError(f"{self.name}: {g} is no gradient of {loss}, one number per label.")
         return log_p
 
     def eval(self, labels: Any, log_p: Any, g: Any) -> Any:

@@ -264,3 +264,31 @@ def test_loops_walk_along_what_can_be_walked(fields, inputs, test, text):
         [node(0, inputs, (0, 3))], [op("loop", **every), *CHAIN], graphs, inputs=(0, 3, 4), outputs=(3,)
     )
     refused(records, text=text)
+
+
+PER_LABEL = op("sparse_cross_entropy_grad")
+
+
+@pytest.mark.parametrize(
+    ("labels", "g", "text"),
+    [
+        (0, 10, "labels has dtype float32"),
+        (8, 10, "labels with shape"),  # as many labels as classes
+        (3, 0, "sparse_cross_entropy_grad: "),  # as many gradients as classes
+        (3, 9, "sparse_cross_entropy_grad: "),  # of another dtype
+    ],
+)
+def test_the_gradient_of_a_loss_per_label_is_one_number_per_label(labels, g, text):
+    scalars = (SpecRecord("int32", (3,)), SpecRecord("float64", ()), SpecRecord("float32", ()))
+    refused(
+        model([node(0, [1, 0, 2])], [PER_LABEL], inputs=(0, labels, g), specs=(*SPECS, *scalars)), text=text
+    )
+
+
+def test_the_gradient_of_a_loss_per_label_is_one_number_per_label_when_the_ranks_are_known():
+    specs = (*SPECS, SpecRecord("int32", None))
+    records = model([node(0, [1, 0, 2], (1,))], [PER_LABEL], inputs=(1, 8, 1), specs=specs)
+    x, label, g = np.zeros(20, np.float32), np.int32(3), np.float32(1)
+    assert outcomes(records, x, label, g)[0][0].shape == (20,)
+    all_refuse(records, x, np.full(20, 30, np.int32), g, text="labels with shape")
+    all_refuse(records, x, label, x, text="is no gradient of")

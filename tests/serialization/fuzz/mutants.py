@@ -35,7 +35,7 @@ def mutant(tree: Any, seed: int) -> Any:
         change = rng.choice(_CHANGES)
         try:
             changed = change(tree, rng)
-        except (LookupError, TypeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError):
             continue  # an earlier change has left nothing to change here
         tree = tree if changed is None else changed
     return tree
