@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.errors import GraphadError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
@@ -297,31 +296,23 @@ class ObjectReader:
             raise
 
     def _handle(self, number: int) -> Any:
-        found = self._objects[number]
+        found = self._objects[number]  # a variable or a generator: `verify` has seen to it
         if isinstance(found, Generator):
             return found.state
-        if not isinstance(found, Variable):
-            raise CorruptModelError(f"object {number} is captured as a variable, but is none.")
         return found
 
     def _make_handle(self, node: Any) -> Any:
+        """A variable or a generator; `verify` has compared the node with its tensor's shape and dtype."""
         if isinstance(node, GeneratorNode):
             if node.tensor is None:
                 return shared_generator(node.seed)
-            state = self._arrays[node.tensor]
-            if state.shape != (2,) or state.dtype != dtypes.int64.numpy:
-                raise CorruptModelError(f"a generator with a state of {state.dtype}{list(state.shape)}.")
-            return Generator(state=state)
+            return Generator(state=self._arrays[node.tensor])
         if node.shape is not None and any(type(size) is str for size in node.shape):
             raise CorruptModelError(f"variable {shown(node.name)} has named sizes.")
         spec = TensorSpec(node.shape, node.dtype)
         if not self._arrays.is_ready(node.tensor):
             return UnreadVariable.waiting(self._arrays, node.tensor, spec, node.trainable, node.name)
         array = self._arrays[node.tensor]
-        if spec.dtype.numpy != array.dtype or not spec.describes(array.shape):
-            raise CorruptModelError(
-                f"variable {shown(node.name)} of {spec} holds {array.dtype}{list(array.shape)}."
-            )
         return Variable.restore(array if array.ndim else array[()], spec, node.trainable, node.name)
 
     def _make(self, record: ObjectRecord, signatures: SignatureMap) -> Any:

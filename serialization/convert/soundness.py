@@ -345,7 +345,6 @@ def _check_call(op: Any, inputs: Sequence[TensorSpec]) -> None:
 
 def _check_cond(op: Any, inputs: Sequence[TensorSpec]) -> None:
     _require(len(inputs) >= 1, op, "there is no predicate")
-    _require(not inputs[0].is_handle, op, "the predicate is a variable")
     _require(set(op.kinds) <= {"both", "then", "else", "sum"}, op, "an output is marked by an unknown word")
     _require(
         op.depth >= 0 and (len(op.full) == len(inputs) - 1 if op.depth else not op.full),
@@ -362,11 +361,6 @@ def _check_cond(op: Any, inputs: Sequence[TensorSpec]) -> None:
             op,
             f"{what} has another number of outputs",
         )
-    ours, theirs = iter(op.then_graph.output_specs), iter(op.else_graph.output_specs)
-    for kind in op.kinds:
-        a = next(ours) if kind != "else" else None
-        b = next(theirs) if kind != "then" else None
-        _require(a is None or b is None or a.dtype is b.dtype, op, f"its branches give {a} and {b}")
 
 
 def check_branches(op: Any, claimed: Sequence[TensorSpec]) -> None:

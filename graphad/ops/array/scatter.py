@@ -341,6 +341,10 @@ def _masked_dims(op: str, dims: Any, mask: TensorSpec, axis: int) -> Any:
         raise InvalidArgumentError(f"{op}: mask cannot be scalar.")
     if dims is None or mask.dims is None:
         return None
+    if not -len(dims) <= axis < max(len(dims), 1):
+        raise InvalidArgumentError(
+            f"{op}: axis is {axis}; a tensor with shape {format_dims(dims)} has no such axis."
+        )
     place = axis % len(dims) if dims else axis
     if not are_compatible(dims[place : place + len(mask.dims)], mask.dims):
         raise InvalidArgumentError(

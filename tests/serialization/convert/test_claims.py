@@ -292,3 +292,23 @@ def test_the_gradient_of_a_loss_per_label_is_one_number_per_label_when_the_ranks
     assert outcomes(records, x, label, g)[0][0].shape == (20,)
     all_refuse(records, x, np.full(20, 30, np.int32), g, text="labels with shape")
     all_refuse(records, x, label, x, text="is no gradient of")
+
+
+@pytest.mark.parametrize("k", [-(2**31), 2**31 - 1, -(2**62), 2**40, -4, 3])
+def test_a_diagonal_far_outside_of_a_matrix_has_no_elements(k):
+    specs = (*SPECS, SpecRecord("float32", (None, None)))
+    records = model([node(0, [0], (6,))], [op("diag_part", k=k)], inputs=(8,), specs=specs)
+    for result in outcomes(records, np.ones((4, 3), np.float32)):
+        assert result[0].shape == (0,)
+
+
+@pytest.mark.parametrize("axis", [-(2**63), -2, 1, 2**40])
+@pytest.mark.parametrize("rank", ["known", "unknown"])
+def test_a_mask_lies_over_axes_that_are_there(axis, rank):
+    some = (None,) if rank == "known" else None
+    specs = (*SPECS, SpecRecord("float32", some), SpecRecord("bool", some))
+    records = model([node(0, [0, 1], (8,))], [op("boolean_mask", axis=axis)], inputs=(8, 9), specs=specs)
+    if rank == "known":
+        refused(records, text="boolean_mask: axis")
+    else:
+        all_refuse(records, np.ones(3, np.float32), np.array([True, False, True]), text="no such axis")

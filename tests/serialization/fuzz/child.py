@@ -78,8 +78,8 @@ def dirty(pattern: int) -> None:
         kept = [np.empty(size, np.uint8) for _ in range(4)]
         for array in kept:
             array.fill(pattern)
-    for row in getattr(buffers.results, "_kept", {}).values():
-        for array in row:
+    for row in list(buffers.results._kept.values()):
+        for array in row.arrays:
             if sys.getrefcount(array) <= 3:
                 array.view(np.uint8).fill(pattern)
 
@@ -132,7 +132,7 @@ def arguments_for(specs: Any, given: list[Any], rng: np.random.Generator) -> lis
             continue
         dims = [
             int(rng.choice((3, 2, 4, 1, 0))) if size is None else size
-            for size in spec.dims or (3,) * int(rng.integers(3))
+            for size in (spec.dims if spec.dims is not None else (3,) * int(rng.integers(3)))
         ]
         if np.prod(dims, dtype=float) > 1e6:
             raise Skip
