@@ -8,11 +8,16 @@ import pkgutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import graphad.ops
+from graphad.core.dtypes import DType, bfloat16, float16
+from graphad.core.errors import DTypeError
 from graphad.core.op import Op
 from graphad.core.registry import all_ops
+from graphad.core.spec import TensorSpec
+from graphad.ops.elementwise import Elementwise
 
 # Ops with sub-graphs, variables or random state, and what only a specialised graph holds: they have tests of their own.
 _ELSEWHERE = (
@@ -76,3 +81,23 @@ def test_op_has_its_rules(name: str) -> None:
         assert getattr(rule, "reason", "a rule").strip(), f"{name}: a rule that is left out without a reason"
     assert op.__doc__, f"{name}: no docstring"
     assert op.keeps is not None and len(op.keeps) == 2
+
+
+def _elementwise() -> list[str]:
+    return sorted(name for name, op in _ops().items() if issubclass(op, Elementwise) and not op.attributes)
+
+
+@pytest.mark.parametrize("dtype", [bfloat16, float16], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("name", _elementwise())
+def test_formula_keeps_its_dtype_whatever_the_numpy(name: str, dtype: DType) -> None:
+    """Older NumPy makes float32 of a bfloat16 and a Python number."""
+    op = _ops()[name]()
+    for shape in ((), (3,)):
+        for count in (1, 2, 3):
+            xs = [np.full(shape, 0.5).astype(dtype.numpy)[()]] * count
+            try:
+                y, spec = op.eval(*xs), op.infer(*[TensorSpec.of(shape, dtype)] * count)
+            except (TypeError, DTypeError):
+                continue  # another number of operands, or another kind of dtype
+            assert y.dtype == spec.dtype.numpy
+            break

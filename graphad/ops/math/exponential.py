@@ -13,6 +13,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dtypes import ALL
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import ADD, MUL, NEG, RECIPROCAL, SQUARE, SUB, abs
@@ -163,9 +164,11 @@ Softsign = elementwise(
     scalar=(("abs", "x"), ("neg", "a"), ("complement", "b"), ("div", "x", "c")),
     doc="x / (1 + |x|).",
 )
+# A number of the dtype itself: with a Python number older NumPy makes float32 of a bfloat16.
+_ONE = {dtype.numpy: np.ones((), dtype.numpy) for dtype in ALL if dtype.kind in INEXACT}
 TanhGrad = elementwise(
     "tanh_grad",
-    lambda y, g: g * (1 - y * y),
+    lambda y, g: g * (_ONE[y.dtype] - y * y),
     vjp=_tanh_grad_vjp,
     kinds=INEXACT,
     scalar=(("mul", "x", "x"), ("complement", "a"), ("mul", "y", "b")),
@@ -173,7 +176,7 @@ TanhGrad = elementwise(
 )
 SigmoidGrad = elementwise(
     "sigmoid_grad",
-    lambda y, g: g * (y * (1 - y)),
+    lambda y, g: g * (y * (_ONE[y.dtype] - y)),
     vjp=_sigmoid_grad_vjp,
     kinds=INEXACT,
     scalar=(("complement", "x"), ("mul", "x", "a"), ("mul", "y", "b")),

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import random
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -148,6 +149,70 @@ def test_damage_is_no_crash() -> None:
             image.arrange(bytes(damaged), {})
     for other in (b"", b"\x7fELF", b"garbage" * 30, b"\xcf\xfa\xed\xfe" + bytes(100)):
         assert image.load(other, ["graphad_kernel"], {}) is None
+
+
+def _changed(data: bytes, place: int, form: str, value: int) -> bytes:
+    out = bytearray(data)
+    struct.pack_into(form, out, place, value)
+    return bytes(out)
+
+
+def _sections(data: bytes) -> list[tuple[int, tuple[int, ...]]]:
+    """Where each section's header stands, and the header."""
+    (start,) = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    return [(start + k * size, image._SECTION.unpack_from(data, start + k * size)) for k in range(count)]
+
+
+@needs_loader
+def test_other_machines_kinds_and_sizes_of_objects_are_not_read() -> None:
+    data = native.compile_text(KERNEL)
+    image.arrange(data, {})
+    for place, form, value in (
+        (4, "B", 1),
+        (5, "B", 2),
+        (16, "<H", 2),
+        (18, "<H", 183),
+        (58, "<H", 63),
+        (0, "B", 0),
+    ):
+        with pytest.raises(image.OtherKindError):
+            image.arrange(_changed(data, place, form, value), {})
+
+
+@needs_loader
+def test_an_address_is_written_inside_of_its_section_alone_and_in_a_known_way() -> None:
+    data = native.compile_text(KERNEL)
+    headers = [header for _, header in _sections(data)]
+    loaded = {k for k, h in enumerate(headers) if h[2] & image.ALLOC}
+    table = next(h for h in headers if h[1] == image.RELA and h[7] in loaded)
+    first, length = table[4], headers[table[7]][5]
+    for where in (length - 3, length, length + 4096, 2**40):
+        with pytest.raises(image.OtherKindError):
+            image.arrange(_changed(data, first, "<Q", where), {})
+    for how in (0, 1, 10, 24):  # none, whole addresses, one of 32 bits, through a table
+        with pytest.raises(image.OtherKindError):
+            image.arrange(_changed(data, first + 8, "<I", how), {})
+
+
+@needs_loader
+def test_data_elsewhere_is_no_function_to_call() -> None:
+    data = native.compile_text(COPY)
+    headers = [header for _, header in _sections(data)]
+    loaded = {k for k, h in enumerate(headers) if h[2] & image.ALLOC}
+    table = next(h for h in headers if h[1] == image.RELA and h[7] in loaded)
+    image.arrange(data, native._libc())
+    with pytest.raises(image.OtherKindError):
+        image.arrange(_changed(data, table[4] + 8, "<I", image.PC32), native._libc())
+
+
+@needs_loader
+def test_a_part_that_ends_behind_the_object_is_not_read() -> None:
+    data = native.compile_text(KERNEL)
+    for place, header in _sections(data):
+        if header[2] & image.ALLOC and header[5]:
+            with pytest.raises(image.OtherKindError):
+                image.arrange(_changed(data, place + 32, "<Q", len(data)), {})
 
 
 def test_where_no_page_may_become_executable_llvm_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
