@@ -192,3 +192,18 @@ def as_dtype(type_value: Any) -> DType:
             f"as_dtype: graphad has no dtype for NumPy's {dtype}; it has {', '.join(d.name for d in ALL)}."
         )
     return found
+
+
+def converted(array: Any, dtype: np.dtype[Any]) -> Any:
+    """`array` with the elements converted to `dtype`.
+
+    What a float that an unsigned dtype does not hold becomes depends, in NumPy, on the machine and on the length of the array.
+    Here it goes by way of int64, as in compiled code.
+    """
+    if dtype.kind != "u" or dtype.itemsize < 4 or array.dtype.kind not in "fV":
+        return array.astype(dtype)
+    signed = array.astype(np.int64).astype(dtype)
+    if dtype.itemsize == 4:
+        return signed
+    high = (array >= array.dtype.type(2.0**63)) & (array < array.dtype.type(2.0**64))
+    return np.where(high, np.where(high, array, array.dtype.type(0)).astype(dtype), signed)[()]

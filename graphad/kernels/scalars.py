@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.dtypes import DType, bool_, float32, float64
+from graphad.core.dtypes import DType, bool_, converted, float32, float64
 from graphad.core.errors import InternalError
 from graphad.kernels.record import Record
 
@@ -214,6 +214,6 @@ def apply(fn: str, args: Sequence[Any], dtype: DType) -> Any:
     """The NumPy value of one statement: the reference that every backend is compared with."""
     with np.errstate(all="ignore"):
         if fn == "cast":
-            return np.asarray(args[0]).astype(dtype.numpy)
+            return converted(np.asarray(args[0]), dtype.numpy)
         value = np.asarray(TABLE[fn].reference(*args))
     return value if value.dtype == dtype.numpy else value.astype(dtype.numpy)

@@ -510,6 +510,32 @@ def _kinks() -> list[Case]:
         ("maximum_tie", "tf.maximum(x, y)", {"x": fixed([1.0, 2.0]), "y": fixed([1.0, 3.0])}),
         ("minimum_tie", "tf.minimum(x, y)", {"x": fixed([1.0, 2.0]), "y": fixed([1.0, 3.0])}),
         ("clip_on_bound", "tf.clip_by_value(x, -1.0, 1.0)", {"x": fixed([-2.0, -1.0, 0.5, 1.0, 2.0])}),
+        (
+            "clip_crossed_bounds",
+            "tf.clip_by_value(x, y, 1.0)",
+            {"x": fixed([-2.0, 0.5, 1.5, 3.0]), "y": fixed([2.0, 2.0, 2.0, 2.0])},
+        ),
+        (
+            "reduce_logsumexp_of_large_numbers",
+            "tf.reduce_logsumexp(x, axis=1)",
+            {"x": fixed([[3e4, 3e4, -3.0], [1e30, 1e30, 1e30]])},
+        ),
+        (
+            "cumulative_logsumexp_of_none",
+            "tf.math.cumulative_logsumexp(x, exclusive=True)",
+            {"x": fixed([1.0, 2.0, 3.0])},
+        ),
+        ("linspace_to_infinity", "tf.linspace(x[0], x[1], 4)", {"x": fixed([-1.0, np.inf])}),
+        (
+            "saturate_cast_of_infinities",
+            "tf.saturate_cast(x, tf.int32)",
+            {"x": fixed([-np.inf, -5.7, np.inf])},
+        ),
+        (
+            "saturate_cast_to_float",
+            "tf.cast(tf.saturate_cast(x, tf.float64), tf.float64)",
+            {"x": fixed([-np.inf, 2.0, np.inf])},
+        ),
         ("reduce_max_ties", "tf.reduce_max(x, axis=1)", tied),
         ("reduce_min_ties", "tf.reduce_min(x, axis=0)", tied),
         ("reduce_max_all", "tf.reduce_max(x)", tied),

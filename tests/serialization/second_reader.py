@@ -308,7 +308,7 @@ FORMULAS: dict[str, Any] = {
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "softplus": lambda x: np.logaddexp(x, 0), "erf": _erf, "erfc": _erfc,
     "lgamma": _lgamma, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "sign": np.sign,
     "relu": lambda x: np.maximum(x, 0), "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
-    "clip_by_value": lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    "clip_by_value": lambda x, low, high: np.maximum(np.minimum(x, high), low),
     "maximum": np.maximum, "minimum": np.minimum, "squared_difference": lambda x, y: (x - y) ** 2,
     "divide_no_nan": lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)),
     "multiply_no_nan": lambda x, y: np.where(y == 0, 0, x * y), "mul_zero": lambda g, f: np.where(g == 0, 0, g * f),
@@ -658,9 +658,7 @@ OPS: dict[str, Any] = {
     "count_of": lambda a, x: a["dtype"].type(math.prod(x.shape[k] for k in axis_of(a["axes"], x))),
     "cumsum": running(lambda part: part.sum(0), 0.0),
     "cumprod": running(lambda part: part.prod(0), 1.0),
-    "cumulative_logsumexp": running(
-        lambda part: np.logaddexp.reduce(part, 0), float(np.finfo(np.float32).min)
-    ),
+    "cumulative_logsumexp": running(lambda part: np.logaddexp.reduce(part, 0), -np.inf),
     "floordiv": lambda a, x, y: np.floor(x / y) if x.dtype.kind == "f" else x // y,
     "mod": lambda a, x, y: (wide(x) - wide(y) * np.floor(wide(x) / wide(y))).astype(x.dtype),
     "reduce_sum": reduction(lambda x, axes, keep: np.sum(x, axes, keepdims=keep)),

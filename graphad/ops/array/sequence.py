@@ -229,14 +229,20 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     else:
         t = lift(np.linspace(0.0, 1.0, count).astype(start.dtype.numpy))
     if start.ndim == 0 and stop.ndim == 0:
-        return start * (1.0 - t) + stop * t  # type: ignore[no-any-return]
+        return _between(start, stop, t)
     if start.ndim is None:
         raise InvalidArgumentError("linspace: the rank of start must be known.")
     place = normalize_axis("linspace", axis, start.ndim + 1)
     start, stop = bind(ExpandDims((place,)), start), bind(ExpandDims((place,)), stop)
     after = start.ndim - 1 - place
     t = bind(ExpandDims(tuple(np.arange(1, after + 1).tolist())), t) if after else t
-    return start * (1.0 - t) + stop * t  # type: ignore[no-any-return]
+    return _between(start, stop, t)
+
+
+def _between(start: Any, stop: Any, t: Any) -> Tensor:
+    """From start at t = 0 to stop at t = 1; an infinite end leaves the other one as it is."""
+    times = lookup("multiply_no_nan")()
+    return bind(times, start, 1.0 - t) + bind(times, stop, t)  # type: ignore[no-any-return]
 
 
 __all__ = ["linspace", "range"]

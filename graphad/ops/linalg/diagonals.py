@@ -125,6 +125,12 @@ def diag(
     else:
         sizes = shape(d)
         length, batch = getitem(sizes, -1), getitem(sizes, slice(None, -lead))
+        if several and not num_rows == num_cols == -1:
+            if not isinstance(num_rows, int) or not isinstance(num_cols, int) or -1 in (num_rows, num_cols):
+                raise InvalidArgumentError(
+                    "diag: for a range of diagonals of unknown length give num_rows and num_cols as integers, or neither."
+                )
+            length = max(_length_of(at, num_rows, num_cols) for at in range(low, high + 1))
     rows, columns = _sizes(length, least, num_rows, num_cols)
     if is_definite(d.dims):
         base = fill([*batch, rows, columns], lift_like("diag", padding_value, d.dtype))

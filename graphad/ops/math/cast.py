@@ -39,7 +39,7 @@ class Cast(Op):
     def eval(self, x: Any) -> Any:
         if x.dtype.kind == "c" and not (self.dtype.is_complex or self.dtype.is_bool):
             x = x.real
-        return x.astype(self.dtype.numpy)
+        return dtypes.converted(x, self.dtype.numpy)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         source = ctx.inputs[0].dtype
@@ -84,10 +84,18 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         return x  # type: ignore[no-any-return]
     if type(x) is EagerTensor and busy() is None and x.data.dtype.kind != "c":
         try:
-            return EagerTensor(x.data.astype(wanted.numpy))
+            kept = wanted.kind != "uint"  # what floats become as unsigned integers is not left to NumPy
+            return EagerTensor(
+                x.data.astype(wanted.numpy) if kept else dtypes.converted(x.data, wanted.numpy)
+            )
         except REPORTED:
             pass
     return bind(Cast(wanted), x)  # type: ignore[no-any-return]
+
+
+def _limits(dtype: DType) -> tuple[Any, Any]:
+    """The smallest and the largest number of a real dtype, as Python numbers, which compare exactly."""
+    return (float(dtype.min), float(dtype.max)) if dtype.is_floating else (dtype.min, dtype.max)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -102,14 +110,17 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     source = value.dtype
     if wanted.is_complex or source.is_bool or wanted.is_bool or source.is_complex:
         return cast(value, wanted)
-    low, high = max(source.min, wanted.min), min(source.max, wanted.max)
-    if low > source.min or high < source.max:
-        kind = source.numpy.type
-        bounds = [kind(low), kind(high)]
+    if source.is_integer and wanted.is_integer and source.min >= wanted.min and source.max <= wanted.max:
+        return cast(value, wanted)
+    # Floats are limited even where the dtype wanted holds more: an infinity becomes the largest number.
+    kind = source.numpy.type
+    least, most = max(_limits(source)[0], _limits(wanted)[0]), min(_limits(source)[1], _limits(wanted)[1])
+    low, high = (kind(float(limit) if source.is_floating else limit) for limit in (least, most))
+    if source.is_floating:
         # The largest float below 2**31 is below int32's largest number; the nearest one is above it and would wrap.
-        if source.is_floating and wanted.is_integer and int(bounds[1]) > high:
-            bounds[1] = np.nextafter(bounds[1], kind(0))
-        value = clip_by_value(value, *bounds)
+        low = np.nextafter(low, kind(0)) if float(low) < least else low
+        high = np.nextafter(high, kind(0)) if float(high) > most else high
+    value = clip_by_value(value, low, high)
     return cast(value, wanted)
 
 

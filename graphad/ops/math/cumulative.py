@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import MIXED, Op, define
@@ -213,8 +212,8 @@ class Recurrence(Op):
 
 @define
 class CumLogSumExp(_Running):
-    """y[..., i, ...] is log(sum(exp(x[..., :i + 1, ...]))) along `axis`, `exclusive`: of x[..., :i, ...], the lowest number
-    of the dtype for none; `reverse`: from the end.
+    """y[..., i, ...] is log(sum(exp(x[..., :i + 1, ...]))) along `axis`, `exclusive`: of x[..., :i, ...], -inf
+    for none; `reverse`: from the end.
     """
 
     name = "cumulative_logsumexp"
@@ -228,7 +227,7 @@ class CumLogSumExp(_Running):
         return super().infer(x)
 
     def eval(self, x: Any) -> Any:
-        return self.accumulate(x, np.logaddexp, dtypes.from_numpy(x.dtype).min)
+        return self.accumulate(x, np.logaddexp, -np.inf)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         x, y = ctx.inputs[0], ctx.outputs[0]
@@ -293,7 +292,7 @@ def cumulative_logsumexp(
     Args:
       x: Tensor [..., n, ...], a float dtype.
       axis: Axis to sum along, -rank <= axis < rank.
-      exclusive: Leave out the element itself; the first result is the lowest number of the dtype.
+      exclusive: Leave out the element itself; the first result is -inf.
       reverse: Sum from the end.
     Returns: Tensor with the shape and dtype of `x`.
     Raises: InvalidArgumentError: `axis` is out of range.

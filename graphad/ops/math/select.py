@@ -20,7 +20,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops.elementwise import binary_function, elementwise
-from graphad.ops.math.compare import GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
+from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
 from graphad.ops.rules import (
     REAL,
     align_stacked,
@@ -170,31 +170,34 @@ def _clip_vjp(ctx: Any, g: Any) -> Sequence[Any]:
         inside = bind(LOGICAL_AND, bind(GREATER_EQUAL, x, low), bind(LESS_EQUAL, x, high))
         x_bar = unbroadcast(ctx, 0, bind(SELECT, inside, g, zero))
     if ctx.needs(1):
-        low_bar = unbroadcast(ctx, 1, bind(SELECT, bind(GREATER_EQUAL, x, low), zero, g))
+        above = bind(GREATER_EQUAL, bind(MINIMUM, x, high), low)
+        low_bar = unbroadcast(ctx, 1, bind(SELECT, above, zero, g))
     if ctx.needs(2):
-        high_bar = unbroadcast(ctx, 2, bind(SELECT, bind(LESS_EQUAL, x, high), zero, g))
+        cut = bind(LOGICAL_AND, bind(GREATER, x, high), bind(GREATER_EQUAL, high, low))
+        high_bar = unbroadcast(ctx, 2, bind(SELECT, cut, g, zero))
     return x_bar, low_bar, high_bar
 
 
 ClipByValue = elementwise(
     "clip_by_value",
-    lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    lambda x, low, high: np.maximum(np.minimum(x, high), low),
     vjp=_clip_vjp,
     kinds=REAL,
-    scalar=(("maximum", "x", "y"), ("minimum", "a", "z")),
-    doc="min(max(x, low), high), NaN where an operand is.",
+    scalar=(("minimum", "x", "z"), ("maximum", "a", "y")),
+    doc="max(min(x, high), low), NaN where an operand is.",
 )
 CLIP_BY_VALUE = ClipByValue()
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """`t` limited to a range: min(max(t, clip_value_min), clip_value_max).
+    """`t` limited to a range: max(min(t, clip_value_max), clip_value_min).
 
     Args:
       t: Tensor of a real dtype.
       clip_value_min: Number or tensor that broadcasts with `t`.
       clip_value_max: Number or tensor that broadcasts with `t`.
-    Returns: Tensor of the broadcast shape. The gradient is 1 inside and on the bounds, 0 outside.
+    Returns: Tensor of the broadcast shape; `clip_value_min` where the bounds are crossed. The gradient is 1 inside and on
+      the bounds, 0 outside.
     """
     t = lift(t)
     low = lift_like("clip_by_value", clip_value_min, t.dtype)

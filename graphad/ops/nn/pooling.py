@@ -217,7 +217,12 @@ def _pool(op_class: Any, input: Any, ksize: Any, strides: Any, padding: Any, dat
     name = op_class.name
     w.require_nhwc(name, data_format)
     pads = w.padding_name(name, padding, op_class is MaxPool)
-    return bind(op_class(w.pair(name, "ksize", ksize), w.pair(name, "strides", strides), pads), lift(input))
+    window = w.pair(name, "ksize", ksize)
+    if not isinstance(pads, str) and any(max(side) >= size for side, size in zip(pads, window, strict=True)):
+        raise InvalidArgumentError(
+            f"{name}: padding {padding!r} is not smaller than the window {window}; a window must meet the input."
+        )
+    return bind(op_class(window, w.pair(name, "strides", strides), pads), lift(input))
 
 
 def max_pool2d(

@@ -224,3 +224,20 @@ def test_einsum_of_unknown_shapes_has_derivatives_of_both_orders(
     for y, z in zip(found, derivatives(*xs), strict=True):
         assert y.shape == z.shape
         np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [(-1, 1), (0, 2), (-2, 0)])
+def test_diagonals_of_unknown_length_fill_matrices_of_a_given_size(k: tuple[int, int]) -> None:
+    def filled(d: Any) -> Any:
+        return la.diag(d, k=k, num_rows=3, num_cols=4, padding_value=2.0)
+
+    d = tf.reshape(tf.range(18.0), [2, 3, 3])
+    unknown = tf.function(filled, input_signature=[tf.TensorSpec([None, None, None], tf.float32)])
+    assert np.array_equal(unknown(d), filled(d))
+    one_side = tf.function(
+        lambda d: la.diag(d, k=k, num_rows=3), input_signature=[tf.TensorSpec([None, None, None])]
+    )
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="diag: for a range of diagonals of unknown length"
+    ):
+        one_side(d)

@@ -224,6 +224,11 @@ def test_products_with_a_logarithm_or_quotient_are_zero_where_the_factor_is() ->
 def test_casts_saturate_or_read_bits() -> None:
     assert m.saturate_cast([-1.0, 300.0, 3.7], np.uint8).numpy().tolist() == [0, 255, 3]
     assert m.saturate_cast([3e9, -3e9], np.int32).numpy().tolist() == [2147483520, -2147483648]
+    infinite = lift(np.array([-np.inf, np.inf]))
+    assert m.saturate_cast(m.cast(infinite, "float16"), np.int32).numpy().tolist() == [-65504, 65504]
+    assert m.saturate_cast(infinite, np.int64).numpy().tolist() == [-(2**63), 2**63 - 1024]
+    assert m.saturate_cast(m.cast(infinite, "bfloat16"), "float16").numpy().tolist() == [-65280, 65280]
+    assert m.saturate_cast(m.cast(infinite, "bfloat16"), np.uint64).numpy().tolist() == [0, 255 * 2**56]
     assert m.bitcast(lift(1.0), np.int32).numpy() == 0x3F800000
     with pytest.raises(InvalidArgumentError, match="bitcast"):
         m.bitcast(lift([1, 2, 3]), np.int64)
@@ -276,3 +281,49 @@ def test_means_of_segments_of_integers_are_cut_off_or_not_as_in_tensorflow():
     found = tf.math.unsorted_segment_mean(data[:4], ids[:4], 3)
     assert found.dtype is tf.float64
     assert found.numpy().tolist() == [-1.5, 4.5, 0.0]
+
+
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("target", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("copies", [1, 2, 33])
+def test_what_no_integer_holds_becomes_the_same_at_once_and_compiled(
+    source: str, target: str, copies: int
+) -> None:
+    numbers = [
+        np.inf,
+        -np.inf,
+        np.nan,
+        1e30,
+        -1e30,
+        128.0,
+        -129.0,
+        255.9,
+        256.0,
+        65536.0,
+        -1.5,
+        -32769.0,
+        2.5,
+    ]
+    numbers += [sign * 2.0**k for k in (31, 32, 53, 62, 63, 64) for sign in (1, -1)]
+    with np.errstate(all="ignore"):
+        x = m.cast(lift(np.repeat(numbers, copies)), source)
+    now = m.cast(x, target).numpy()
+    compiled = tf.function(lambda x: m.cast(x, target), jit_compile=True)(x).numpy()
+    assert now.tolist() == compiled.tolist()
+    single = [m.cast(x[k], target).numpy().item() for k in range(0, len(now), copies)]
+    assert now[::copies].tolist() == single
+
+
+def test_the_lower_of_crossed_bounds_wins_and_has_the_gradient() -> None:
+    def clipped(x: Any, low: Any, high: Any) -> Any:
+        return m.clip_by_value(x, low, high)
+
+    x, low, high = [-2.0, 1.5, 3.0, np.nan], [2.0] * 4, [1.0] * 4
+    for function in (clipped, tf.function(clipped, jit_compile=True)):
+        assert function(*map(lift, (x, low, high))).numpy()[:3].tolist() == [2, 2, 2]
+        assert [g.tolist() for g in gradient(function, x, low, high)] == [[0] * 4, [1] * 4, [0] * 4]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e7, 1e37])
+def test_shares_of_a_log_sum_exp_sum_to_one_at_any_size(size: float) -> None:
+    assert gradient(m.reduce_logsumexp, np.float32([size, size, -size])).sum() == pytest.approx(1, rel=1e-6)

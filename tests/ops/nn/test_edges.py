@@ -388,3 +388,11 @@ def test_the_gradient_of_relu6_is_zero_on_both_bounds() -> None:
         y = tf.nn.relu6(x)
     assert y.numpy().tolist() == [0.0, 0.0, 3.0, 6.0, 6.0]
     assert tape.gradient(y, x).numpy().tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_padding_of_a_pool_is_smaller_than_its_window() -> None:
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"max_pool2d: padding .* is not smaller than the window \(2, 3\)",
+    ):
+        nn.max_pool2d(np.zeros((1, 4, 4, 1), np.float32), (2, 3), 1, [[0, 0], [0, 2], [0, 0], [0, 0]])
