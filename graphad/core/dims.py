@@ -76,6 +76,9 @@ class Dim:
     def __neg__(self) -> Any:
         return self * -1
 
+    def __abs__(self) -> Any:
+        return -self if _is_negative(self) else self
+
     def __sub__(self, other: Any) -> Any:
         return NotImplemented if _terms(other) is None else self + (-1 * other)
 
@@ -216,7 +219,7 @@ def _terms(x: Any) -> dict[Monomial, int] | None:
         return None
     try:
         number = x.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):  # arrays have the method, and refuse: they take their elements one by one
         return None
     return {(): number} if number else {}
 

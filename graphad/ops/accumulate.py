@@ -34,14 +34,18 @@ def as_dtype_of(y: Any, x: Any) -> Any:
 
 def combined(formula: np.ufunc, x: Any, axes: Any, keepdims: bool = False) -> Any:
     """x with some axes (None for all) combined away by np.add or np.multiply."""
-    y = formula.reduce(x, axes, wide(x.dtype), None, keepdims)
-    return y if y.dtype is x.dtype else y.astype(x.dtype)
+    dtype = x.dtype
+    accumulated = wide(dtype)
+    y = formula.reduce(x, axes, accumulated, None, keepdims)
+    return y if accumulated is dtype else y.astype(dtype)  # sizes, whose dtype is object, give one that has none
 
 
 def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:
     """x summed over some axes, None for all."""
-    y = np.add.reduce(x, axes, wide(x.dtype), None, keepdims)
-    return y if y.dtype is x.dtype else y.astype(x.dtype)
+    dtype = x.dtype
+    accumulated = wide(dtype)
+    y = np.add.reduce(x, axes, accumulated, None, keepdims)
+    return y if accumulated is dtype else y.astype(dtype)
 
 
 def running(formula: np.ufunc, x: Any, axis: int) -> Any:

@@ -297,9 +297,9 @@ class Specialiser(Trace):
         """A slice of a stack as an operand of `specialised`: the integers that every slice holds, or its spec."""
         values = self.known_values(x)
         spec = TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype)
-        if values is not None and np.ndim(values) and len(values):
+        if values is not None:
             rows = [np.ravel(row).tolist() for row in values]
-            values = values[0] if all(row == rows[0] for row in rows) else None
+            values = values[0] if rows and all(row == rows[0] for row in rows) else None
         elif values is None and type(x) is SymbolicTensor and x.trace is self:
             slices = self._slices.get(x.index)
             if slices is not None and slices.depth > 1:

@@ -214,19 +214,24 @@ class BatchLevel:
                 return bind_all(op, inputs)
             values = [x.stacked if s else x for x, s in zip(inputs, stacked, strict=True)]
             if not getattr(op, "any_sizes", False) and not all(is_definite(x.spec.dims) for x in values):
-                outputs = self.waiting(op, values, stacked)
-                return tuple([BatchedTensor(self, y) for y in outputs])
+                return self._rows_of(self.waiting(op, values, stacked))
             context = BatchContext(self, op, inputs, stacked)
             try:
                 out = op.batch(context, *values)
             except Exception as error:
                 error = named(error, op)
                 raise error
-        outputs = out if op.multiple else (out,)
+        return self._rows_of(out if op.multiple else (out,))
+
+    def _rows_of(self, outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs of a batch rule as values of this level."""
         return tuple([y.value if type(y) is Unstacked else BatchedTensor(self, y) for y in outputs])
 
     def waiting(self, op: Op, values: Sequence[Any], stacked: Sequence[bool]) -> tuple[Any, ...]:
-        """The op on rows as one op below, for sizes that come from values: it is batched when it runs and they are known."""
+        """The op on rows as one op below, for sizes that come from values: it is batched when it runs and they are known.
+
+        What is the same in all rows, the sizes of a row above all, is given once: without rows it is known nevertheless.
+        """
         specs = [
             x.spec.with_dims(None if x.spec.dims is None else tuple(x.spec.dims[1:])) if s else x.spec
             for x, s in zip(values, stacked, strict=True)
@@ -234,7 +239,10 @@ class BatchLevel:
         if not any(stacked):  # one for each row that reads no row: nothing would tell how many there are
             raise MissingRuleError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
         row = trace_flat(lambda *rows: list(bind_all(op, rows)), specs, op.name, keep_all=True)
-        return bind_all(lookup("vectorize")(row.graph, tuple(stacked)), values)
+        kind: Any = lookup("vectorize")
+        once = kind.same_in_all_rows(row.graph, stacked)
+        outputs = bind_all(kind(row.graph, tuple(stacked), tuple(once)), values)
+        return tuple([Unstacked(y) if k in once else y for k, y in enumerate(outputs)])
 
     def lower_to(self, x: Any, stacked: bool, ctx: BatchContext) -> Any:
         """A value of this level as a value below: a stack if `stacked`, else the sum over rows of its cotangent."""

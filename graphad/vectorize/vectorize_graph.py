@@ -68,6 +68,25 @@ class Vectorize(Op):
         """The same computation without what only its derivative needs."""
         return self
 
+    @staticmethod
+    def same_in_all_rows(graph: Graph, stacked: Sequence[bool]) -> list[int]:
+        """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
+        differs = {i for i, s in enumerate(stacked) if s}
+        for node in graph.nodes:
+            op = node.op
+            if not any(i in differs for i in node.inputs) and not op.per_row and not op.effects:
+                continue
+            for k, value in enumerate(node.outputs):
+                read = op.values_read([k == other for other in range(len(node.specs))])
+                known = set(range(len(node.inputs)) if read is None else read)
+                if isinstance(op, Cond) and op.kinds[k] != BOTH:
+                    # Rows run both branches, so what one branch leaves for its own derivative does not hang on the predicate.
+                    known.discard(0)
+                acts = read != () and (op.per_row or op.effects)
+                if acts or any(node.inputs[i] in differs for i in known):
+                    differs.add(value)
+        return [k for k, value in enumerate(graph.outputs) if value not in differs]
+
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         size = next(
             (
@@ -218,7 +237,7 @@ class Vectorize(Op):
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> VectorizeForward:
         """The same op with residuals for each row."""
         pullback = transforms.pullback_of(self.graph, needs)
-        same = _uniform_outputs(pullback.forward, self.stacked)
+        same = self.same_in_all_rows(pullback.forward, self.stacked)
         uniform = (*self.uniform, *(k for k in same if k >= self.n_outputs))
         return VectorizeForward(pullback.forward, self.stacked, uniform, self, pullback)  # type: ignore[no-any-return]
 
@@ -324,26 +343,6 @@ def _is_sizes(spec: TensorSpec) -> bool:
 
 def _is_mask(spec: TensorSpec) -> bool:
     return not spec.is_handle and spec.dtype.kind == "bool" and spec.rank != 0
-
-
-def _uniform_outputs(graph: Graph, stacked: Sequence[bool]) -> list[int]:
-    """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
-    differs = {i for i, s in enumerate(stacked) if s}
-    for node in graph.nodes:
-        op = node.op
-        if op.by_value == ():
-            continue
-        if not any(i in differs for i in node.inputs) and not op.per_row and not op.effects:
-            continue
-        for k, value in enumerate(node.outputs):
-            if not isinstance(op, Cond) or op.effects or op.kinds[k] == BOTH:
-                differs.add(value)
-                continue
-            # Rows run both branches, so what one branch leaves for its own derivative does not hang on the predicate.
-            read = op.values_read([k == other for other in range(len(node.specs))])
-            if any(node.inputs[i] in differs for i in read if i != 0):
-                differs.add(value)
-    return [k for k, value in enumerate(graph.outputs) if value not in differs]
 
 
 def vectorize(graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any]) -> Sequence[Any]:

@@ -536,3 +536,22 @@ def test_gradients_through_shapes_that_change_are_those_of_eager_calls(name, jit
                 if want is None:  # the eager loop never ran
                     want = tf.zeros_like(x)
                 np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [None, [None, None], [None, 2]])
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_the_jacobian_of_rows_with_their_own_number_of_steps_is_there_for_any_number_of_rows(sizes, rows):
+    def row(r):
+        return tf.while_loop(lambda i, y: tf.reduce_sum(y) < 10.0, lambda i, y: (i + 1, y * y), (0, r))[1]
+
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.map_fn(row, x)
+        return tape.jacobian(y, x)
+
+    x = tf.constant(np.arange(1.2, 1.2 + 2 * rows).reshape(rows, 2) / 2, tf.float32)
+    found = tf.function(jacobian, input_signature=[tf.TensorSpec(sizes)])(x)
+    assert found.shape == [rows, 2, rows, 2]
+    if rows:
+        np.testing.assert_allclose(found, jacobian(x), rtol=1e-6)

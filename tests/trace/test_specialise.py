@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphad as tf
 from graphad import cond, function
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -94,6 +95,48 @@ def test_integer_arithmetic_on_sizes_folds_to_polynomials() -> None:
         [3, 4],
     )
     assert specialise_call(doubled, [(3, 4)]).graph.output_specs[0].dims == (6, 4)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda s: tf.reduce_prod(s)[None],
+        lambda s: tf.reduce_prod(s, axis=0, keepdims=True),
+        lambda s: tf.reduce_sum(s)[None],
+        lambda s: tf.reduce_sum(tf.stack([s, s]), axis=0),
+        lambda s: tf.reduce_sum(tf.stack([s, s]))[None],
+        lambda s: tf.cumsum(s),
+        lambda s: tf.math.cumprod(s),
+        lambda s: tf.add_n([s, s]),
+        lambda s: tf.abs(s),
+        lambda s: -(-s),
+        lambda s: s[0] * s[1:],
+        lambda s: s[:1] + s[1],
+        lambda s: tf.square(s),
+        lambda s: s**2,
+        lambda s: (s * 6) // 3,
+        lambda s: tf.maximum(s, 1),
+        lambda s: tf.gather(s, [1, 0, 1]),
+        lambda s: s[::-1],
+        lambda s: tf.roll(s, 1, 0),
+        lambda s: tf.pad(s, [[1, 0]], constant_values=1),
+        lambda s: tf.cast(tf.cast(s, tf.int64), tf.int32),
+        lambda s: tf.tile(s, [2]),
+        lambda s: tf.repeat(s, 2),
+        lambda s: tf.stack(tf.unstack(s)),
+        lambda s: tf.split(s, 2)[1],
+        lambda s: tf.tensor_scatter_nd_update(s, [[0]], [2]),
+        lambda s: tf.math.segment_sum(s, [0, 0]),
+        lambda s: tf.tensordot(s, s, 1)[None],
+        lambda s: tf.linalg.matvec(tf.stack([s, s]), s),
+    ],
+)
+def test_what_is_computed_from_sizes_is_known_while_they_are_symbols(compute: Any) -> None:
+    graph = traced(lambda x: [broadcast_to(1.0, compute(shape(x)))], [None, None])
+    special = specialise_call(graph, [(3, 5)])
+    assert not special.pins
+    assert all(spec.is_definite for spec in special.graph.specs)
+    same_answers(graph, np.zeros((3, 5), np.float32))
 
 
 def test_a_size_that_must_be_known_is_pinned() -> None:

@@ -259,3 +259,43 @@ def test_no_rows_of_a_size_that_only_a_row_would_tell_are_no_rows() -> None:
             found = tape.jacobian(z, x)
             assert tuple(found.shape) == (2, rows, 2, rows)
             np.testing.assert_allclose(found.numpy().sum(axis=(2, 3)), np.full((2, rows), 2.0))
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (0, 0), (1, 2), (3, 2), (2, 2), (2, 0)])
+@pytest.mark.parametrize("kind", ["first", "second", "tall"])
+def test_a_jacobian_in_each_row_of_unknown_size_is_that_of_eager_rows(kind: str, shape: Any) -> None:
+    def row(r: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(r)
+            with tf.GradientTape() as inner:
+                inner.watch(r)
+                y = r * r * tf.reduce_sum(r)
+            if kind == "second":
+                y = inner.gradient(y, r)
+            elif kind == "tall":
+                y = tf.concat([y, y, y], 0)
+        return tape.jacobian(y, r)
+
+    def mapped(x: Any) -> Any:
+        return tf.vectorized_map(row, x)
+
+    def gradient(f: Any) -> Any:
+        def of(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(f(x) ** 2)
+            return tape.gradient(y, x)
+
+        return of
+
+    x = tf.constant(np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape))
+    value, slope = mapped(x), gradient(mapped)(x)
+    for sizes in (None, [None, None]):
+        signature = [tf.TensorSpec(sizes, tf.float64)]
+        f = tf.function(mapped, input_signature=signature)
+        for found in (f(x), tf.function(mapped)(x)):
+            assert found.shape == value.shape
+            np.testing.assert_allclose(found, value)
+        for g in (gradient(f), tf.function(gradient(mapped), input_signature=signature)):
+            assert g(x).shape == slope.shape
+            np.testing.assert_allclose(g(x), slope)

@@ -24,7 +24,7 @@ from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
-from graphad.ops.accumulate import as_dtype_of, combined, is_narrow, wide, widened
+from graphad.ops.accumulate import as_dtype_of, combined, is_narrow, summed, wide, widened
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
 from graphad.ops.elementwise import named, quick_dtypes
@@ -176,8 +176,7 @@ class ReduceSum(Reduction):
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
-        y = np.add.reduce(x, self.axes, wide(x.dtype), None, self.keepdims)
-        return y if y.dtype is x.dtype else y.astype(x.dtype)
+        return summed(x, self.axes, self.keepdims)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (self.spread(ctx, g),)
