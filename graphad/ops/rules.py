@@ -16,7 +16,7 @@ from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.shape import ExpandDims, SumTo, SumToShape, shape
+from graphad.ops.array.shape import ExpandDims, SumTo, SumToShape, sizes_of
 
 NUMERIC = frozenset({"float", "complex", "int", "uint"})
 REAL = frozenset({"float", "int", "uint"})
@@ -109,7 +109,7 @@ def unbroadcast(ctx: Any, i: int, g: Any) -> Any:
     have = g.dims
     if is_definite(want) and is_definite(have):
         return g if have == want else bind(SumTo(want), g)
-    return bind(SumToShape(), g, shape(x))
+    return bind(SumToShape(), g, sizes_of(x))
 
 
 def align_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:

@@ -124,3 +124,29 @@ def test_derivatives_with_unknown_shapes_are_those_of_eager_calls(case: OpCase) 
                     shown = f"{mode}, {n} rows, unknown {kind}"
                     assert (y.shape, y.dtype) == (z.shape, z.dtype), shown
                     np.testing.assert_allclose(y, z, rtol=1e-6, atol=1e-8, err_msg=shown)
+
+
+@pytest.mark.parametrize("case", [p for p in _cases() if len(p.values[0].arrays) > 1 and p.values[0].sources])
+def test_operands_that_are_let_go_while_others_have_unknown_shapes_leave_their_shapes(case: OpCase) -> None:
+    """Each operand unknown in turn, the others values that the tape need not keep."""
+    tensors = [tf.constant(x) for x in case.arrays]
+
+    def gradient(*xs: Any) -> list[Any]:
+        sources = [xs[i] for i in case.sources]
+        with tf.GradientTape() as tape:
+            tape.drop_above = -1
+            tape.watch(sources)
+            loss = _loss(case.call(*xs))
+        return list(tape.gradient(loss, sources, unconnected_gradients="zero"))
+
+    want = [y.numpy() for y in gradient(*tensors)]
+    for i, x in enumerate(tensors):
+        if not x.ndim:
+            continue
+        for sizes in ([None] * x.ndim, *([None] if "rank" in case.unknown else [])):
+            run = tf.function(
+                lambda y, i=i: gradient(*tensors[:i], y, *tensors[i + 1 :]),
+                input_signature=[S(sizes, x.dtype)],
+            )
+            for y, z in zip(run(x), want, strict=True):
+                np.testing.assert_allclose(y, z, rtol=1e-6, atol=1e-8)

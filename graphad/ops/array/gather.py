@@ -22,7 +22,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
 from graphad.ops.array.join import Concat
-from graphad.ops.array.shape import Reshape, ReshapeTo, shape
+from graphad.ops.array.shape import Reshape, ReshapeTo, shape, sizes_of
 from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes, static_with_rows, with_rows
 from graphad.ops.array.support import all_stacked, index_tensor, require_index, run_checked, static_int
 from graphad.ops.array.transpose import move_axis
@@ -109,7 +109,10 @@ class Gather(Op):
             return (_slices(g, indices, dims, ctx), None)
         if is_definite(dims):
             return (bind(GatherGrad(self.axis, self.batch_dims, dims), g, indices), None)
-        return (bind(GatherGradTo(self.axis, self.batch_dims, dims), g, indices, shape(ctx.inputs[0])), None)
+        return (
+            bind(GatherGradTo(self.axis, self.batch_dims, dims), g, indices, sizes_of(ctx.inputs[0])),
+            None,
+        )
 
     def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
         axis, lead = self.axis % (len(params.dims) - ctx.stacked(0)), self.batch_dims
@@ -141,7 +144,7 @@ def _slices(g: Any, indices: Any, dims: Any, ctx: Any) -> IndexedSlices:
     values = g if indices.ndim == 1 else _flattened(g, indices.ndim)
     numbers = all(type(size) is int for size in dims)
     return IndexedSlices(
-        values, flat, lift(np.array(dims, np.int32)) if numbers else shape(ctx.inputs[0]), dims
+        values, flat, lift(np.array(dims, np.int32)) if numbers else sizes_of(ctx.inputs[0]), dims
     )
 
 
@@ -360,7 +363,7 @@ class GatherNd(Op):
         dims = ctx.shape(0)
         if is_definite(dims):
             return (bind(ScatterNd(dims, self.batch_dims), ctx.inputs[1], g), None)
-        return (bind(ScatterNdTo(dims, self.batch_dims), ctx.inputs[1], g, shape(ctx.inputs[0])), None)
+        return (bind(ScatterNdTo(dims, self.batch_dims), ctx.inputs[1], g, sizes_of(ctx.inputs[0])), None)
 
     def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
         if not ctx.stacked(0) and not self.batch_dims:
@@ -506,7 +509,7 @@ class TakeAlong(Op):
         dims = ctx.shape(0)
         if is_definite(dims):
             return (bind(TakeAlongGrad(self.axis, dims), g, ctx.inputs[1]), None)
-        return (bind(TakeAlongGradTo(self.axis, dims), g, ctx.inputs[1], shape(ctx.inputs[0])), None)
+        return (bind(TakeAlongGradTo(self.axis, dims), g, ctx.inputs[1], sizes_of(ctx.inputs[0])), None)
 
     def batch(self, ctx: Any, x: Any, indices: Any) -> Any:
         x, indices = all_stacked(ctx, (x, indices))

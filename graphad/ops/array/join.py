@@ -19,7 +19,7 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros
-from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
+from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, sizes_of
 from graphad.ops.array.sizes import with_rows
 from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
 
@@ -61,7 +61,7 @@ class Concat(Op):
             if len(dims) == 1:
                 return (g,)
             return bind(Split(tuple(d[self.axis] for d in dims), self.axis), g)  # type: ignore[no-any-return]
-        shapes = [shape(x) for x in ctx.inputs]
+        shapes = [sizes_of(x) for x in ctx.inputs]
         return [
             bind(ConcatPart(self.axis, k), g, *shapes) if ctx.needs(k) else None for k in range(len(dims))
         ]

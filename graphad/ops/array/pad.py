@@ -28,6 +28,7 @@ from graphad.ops.array.shape import (
     SumToShape,
     reshape,
     shape,
+    sizes_of,
 )
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.array.support import require_index, static_array
@@ -335,7 +336,7 @@ class Tile(Op):
             pairs = tuple(n for pair in zip(self.multiples, dims, strict=True) for n in pair)
             ones = tuple(n for size in dims for n in (1, size))
             return (bind(Reshape(tuple(dims)), bind(SumTo(ones), bind(Reshape(pairs), g))),)
-        return (_untiled(g, lift(np.array(self.multiples, np.int32)), shape(ctx.inputs[0])),)
+        return (_untiled(g, lift(np.array(self.multiples, np.int32)), sizes_of(ctx.inputs[0])),)
 
     def batch(self, ctx: Any, x: Any) -> Any:
         return bind(Tile((1, *self.multiples)), x)
@@ -394,7 +395,7 @@ class TileTo(Op):
         return np.tile(x, counts)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (_untiled(g, ctx.inputs[1], shape(ctx.inputs[0], ctx.inputs[1].dtype)), None)
+        return (_untiled(g, ctx.inputs[1], sizes_of(ctx.inputs[0], ctx.inputs[1].dtype)), None)
 
     def batch(self, ctx: Any, x: Any, multiples: Any) -> Any:
         if ctx.stacked(1):

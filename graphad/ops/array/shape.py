@@ -117,12 +117,15 @@ def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> 
       out_type: int32 or int64.
     Returns: Tensor [rank]; a constant where the shape is known.
     """
-    x = lift(input)
-    dtype = dtypes.as_dtype(out_type)
+    return sizes_of(lift(input), dtypes.as_dtype(out_type))  # type: ignore[no-any-return]
+
+
+def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Any:
+    """`shape` of a tensor, or of what stands where a derivative rule has a value that it does not read."""
     dims = x.dims
     if dims is not None and all(type(size) is int for size in dims):
-        return lift(np.array(dims, dtype.numpy))  # type: ignore[no-any-return]
-    return bind(Shape(dtype), x)  # type: ignore[no-any-return]
+        return lift(np.array(dims, dtype.numpy))
+    return bind(Shape(dtype), x)
 
 
 @define
@@ -276,7 +279,7 @@ def reshape_like(g: Any, ctx: Any, i: int) -> Any:
     want = ctx.shape(i)
     if is_definite(want):
         return g if g.dims == want else bind(Reshape(want), g)
-    return bind(ReshapeTo(want), g, shape(ctx.inputs[i]))
+    return bind(ReshapeTo(want), g, sizes_of(ctx.inputs[i]))
 
 
 @define
@@ -499,7 +502,7 @@ def sum_to_input(ctx: Any, i: int, g: Any) -> Any:
     want = ctx.shape(i)
     if is_definite(want) and is_definite(g.dims):
         return g if g.dims == want else bind(SumTo(want), g)
-    return bind(SumToShape(), g, shape(ctx.inputs[i]))
+    return bind(SumToShape(), g, sizes_of(ctx.inputs[i]))
 
 
 def broadcast_like(g: Any, ctx: Any, i: int) -> Any:
@@ -507,7 +510,7 @@ def broadcast_like(g: Any, ctx: Any, i: int) -> Any:
     want = ctx.shape(i)
     if is_definite(want):
         return g if g.dims == want else bind(BroadcastTo(want), g)
-    return bind(BroadcastToShape(want), g, shape(ctx.inputs[i]))
+    return bind(BroadcastToShape(want), g, sizes_of(ctx.inputs[i]))
 
 
 @define
