@@ -219,7 +219,10 @@ def _terms(x: Any) -> dict[Monomial, int] | None:
         return None
     try:
         number = x.__index__()
-    except (AttributeError, TypeError):  # arrays have the method, and refuse: they take their elements one by one
+    except (
+        AttributeError,
+        TypeError,
+    ):  # arrays have the method, and refuse: they take their elements one by one
         return None
     return {(): number} if number else {}
 

@@ -37,7 +37,9 @@ def combined(formula: np.ufunc, x: Any, axes: Any, keepdims: bool = False) -> An
     dtype = x.dtype
     accumulated = wide(dtype)
     y = formula.reduce(x, axes, accumulated, None, keepdims)
-    return y if accumulated is dtype else y.astype(dtype)  # sizes, whose dtype is object, give one that has none
+    return (
+        y if accumulated is dtype else y.astype(dtype)
+    )  # sizes, whose dtype is object, give one that has none
 
 
 def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:

@@ -555,3 +555,49 @@ def test_the_jacobian_of_rows_with_their_own_number_of_steps_is_there_for_any_nu
     assert found.shape == [rows, 2, rows, 2]
     if rows:
         np.testing.assert_allclose(found, jacobian(x), rtol=1e-6)
+
+
+_WALKS = {
+    "map": lambda x: tf.map_fn(lambda r: tf.concat([r * r, tf.ones([3])], 0) ** 2, x),
+    "scan": lambda x: tf.scan(lambda y, r: y * r + tf.sin(r), x, tf.ones(tf.shape(x)[1:])),
+    "scan_from_the_first": lambda x: tf.scan(
+        lambda y, r: y * r + tf.sin(r), tf.concat([tf.ones([1, 3]), x], 0)
+    ),
+    "foldl": lambda x: tf.foldl(lambda y, r: y * r + tf.sin(r), x, tf.ones(tf.shape(x)[1:])),
+    "while": lambda x: tf.while_loop(
+        lambda i, y: i < tf.shape(x)[0], lambda i, y: (i + 1, y * y * 0.5), (0, x)
+    )[1],
+    "cond": lambda x: tf.cond(tf.shape(x)[0] > 2, lambda: tf.map_fn(tf.sin, x) * x, lambda: x * x * x),
+}
+
+
+@pytest.mark.parametrize("sizes", [None, [None, None]])
+@pytest.mark.parametrize("name", _WALKS)
+def test_steps_that_did_not_run_leave_every_derivative_of_a_function_of_unknown_sizes(name, sizes):
+    """Differentiated outside: what a loop without steps left behind has no sizes of its own."""
+    program = _WALKS[name]
+    f = tf.function(program, input_signature=[tf.TensorSpec(sizes)])
+
+    def derivatives(run, x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                loss = tf.reduce_sum(run(x) ** 2)
+            first = tape.gradient(loss, x, unconnected_gradients="zero")
+            total = tf.reduce_sum(tf.sin(first))
+        second = outer.gradient(total, x, unconnected_gradients="zero")
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(run(x), 0)
+        with tf.autodiff.ForwardAccumulator(x, tf.cos(x)) as accumulator:
+            z = run(x)
+        tangent = accumulator.jvp(z, unconnected_gradients="zero")
+        return first, second, tape.jacobian(y, x, unconnected_gradients="zero"), tangent
+
+    for rows in (0, 1, 3):
+        x = tf.constant(np.linspace(0.3, 1.2, 3 * rows).reshape(rows, 3), tf.float32)
+        for k, (ours, theirs) in enumerate(zip(derivatives(f, x), derivatives(program, x), strict=True)):
+            if rows or k < 2:
+                np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+                assert ours.shape == theirs.shape

@@ -19,13 +19,14 @@ from graphad.core.bind import bind
 from graphad.core.dims import Dim
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append, inputs_behind, rewired
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
+from graphad.ops.array.shape import reshape_like
 from graphad.ops.control.duals import push_loop
 from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, zeros_for
 from graphad.ops.control.loop_rows import batch_loop
@@ -361,7 +362,10 @@ class LoopForward(Loop):
         for place, k in enumerate([*carried, *sums]):
             out[k + 1] = results[place]
         for place, i in enumerate(of_xs, len(carried) + len(sums) + 1):
-            out[i + 1] = results[place]
+            bar = results[place]
+            # A loop that took no step does not know the sizes of a slice; those of what it walked along are known.
+            fits = is_definite(bar.dims) and bar.dims == ctx.shape(i + 1)
+            out[i + 1] = bar if fits else reshape_like(bar, ctx, i + 1)
         return out
 
 

@@ -1,7 +1,8 @@
 """The stacks a loop writes while it runs: one array, or, where slices may differ in shape, the slices themselves.
 
 What a loop keeps for its derivative may well differ from step to step, the stacks of an inner loop with another number of
-steps above all. Such a stack is an array padded with zeros for everybody else, and a list of slices for the loops that walk it.
+steps above all. Such a stack is an array padded with zeros for everybody else, and a list of slices for the loops that walk
+it. So is the stack of a loop that took no step, where only a step would have told the sizes of a slice: its slices are None.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def known_shape(x: Any) -> tuple[int | None, ...]:
         return x.shape  # type: ignore[no-any-return]
     if any(is_ragged(y) for y in x.slices):
         return (len(x), *[None] * (x.ndim - 1))
-    shapes = {y.shape for y in x.slices if y.ndim == x.ndim - 1}
+    shapes = {y.shape for y in x.slices if y is not None and y.ndim == x.ndim - 1}
+    if not shapes:
+        return (len(x), *[None] * (x.ndim - 1))
     return (len(x), *[sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True)])
 
 
@@ -67,7 +70,13 @@ def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -
     """The stack of what was collected; for no steps at all, zeros of what is known of the shape."""
     if slices is None or not len(slices):
         dims = tuple([0 if size is None else size for size in spec.dims or ()])
-        return np.zeros((max(length, 0), *dims), spec.dtype.numpy)
+        stack = np.zeros((max(length, 0), *dims), spec.dtype.numpy)
+        if (
+            may_differ and spec.dims and None in spec.dims
+        ):  # no step ran that would have told the sizes of a slice
+            stack = stack.view(RaggedStack)
+            stack.slices = [None] * len(stack)
+        return stack
     if type(slices) is np.ndarray:
         return slices
     dtype = spec.dtype.numpy
