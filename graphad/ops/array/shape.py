@@ -110,21 +110,14 @@ class SizeVector(Op):
 
 
 def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """The shape of `x` as an integer tensor.
-
-    Args:
-      input: Tensor of any shape.
-      out_type: int32 or int64.
-    Returns: Tensor [rank]; a constant where the shape is known.
-    """
+    """The shape of `input` as an integer tensor [rank], a constant where it is known; `out_type` is int32 or int64."""
     return sizes_of(lift(input), dtypes.as_dtype(out_type))  # type: ignore[no-any-return]
 
 
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Any:
     """`shape` of a tensor, or of what stands where a derivative rule has a value that it does not read."""
-    dims = x.dims
-    if dims is not None and all(type(size) is int for size in dims):
-        return lift(np.array(dims, dtype.numpy))
+    if x.dims is not None and all(type(size) is int for size in x.dims):
+        return lift(np.array(x.dims, dtype.numpy))
     return bind(Shape(dtype), x)
 
 
