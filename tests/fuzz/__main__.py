@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -91,22 +92,34 @@ def parent(options: Any) -> int:
     passed = ["--tensorflow"] if options.tensorflow else []
     passed += ["--modes", options.modes] if options.modes else []
     tally, start = Tally(), time.monotonic()
-    for record in run_chunks(first, options.programs, passed):
-        for finding in add(tally, record):
-            d = finding.difference
-            print(f"seed {finding.program.seed}: {d.mode} {d.key}: {d.text}")
-        spent = time.monotonic() - start
-        print(f"{tally.programs} programs, {spent:.0f} s, {len(tally.findings)} differences", flush=True)
-        if options.seconds is not None and spent > options.seconds:
-            break
-    print(f"\nseeds from {first}: {sum(tally.comparisons.values())} comparisons")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        for record in run_chunks(first, options.programs, passed):
+            for finding in add(tally, record):
+                d = finding.difference
+                print(f"seed {finding.program.seed}: {d.mode} {d.key}: {d.text}")
+            spent = time.monotonic() - start
+            print(f"{tally.programs} programs, {spent:.0f} s, {len(tally.findings)} differences")
+            # What was compared so far, in one line, so that a run that is cut off has said it.
+            by_mode = ", ".join(f"{name} {number}" for name, number in sorted(tally.comparisons.items()))
+            print(f"  {sum(tally.comparisons.values())} comparisons: {by_mode}", flush=True)
+            if options.seconds is not None and spent > options.seconds:
+                break
+    finally:
+        summary(first, tally)
+    return 1 if tally.findings else 0
+
+
+def summary(first: int, tally: Any) -> None:
+    """What was compared, by mode, and what differs, by mode and result."""
+    print(f"\nseeds from {first}: {tally.programs} programs, {sum(tally.comparisons.values())} comparisons")
     for name, number in sorted(tally.comparisons.items()):
         print(f"  {name:24} {number}")
     for name, number in tally.notes.most_common():
         print(f"  ({name}: {number})")
     for (mode, key), number in Counter(f.difference.sort() for f in tally.findings).most_common():
         print(f"  different: {mode} {key}: {number}")
-    return 1 if tally.findings else 0
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

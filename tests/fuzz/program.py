@@ -114,7 +114,7 @@ class Program:
     """`traits` are those of all statements: "effect" (it assigns), "dynamic" (sizes from values), "kinked", "chosen" (a
     derivative that is not the function's), "sharp" (a result that jumps), "nonlinear" (a gradient that is not linear in what
     comes in), "rowful" (it needs a row), "sized", "ranked" (sizes, a rank are needed while it is traced), "jacobian", "unrun"
-    (parts that may not run, whose residuals have no sizes: kept from unknown sizes until they do)."""
+    (parts that may not run, whose residuals have no rank: kept from unknown ranks until they do)."""
 
     seed: int
     inputs: tuple[Input, ...]

@@ -87,7 +87,9 @@ def over_rows(g: Grower) -> None:
     start = f"tf.zeros(tf.shape($0)[1:], tf.{x.dtype})"
     reverse = ", reverse=True" if what == "scan" and g.chance(0.3) else ""
     text = f"tf.{what}(lambda a, b: tf.tanh(@0(a, b)) + 0.5 * b, $0, initializer={start}{reverse})"
-    g.emit(text, [x], dims=x.dims if what == "scan" else row.dims, bound=3.0, blocks=[body])
+    g.emit(
+        text, [x], dims=x.dims if what == "scan" else row.dims, bound=3.0, blocks=[body], traits=("unrun",)
+    )
 
 
 @signature("control", 0.8)
