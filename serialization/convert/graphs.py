@@ -314,6 +314,9 @@ class GraphReader:
                 raise
             nodes.append(node)
             specs.extend(node.specs)
+        for value in record.outputs:
+            if specs[value].is_handle:  # it is read before it is returned
+                raise CorruptModelError(f"value {value}, an output of the graph, is a variable.")
         return Graph(inputs, constants, nodes, record.outputs, record.name or "graph")
 
     def _node(self, record: NodeRecord, specs: list[TensorSpec]) -> Node:

@@ -347,7 +347,7 @@ class ReduceLogSumExp(Reduction):
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         # The result is rounded to its own last digit, so that the shares of large numbers do not sum to 1 by themselves.
         share = bind(EXP, bind(SUB, ctx.inputs[0], self.restored(ctx, ctx.outputs[0])))
-        total = bind(ReduceSum(self.over(ctx.inputs[0].ndim), True), share)
+        total = bind(ReduceSum(self.axes, True), share)
         total = bind(SELECT, bind(IS_FINITE, total), total, scalar_like(1.0, total))
         share = bind(DIV, share, total)
         return (bind(MUL, self.restored(ctx, g), share),)

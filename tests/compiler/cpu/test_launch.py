@@ -91,7 +91,10 @@ def test_the_worker_has_only_what_it_needs_on_its_path() -> None:
 def test_the_worker_starts_when_the_working_directory_is_gone(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    assert run(gone, "-c", f"import os\nos.rmdir({str(gone)!r})\n{PROGRAM}") == "compiled"
+    leave = f"import os\nos.makedirs({str(gone)!r}, exist_ok=True)\nos.chdir({str(gone)!r})\nos.rmdir({str(gone)!r})\n"
+    if subprocess.run([sys.executable, "-c", leave + "import numpy"], capture_output=True).returncode:
+        pytest.skip("NumPy itself cannot be imported from a directory that is gone, with this Python")
+    assert run(tmp_path, "-c", leave + PROGRAM) == "compiled"
 
 
 def test_a_package_inside_an_archive_has_a_worker(tmp_path: Path) -> None:
