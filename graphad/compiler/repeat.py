@@ -15,7 +15,6 @@ from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
 from graphad.core.shapes import is_definite
 from graphad.kernels.collapse import same_size
-from graphad.kernels.forms import Kernel
 from graphad.kernels.record import Struct
 
 DIRECT, COPIED, SAME = "direct", "copied", "same"
@@ -137,12 +136,8 @@ def _in_place(unit: Unit, carry: int, root: int) -> bool:
         ):
             return False
     pairs = tuple(sorted((*kernel.inplace, (i, o))))
-    unit.loop = unit.loop.replaced(kernel=_with_inplace(kernel, pairs))
+    unit.loop = unit.loop.replaced(kernel=kernel.replaced(inplace=pairs).check())
     return True
-
-
-def _with_inplace(kernel: Kernel, pairs: tuple[tuple[int, int], ...]) -> Kernel:
-    return Kernel(kernel.rank, kernel.inputs, kernel.scalars, kernel.body, kernel.outputs, pairs).check()
 
 
 def loops_of(units: Sequence[Unit]) -> list[Any]:
