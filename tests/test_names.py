@@ -131,3 +131,12 @@ def test_users_programs_pass_the_type_checker(tmp_path):
     )
     found = [line for line in done.stdout.splitlines() if line.startswith("program.py")]
     assert len(found) == 1 and '"nonsense"' in found[0], done.stdout + done.stderr
+
+
+def test_graphad_is_imported_without_the_packages_of_its_extras() -> None:
+    missing = "; ".join(
+        f"sys.modules[{name!r}] = None" for name in ("ml_dtypes", "scipy", "matplotlib", "cupy", "tqdm")
+    )
+    code = f"import sys; {missing}; import graphad as tf; print(float(tf.reduce_sum(tf.tanh(tf.ones([2])) * 0.0)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.split() == ["0.0"], done.stderr

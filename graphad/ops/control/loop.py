@@ -157,7 +157,9 @@ class Loop(Op):
         inputs = [*carry, *invariants, *xs]
         body = with_outputs(self.body, [*[outputs[k] for k in carry], *[outputs[n + k] for k in ys]])
         body = _with_inputs(body, inputs)
-        test = None if self.test is None else _with_inputs(self.test, [*carry, *invariants])
+        test = self.test
+        if test is not None:  # what its answer does not need may read inputs that are gone
+            test = _with_inputs(with_outputs(test, test.outputs), [*carry, *invariants])
         uniform = self.uniform if self.uniform < 0 else sum(k < self.uniform for k in ys)
         op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps, uniform)
         return op, [0, *[i + 1 for i in inputs]], [*carry, n, *[n + 1 + k for k in ys]]

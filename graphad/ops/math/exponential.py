@@ -13,7 +13,6 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dtypes import ALL
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import ADD, MUL, NEG, RECIPROCAL, SQUARE, SUB, abs
@@ -164,8 +163,17 @@ Softsign = elementwise(
     scalar=(("abs", "x"), ("neg", "a"), ("complement", "b"), ("div", "x", "c")),
     doc="x / (1 + |x|).",
 )
-# A number of the dtype itself: with a Python number older NumPy makes float32 of a bfloat16.
-_ONE = {dtype.numpy: np.ones((), dtype.numpy) for dtype in ALL if dtype.kind in INEXACT}
+
+
+class _Ones(dict[np.dtype[Any], Any]):
+    """1 in each dtype, made when first asked for: with a Python number older NumPy makes float32 of a bfloat16."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> Any:
+        one = self[dtype] = np.ones((), dtype)
+        return one
+
+
+_ONE = _Ones()
 TanhGrad = elementwise(
     "tanh_grad",
     lambda y, g: g * (_ONE[y.dtype] - y * y),

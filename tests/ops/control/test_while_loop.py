@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.graph.ir import Graph, Node
+from graphad.ops.control.loop import Loop
+from graphad.ops.math.compare import LESS
+from graphad.trace.tracer import trace_flat
 
 
 def both(f, *args):
@@ -253,3 +257,15 @@ def test_unequal_structures_are_shown_with_dtypes_and_shapes():
             TypeError, match=r"returned \[\(int32\(\), \[float32\(\), float32\(\)\]\)\], .* as \[int32\(\)\]"
         ):
             loop(tf.constant(3))
+
+
+def test_what_the_answer_of_a_test_does_not_need_goes_with_the_inputs_that_only_it_reads() -> None:
+    specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32)]
+    test = trace_flat(lambda i, z: [i < 3], specs).graph
+    unread = Node(LESS, (1, 1), test.size, [tf.TensorSpec([], tf.bool)], None)
+    test = Graph(test.inputs, test.constants, [*test.nodes, unread], test.outputs, test.name)
+    body = trace_flat(lambda i, z: [i + 1, z * 2.0], specs).graph
+    op, inputs, _ = Loop(test, body, 2, 0, 0, False, None, -1).pruned([True, False, True])
+    assert inputs == [0, 1]
+    assert all(value >= 0 for node in op.test.nodes for value in node.inputs)
+    assert op.eval(np.int32(9), np.int32(0))[0] == 3
