@@ -14,6 +14,7 @@ from weakref import ref
 from graphad.core.bind import bind_all, new_recorder
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
 from graphad.core.nest import flatten
@@ -322,12 +323,16 @@ class ForwardAccumulator:
         """The tangents of values computed inside the block.
 
         Args:
-          primals: A tensor, or a nest of tensors.
+          primals: A tensor, or a nest of tensors; IndexedSlices have IndexedSlices of the same rows as their tangent.
           unconnected_gradients: 'none' or 'zero': what values get that do not depend on the primals.
         """
         zero = getattr(unconnected_gradients, "value", unconnected_gradients) == "zero"
         flat, rebuild = flatten(primals)
-        found = [self._tangent(x) for x in flat]
-        return rebuild(
-            [zeros_of(x) if dot is None and zero else dot for x, dot in zip(flat, found, strict=True)]
-        )
+        return rebuild([self._jvp(x, zero) for x in flat])
+
+    def _jvp(self, x: Any, zero: bool) -> Any:
+        if isinstance(x, IndexedSlices):
+            dot = self._jvp(x.values, zero)
+            return None if dot is None else IndexedSlices(dot, x.indices, x.dense_shape, x.dims)
+        dot = self._tangent(x)
+        return zeros_of(x) if dot is None and zero else dot

@@ -200,3 +200,16 @@ def test_nested_accumulators_and_traces_keep_what_they_need():
     want = tape.gradient(slope, x)
     np.testing.assert_allclose(second(x), want, rtol=1e-9)
     np.testing.assert_allclose(tf.function(second)(x), want, rtol=1e-9)
+
+
+def test_the_tangent_of_the_gradient_of_a_lookup_is_that_of_its_rows():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    for zero in ("none", "zero"):
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(tf.gather(x, [0, 2, 0]) ** 3)
+            slope = tape.gradient(y, x)
+        dot = accumulator.jvp(slope, unconnected_gradients=zero)
+        assert isinstance(slope, tf.IndexedSlices) and isinstance(dot, tf.IndexedSlices)
+        np.testing.assert_allclose(tf.convert_to_tensor(dot), [[12.0, 24.0], [0.0, 0.0], [30.0, 36.0]])
