@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
 import graphad as tf
 from graphad.gradient import jacobian as jacobians
 from graphad.gradient.jacobian_plan import Plan
+from tests.support.case_tables import differentiable_cases
 from tests.support.op_case import OpCase
 
-_OPS = Path(__file__).parents[1] / "ops"
 
-
-def _cases() -> Iterator[Any]:
-    for path in sorted(_OPS.glob("*/cases.py")):
-        table = importlib.import_module(f"tests.ops.{path.parent.name}.cases")
-        for number, case in enumerate(table.CASES):
-            if case.order > 0 and case.sources:
-                yield pytest.param(case, id=f"{path.parent.name}-{number}-{case.name}")
-
-
-@pytest.mark.parametrize("case", list(_cases()))
+@pytest.mark.parametrize("case", differentiable_cases())
 def test_columns_are_those_of_rows_although_what_no_rule_reads_was_dropped(
     case: OpCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from graphad.core.op import Op
 from graphad.core.registry import all_ops
 from graphad.core.spec import TensorSpec
 from graphad.ops.elementwise import Elementwise
+from tests.support.case_tables import all_cases
 
 # Ops with sub-graphs, variables or random state, and what only a specialised graph holds: they have tests of their own.
 _ELSEWHERE = (
@@ -48,12 +48,9 @@ def _names() -> list[str]:
 def _covered() -> dict[str, str]:
     """Every op that occurs in the graphs of a case, and where."""
     found: dict[str, str] = {}
-    here = Path(__file__).parent
-    for path in sorted(here.glob("*/cases.py")):
-        table = importlib.import_module(f"tests.ops.{path.parent.name}.cases")
-        for case in table.CASES:
-            for name in case.op_names():
-                found.setdefault(name, f"{path.parent.name}: {case.name}")
+    for family, _, case in all_cases():
+        for name in case.op_names():
+            found.setdefault(name, f"{family}: {case.name}")
     return found
 
 

@@ -6,26 +6,14 @@ without it, plainly and under a tape, in float64 and float32.
 
 from __future__ import annotations
 
-import functools
-import importlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from graphad.core import bind as door
+from tests.support.case_tables import cases_by_name
 from tests.support.op_case import OpCase
-
-
-@functools.cache
-def _cases() -> dict[str, OpCase]:
-    here = Path(__file__).parent
-    found = {}
-    for path in sorted(here.glob("*/cases.py")):
-        for case in importlib.import_module(f"tests.ops.{path.parent.name}.cases").CASES:
-            found.setdefault(f"{path.parent.name}-{case.name}", case)
-    return found
 
 
 def _as(arrays: list[Any], dtype: Any) -> list[Any]:
@@ -43,9 +31,9 @@ def _results(case: OpCase, arrays: list[Any], verify: bool, monkeypatch: Any) ->
     return [*values, *(None if g is None else np.asarray(g) for g in gradients)]
 
 
-@pytest.mark.parametrize("name", list(_cases()))
+@pytest.mark.parametrize("name", list(cases_by_name()))
 def test_short_and_long_ways_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = _cases()[name]
+    case = cases_by_name()[name]
     for dtype in (np.float64, np.float32) if case.float32 else (np.float64,):
         arrays = _as([np.asarray(x.data) for x in case.tensors()], dtype)
         long = _results(case, arrays, True, monkeypatch)

@@ -5,14 +5,11 @@ Every op is given its poles, infinities, NaN, huge and tiny numbers with warning
 
 from __future__ import annotations
 
-import functools
-import importlib
 import itertools
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,19 +17,10 @@ import pytest
 
 import graphad as tf
 from graphad.core import bind as door
+from tests.support.case_tables import cases_by_name
 from tests.support.op_case import OpCase
 
 POINTS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e300, -1e300, 1e-310, 0.5, -2.0]
-
-
-@functools.cache
-def _cases() -> dict[str, OpCase]:
-    here = Path(__file__).parent
-    found = {}
-    for path in sorted(here.glob("*/cases.py")):
-        for case in importlib.import_module(f"tests.ops.{path.parent.name}.cases").CASES:
-            found.setdefault(f"{path.parent.name}-{case.name}", case)
-    return found
 
 
 @contextmanager
@@ -74,12 +62,12 @@ def _compare(found: Any, wanted: Any) -> None:
             np.testing.assert_array_equal(y, want, strict=True)
 
 
-@pytest.mark.parametrize("name", list(_cases()))
+@pytest.mark.parametrize("name", list(cases_by_name()))
 def test_eager_ops_and_gradients_do_not_raise_what_numpy_reports(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(door, "VERIFY", False)
-    case = _cases()[name]
+    case = cases_by_name()[name]
     bars = case.cotangents()
     for start in range(0, len(POINTS), 5):
         arrays = [_at_poles(x.data, start + k) for k, x in enumerate(case.tensors())]

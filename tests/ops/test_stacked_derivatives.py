@@ -6,26 +6,16 @@ to sum back what was broadcast. That is seen only when such rules are differenti
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import graphad as tf
+from tests.support.case_tables import differentiable_cases
 from tests.support.op_case import OpCase
 
 _MOST = 400  # elements of the largest Jacobian that is taken
-
-
-def _cases() -> Iterator[Any]:
-    for path in sorted(Path(__file__).parent.glob("*/cases.py")):
-        table = importlib.import_module(f"tests.ops.{path.parent.name}.cases")
-        for number, case in enumerate(table.CASES):
-            if case.order > 0 and case.sources:
-                yield pytest.param(case, id=f"{path.parent.name}-{number}-{case.name}")
 
 
 def _derivatives(case: OpCase, of: int, vectorised: bool) -> list[Any]:
@@ -59,7 +49,7 @@ def _derivatives(case: OpCase, of: int, vectorised: bool) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore:Calling GradientTape.gradient on a persistent tape")
-@pytest.mark.parametrize("case", list(_cases()))
+@pytest.mark.parametrize("case", differentiable_cases())
 def test_derivatives_of_jacobians_are_those_of_loops_over_rows(case: OpCase) -> None:
     for of in case.sources:
         stacked, looped = (_derivatives(case, of, vectorised) for vectorised in (True, False))
