@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
-from graphad.graph.ir import Graph, Node, spec_of_constant
+from graphad.graph.ir import Graph, Node, renumbered, spec_of_constant
 
 # Stands in `GraphBuilder.folded` for a number that is only known at run time; no size is as small.
 UNKNOWN = -(2**31) + 1
@@ -96,17 +96,8 @@ class GraphBuilder:
             if keep_all or serial in used:
                 number[serial] = len(order) + len(constants)
                 constants.append(array)
-        following = len(order) + len(constants)
-        renumbered = []
-        for node in nodes:
-            inner = tuple([number[i] for i in node.inputs])
-            renumbered.append(Node(node.op, inner, following, node.specs, node.line))
-            for k in range(len(node.specs)):
-                number[node.start + k] = following + k
-            following += len(node.specs)
-        graph = Graph(
-            [self.specs[i] for i in order], constants, renumbered, [number[i] for i in outputs], name
-        )
+        kept = renumbered(nodes, number, len(order) + len(constants))
+        graph = Graph([self.specs[i] for i in order], constants, kept, [number[i] for i in outputs], name)
         return graph, number
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from graphad.core.op import WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph, Node, renumbered
 
 
 def rewired(
@@ -20,11 +20,8 @@ def rewired(
     """The graph with other inputs, of which input i is now number positions[i]; returns also the new numbers of values."""
     number = dict(enumerate(positions))
     shift = len(inputs) - len(graph.inputs)
-    number.update((i, i + shift) for i in range(len(graph.inputs), graph.size))
-    nodes = [
-        Node(node.op, tuple([number[i] for i in node.inputs]), node.start + shift, node.specs, node.line)
-        for node in graph.nodes
-    ]
+    number.update((i, i + shift) for i in range(len(graph.inputs), graph.first_node_value))
+    nodes = renumbered(graph.nodes, number, graph.first_node_value + shift)
     kept = graph.outputs if outputs is None else outputs
     return Graph(inputs, graph.constants, nodes, [number[i] for i in kept], graph.name), number
 
@@ -127,13 +124,7 @@ def without_nodes(graph: Graph, gone: Sequence[Node], keep_all: bool) -> tuple[G
     number = {i: i for i in range(n)}
     number.update((i, n + k) for k, i in enumerate(handed))
     number.update((n + k, n + len(handed) + k) for k in range(len(graph.constants)))
-    following = n + len(handed) + len(graph.constants)
-    nodes = []
-    for node in left:
-        nodes.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line))
-        for value in node.outputs:
-            number[value] = following
-            following += 1
+    nodes = renumbered(left, number, n + len(handed) + len(graph.constants))
     inputs = [*graph.inputs, *[graph.specs[i] for i in handed]]
     rest = Graph(inputs, graph.constants, nodes, [number[i] for i in graph.outputs], graph.name)
     return first, rest, number
@@ -141,11 +132,5 @@ def without_nodes(graph: Graph, gone: Sequence[Node], keep_all: bool) -> tuple[G
 
 def _selected(graph: Graph, nodes: Sequence[Node], outputs: Sequence[int]) -> Graph:
     number = {i: i for i in range(graph.first_node_value)}
-    following = graph.first_node_value
-    out = []
-    for node in nodes:
-        out.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line))
-        for value in node.outputs:
-            number[value] = following
-            following += 1
+    out = renumbered(nodes, number, graph.first_node_value)
     return Graph(graph.inputs, graph.constants, out, [number[i] for i in outputs], f"{graph.name}_invariant")

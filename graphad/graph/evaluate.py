@@ -11,6 +11,7 @@ from typing import Any
 from graphad.core.frames import note_traced_line
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph
+from graphad.graph.walk import last_uses
 
 Runner = Callable[[Graph, Sequence[Any]], Sequence[Any]]
 
@@ -18,7 +19,7 @@ Runner = Callable[[Graph, Sequence[Any]], Sequence[Any]]
 def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """The outputs of the graph for input values (NumPy values, handles for handle inputs)."""
     known: list[Any] = [*values, *graph.constants]
-    last = _last_uses(graph)
+    last = last_uses(graph)
     for position, node in enumerate(graph.nodes):
         try:
             known.extend(evaluated(node.op, [known[i] for i in node.inputs]))
@@ -29,19 +30,6 @@ def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
         for value in last[position]:
             known[value] = None
     return [known[i] for i in graph.outputs]
-
-
-def _last_uses(graph: Graph) -> list[list[int]]:
-    """For every node, the values that nothing reads after it."""
-    last: list[list[int]] = [[] for _ in graph.nodes]
-    seen = set(graph.outputs)
-    for position in range(len(graph.nodes) - 1, -1, -1):
-        node = graph.nodes[position]
-        for value in (*node.inputs, *node.outputs):
-            if value not in seen:
-                seen.add(value)
-                last[position].append(value)
-    return last
 
 
 _runner: Runner = evaluate

@@ -6,7 +6,7 @@ with effects keep it. `Graph` compares by identity; equal structure is equal `di
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from graphad.core import dtypes
 from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
 from graphad.core.turns import Turn
+
+_AS_THEY_ARE: Mapping[Any, Sequence[int]] = {}
 
 
 class Node:
@@ -37,6 +39,33 @@ class Node:
 
     def __repr__(self) -> str:
         return f"Node({self.op!r}, {self.inputs}, outputs={list(self.outputs)})"
+
+
+def renumbered(
+    nodes: Iterable[Node],
+    number: dict[int, int],
+    following: int,
+    outputs: Mapping[Node, Sequence[int]] = _AS_THEY_ARE,
+) -> list[Node]:
+    """Nodes taken out of one graph for another.
+
+    Args:
+      nodes: The nodes, in order.
+      number: The new number of every value that they read and that none of them makes; those that they make are added.
+      following: The first number for what they make.
+      outputs: The values that are left of nodes that have lost some.
+    """
+    found = []
+    for node in nodes:
+        kept = outputs.get(node, node.outputs)
+        specs = (
+            node.specs if len(kept) == len(node.specs) else tuple([node.specs[i - node.start] for i in kept])
+        )
+        found.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, specs, node.line))
+        for value in kept:
+            number[value] = following
+            following += 1
+    return found
 
 
 JIT_COMPILE = "jit_compile"

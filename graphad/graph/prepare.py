@@ -13,6 +13,7 @@ import numpy as np
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, named
 from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import last_uses
 
 # Ops whose eval is a Python operator: the quickest there is on NumPy scalars.
 _INFIX = {
@@ -71,7 +72,7 @@ class Emitter:
           free: Delete each value after its last use.
         """
         known: list[str] = [*inputs, *[self.name_of(array, "k") for array in graph.constants]]
-        last = _last_uses(graph) if free else None
+        last = last_uses(graph, _named(graph)) if free else None
         for position, node in enumerate(graph.nodes):
             known.extend(self._node(node, [known[i] for i in node.inputs], indent))
             if last is not None:
@@ -152,21 +153,13 @@ def _noted(
     return error
 
 
-def _last_uses(graph: Graph) -> list[list[int]]:
-    """For every node, the values of nodes that nothing reads after it; outputs of calls keep their names, so they stay."""
-    last: list[list[int]] = [[] for _ in graph.nodes]
-    seen = set(graph.outputs) | set(range(graph.first_node_value))
-    for node in graph.nodes:
-        if node.op.name in _INLINED:
-            seen.update(node.outputs)
-            seen.update(node.inputs)
-    for position in range(len(graph.nodes) - 1, -1, -1):
-        node = graph.nodes[position]
-        for value in dict.fromkeys((*node.inputs, *node.outputs)):
-            if value not in seen:
-                seen.add(value)
-                last[position].append(value)
-    return last
+def _named(graph: Graph) -> list[int]:
+    """The values whose names stay: those of inputs and constants, and what goes into and comes out of calls written inline."""
+    inlined = [node for node in graph.nodes if node.op.name in _INLINED]
+    return [
+        *range(graph.first_node_value),
+        *[value for node in inlined for value in (*node.inputs, *node.outputs)],
+    ]
 
 
 def prepared(graph: Graph) -> Callable[..., Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from graphad.core.op import Op
 from graphad.graph.builder import needed_nodes
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph, renumbered
 
 
 def uses(graph: Graph) -> list[list[int]]:
@@ -25,6 +25,18 @@ def producers(graph: Graph) -> list[int]:
         for value in node.outputs:
             found[value] = position
     return found
+
+
+def last_uses(graph: Graph, kept: Iterable[int] = ()) -> list[list[int]]:
+    """For every node, the values that nothing reads after it, each once; the graph's outputs and `kept` are read to the end."""
+    last: list[list[int]] = [[] for _ in graph.nodes]
+    seen = {*graph.outputs, *kept}
+    for node, gone in zip(reversed(graph.nodes), reversed(last), strict=True):
+        for value in (*node.inputs, *node.outputs):
+            if value not in seen:
+                seen.add(value)
+                gone.append(value)
+    return last
 
 
 def depends_on(graph: Graph, sources: Sequence[int]) -> set[int]:
@@ -59,13 +71,5 @@ def with_outputs(graph: Graph, outputs: Sequence[int], keep_all: bool = False) -
     if len(nodes) == len(graph.nodes):
         return Graph(graph.inputs, graph.constants, graph.nodes, outputs, graph.name)
     number = {i: i for i in range(graph.first_node_value)}
-    following = graph.first_node_value
-    renumbered = []
-    for node in nodes:
-        renumbered.append(
-            Node(node.op, tuple([number[i] for i in node.inputs]), following, node.specs, node.line)
-        )
-        for k in range(len(node.specs)):
-            number[node.start + k] = following + k
-        following += len(node.specs)
-    return Graph(graph.inputs, graph.constants, renumbered, [number[i] for i in outputs], graph.name)
+    kept = renumbered(nodes, number, graph.first_node_value)
+    return Graph(graph.inputs, graph.constants, kept, [number[i] for i in outputs], graph.name)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.op import IO, WRITES
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph, Node, renumbered
 
 
 def run(graph: Graph, options: Any = None) -> Graph:
@@ -51,21 +51,16 @@ def _rebuilt(graph: Graph, kept: Sequence[tuple[Node, Any]], wanted: Sequence[bo
         if wanted[k]:
             number[k] = len(graph.inputs) + len(constants)
             constants.append(array)
-    following = len(graph.inputs) + len(constants)
+    left: dict[Node, Sequence[int]] = {}
     nodes = []
     for node, pruned in kept:
-        op, inputs, outputs = (
-            (node.op, node.inputs, node.outputs)
-            if pruned is None
-            else (
-                pruned[0],
-                [node.inputs[k] for k in pruned[1]],
-                [node.start + k for k in pruned[2]],
+        if pruned is not None:
+            op, inputs, outputs = pruned
+            node, of = (
+                Node(op, tuple([node.inputs[k] for k in inputs]), node.start, node.specs, node.line),
+                node,
             )
-        )
-        specs = tuple([node.specs[value - node.start] for value in outputs])
-        nodes.append(Node(op, tuple([number[i] for i in inputs]), following, specs, node.line))
-        for value in outputs:
-            number[value] = following
-            following += 1
+            left[node] = [of.start + k for k in outputs]
+        nodes.append(node)
+    nodes = renumbered(nodes, number, len(graph.inputs) + len(constants), left)
     return Graph(graph.inputs, constants, nodes, [number[i] for i in graph.outputs], graph.name)
