@@ -25,6 +25,7 @@ from graphad.core.errors import GraphadError, InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import last_uses
 from graphad.ops.elementwise import Elementwise
 from graphad.trace.numbered import with_numbers, with_sizes
 
@@ -54,10 +55,10 @@ class HostPlan:
             *map(as_value, graph.constants),
             *[None] * (graph.size - graph.first_node_value),
         ]
-        last = _last_uses(graph)
+        last = last_uses(graph, range(graph.first_node_value))
         aliased = _aliased(graph)
         self._steps = []
-        for node, gone in zip(graph.nodes, last, strict=True):
+        for node, gone in zip(graph.nodes, map(tuple, last), strict=True):
             op = with_sizes(node.op, numbers)
             if not node.inputs and not op.effects and not op.multiple and not op.structured:
                 # It depends on sizes alone: computed once, unless it is large.
@@ -139,18 +140,6 @@ def _aliased(graph: Graph) -> set[int]:
     return found
 
 
-def _last_uses(graph: Graph) -> list[tuple[int, ...]]:
-    last: list[tuple[int, ...]] = [()] * len(graph.nodes)
-    seen = set(graph.outputs) | set(range(graph.first_node_value))
-    for position in range(len(graph.nodes) - 1, -1, -1):
-        node = graph.nodes[position]
-        gone = [value for value in {*node.inputs, *node.outputs} if value not in seen]
-        if gone:
-            seen.update(gone)
-            last[position] = tuple(gone)
-    return last
-
-
 # towards tier 1
 
 WAITING, READY, FAILED = "waiting", "ready", "failed"
@@ -201,8 +190,8 @@ class Compilation:
             self._started = self._started or time.perf_counter()
             _waiting.add(self)
         try:
-            self._guarded(self._build)
-        except BaseException:  # such as Ctrl-C: nobody makes them any more, so somebody may ask again
+            _apart_from_signals(lambda: self._guarded(self._build))
+        except BaseException:  # such as Ctrl-C: nobody waits for them any more, so somebody may ask again
             self.forget_request()
             raise
         return self.state == READY
@@ -343,6 +332,30 @@ class Compilation:
         except GraphadError as error:
             self.fail(f"{type(error).__name__}: {error}")
             return None
+
+
+def _apart_from_signals(work: Callable[[], None]) -> None:
+    """Do the work where no handler of a signal runs.
+
+    Handlers run in the main thread, between any two of its instructions. What one raises there is for the caller, and must not
+    be taken for a failure of the work.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        work()
+        return
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:  # raised again in the caller's thread
+            failures.append(error)
+
+    thread = threading.Thread(target=guarded, name="graphad compilation", daemon=True)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
 
 
 _waiting: weakref.WeakSet[Compilation] = weakref.WeakSet()  # whoever has asked

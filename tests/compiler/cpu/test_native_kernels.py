@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -248,6 +249,10 @@ def test_reductions_of_every_dtype(dtype: DType, axes: tuple[int, ...]) -> None:
         found = outputs_of(loop, shape)
         run_native(loop, [x], found)
         tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-6, "float64": 1e-12}.get(dtype.name, 0)
+        if dtype.name == "float32":  # roundings add up like a random walk; in which order, the CPU says
+            tolerance = max(
+                tolerance, 4 * np.finfo(np.float32).eps * (x.size / max(math.prod(shape), 1)) ** 0.5
+            )
         for combine, array in zip(combines, found):
             expected = expected_reduction(combine, x, axes)
             assert np.allclose(array.astype(float), expected.astype(float), rtol=tolerance, atol=0), (

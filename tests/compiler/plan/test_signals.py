@@ -107,3 +107,39 @@ def test_a_handler_that_returns_leaves_the_loop_alone_and_other_threads_run_mean
         "except KeyboardInterrupt: print(len(seen) >= 2)",
     )
     assert ended(process) == ("True\n", "")
+
+
+def test_an_exception_of_a_handler_during_compilation_is_the_caller_s_and_the_function_is_compiled_later() -> (
+    None
+):
+    script = """
+import signal
+import numpy as np
+import graphad as tf
+from graphad.compiler.plan import tiers
+
+def late(*_): raise TimeoutError("too late")
+signal.signal(signal.SIGALRM, late)
+
+@tf.function(jit_compile=True)
+def f(x):
+    return tf.tanh(x) * 2.0
+
+planned = tiers.Compilation._planned
+def slow(self):
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    for _ in range(300): signal.sigtimedwait([], 0.01)
+    return planned(self)
+tiers.Compilation._planned = slow
+x = tf.constant([1.0, 2.0])
+try: f(x)
+except TimeoutError as error: print(error)
+tiers.Compilation._planned = planned
+f(x)
+(sizes,) = next(iter(f.concrete_functions)).executable._sizes.values()
+print(sizes.size_class.compilation.state)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=WAIT, check=False
+    )
+    assert (process.stdout, process.stderr) == ("too late\nready\n", "")
