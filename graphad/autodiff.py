@@ -1,5 +1,5 @@
 """Forward-mode differentiation."""
 
-from graphad.gradient.forward import ForwardAccumulator
+from graphad.core.late import attach
 
-__all__ = ["ForwardAccumulator"]
+__getattr__, __dir__, __all__ = attach(__name__)

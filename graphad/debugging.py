@@ -1,49 +1,5 @@
 """Checks that run with the program: `graphad.debugging.assert_equal` and its relatives, and `check_numerics`."""
 
-from graphad.ops.state.checks import (
-    assert_all_finite,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_scalar,
-    assert_shapes,
-    assert_type,
-    check_numerics,
-    is_numeric_tensor,
-)
-from graphad.ops.state.effects import Assert
+from graphad.core.late import attach
 
-__all__ = [
-    "Assert",
-    "assert_all_finite",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_scalar",
-    "assert_shapes",
-    "assert_type",
-    "check_numerics",
-    "is_numeric_tensor",
-]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,46 +1,5 @@
 """The exceptions that graphad raises; each is also one of Python's own."""
 
-from graphad.core.errors import (
-    ArgumentTypeError,
-    DTypeError,
-    EndlessRecursionError,
-    FailedPreconditionError,
-    GraphadError,
-    InternalError,
-    InvalidArgumentError,
-    MissingGradientError,
-    MissingRuleError,
-    NonlinearGradientError,
-    OutOfScopeError,
-    ResourceExhaustedError,
-    SymbolicConversionError,
-    SymbolicValueError,
-    UnavailableError,
-    UnconvertibleError,
-)
-from graphad.core.registry import DuplicateGradientError
+from graphad.core.late import attach
 
-OperatorNotAllowedInGraphError = SymbolicValueError
-InaccessibleTensorError = OutOfScopeError
-
-__all__ = [
-    "ArgumentTypeError",
-    "DTypeError",
-    "DuplicateGradientError",
-    "EndlessRecursionError",
-    "FailedPreconditionError",
-    "GraphadError",
-    "InaccessibleTensorError",
-    "InternalError",
-    "InvalidArgumentError",
-    "MissingGradientError",
-    "MissingRuleError",
-    "NonlinearGradientError",
-    "OperatorNotAllowedInGraphError",
-    "OutOfScopeError",
-    "ResourceExhaustedError",
-    "SymbolicConversionError",
-    "SymbolicValueError",
-    "UnavailableError",
-    "UnconvertibleError",
-]
+__getattr__, __dir__, __all__ = attach(__name__)

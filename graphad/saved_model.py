@@ -1,5 +1,5 @@
 """Saving and loading models; see the package `serialization`."""
 
-from serialization.saved_model import Asset, LoadOptions, SaveOptions, contains_saved_model, load, save
+from graphad.core.late import attach
 
-__all__ = ["Asset", "LoadOptions", "SaveOptions", "contains_saved_model", "load", "save"]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,7 +1,8 @@
 """The floor plan, compared with the imports that are really there.
 
 Imports are read from the source, not from running it: those at module level (also inside `if` and `try`, but not under
-`TYPE_CHECKING`) decide what stands on what, those inside functions are where heavy packages may be loaded.
+`TYPE_CHECKING`) decide what stands on what, those inside functions are where heavy packages may be loaded. A module whose public
+names are listed in a stub imports what the stub says, at once or when a name is first used.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class Import:
     line: int
     local: bool  # inside a function
     typing: bool  # under TYPE_CHECKING
+    late: bool = False  # by a stub, when the name is first used
 
     @property
     def place(self) -> str:
@@ -106,6 +108,13 @@ def imports_of(module: str) -> tuple[Import, ...]:
     path, tree = sources()[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     shown = str(path.relative_to(ROOT))
+    stub, listed = path.with_suffix(".pyi"), []
+    if stub.exists():
+        at_once = "attach(__name__, at_once=True)" in path.read_text(encoding="utf-8")
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and (target := _absolute(node, package)) != module:
+                where = str(stub.relative_to(ROOT)), node.lineno
+                listed.append(Import(target, *where, local=False, typing=False, late=not at_once))
 
     def visit(node: ast.AST, local: bool, typing: bool) -> Iterator[Import]:
         if isinstance(node, ast.Import):
@@ -130,7 +139,7 @@ def imports_of(module: str) -> tuple[Import, ...]:
         for child in ast.iter_child_nodes(node):
             yield from visit(child, local, typing)
 
-    return tuple(visit(tree, False, False))
+    return (*visit(tree, False, False), *listed)
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
@@ -233,7 +242,9 @@ def test_files_are_read_without_graphad():
 def test_modules_have_no_import_cycle():
     edges = {
         module: {
-            f.target for f in imports_of(module) if not f.local and not f.typing and f.target in sources()
+            f.target
+            for f in imports_of(module)
+            if not (f.local or f.typing or f.late) and f.target in sources()
         }
         - {module}
         for module in sources()

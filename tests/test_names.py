@@ -1,18 +1,36 @@
-"""Names that are imported when they are first used: found, listed, and the same for type checkers."""
+"""Public names: each stands in one list, is found, listed and typed there, and what is not there is refused with a cure."""
 
 import ast
 import importlib
 import json
 import os
 import pickle
+import rlcompleter
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import graphad as tf
+from graphad.core.absent import _REASONS
+from graphad.core.late import HERE, places_of
+
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("graphad", "graphad.math", "graphad.ops.linalg")
+STUBS = sorted(path for path in (ROOT / "graphad").rglob("*.pyi"))
+
+
+def module_of(stub: Path) -> str:
+    parts = stub.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+LISTS = [module_of(stub) for stub in STUBS]
+
+
+def public_namespaces(package: str = "graphad") -> list[str]:
+    inside = [f"{package}.{name}" for name, (place, _) in places_of(package).items() if place == package]
+    return [package, *(deeper for space in inside for deeper in public_namespaces(space))]
 
 
 def fresh(code: str) -> str:
@@ -22,78 +40,155 @@ def fresh(code: str) -> str:
     return done.stdout.strip()
 
 
-def said_twice(package: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The late names of a package and the modules that they come from: as imports, and as told to `late_names`."""
-    tree = ast.parse(Path(importlib.import_module(package).__file__ or "").read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    imports = {
-        alias.name: node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    call = next(node for node in ast.walk(block.orelse[0]) if isinstance(node, ast.Call))
-    told = {}
-    for place, names in ast.literal_eval(call.args[1]).items():
-        base, _, last = place.rpartition(".")
-        told |= dict.fromkeys(names.split(), place) if names else {last: base}
-    return imports, told
+def read_by_python(stub: Path) -> dict[str, tuple[str, str]]:
+    """The names of a stub as type checkers read them; a line that is none of the forms of a list is an error."""
+    names: dict[str, tuple[str, str]] = {}
+    private: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                pass
+            case ast.ImportFrom(module=str(place), names=[ast.alias(name="*")], level=0):
+                other = next(path for path in STUBS if module_of(path) == place)
+                names |= {name: (place, name) for name in read_by_python(other) if not name.startswith("_")}
+            case ast.ImportFrom(module=str(place), names=aliases, level=0):
+                for alias in aliases:
+                    assert alias.asname in (None, alias.name), "a renamed import is no public name"
+                    (names if alias.asname else private)[alias.name] = place, alias.name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=original)):
+                names[name] = (names | private)[original]
+            case ast.AnnAssign(target=ast.Name(id=name), value=None):
+                names[name] = HERE, ""
+            case _:
+                raise AssertionError(f"{stub}:{node.lineno}: {ast.unparse(node)}")
+    return names
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_type_checkers_and_python_are_told_the_same(package):
-    imports, told = said_twice(package)
-    assert imports == told
+@pytest.mark.parametrize("stub", STUBS, ids=LISTS)
+def test_type_checkers_and_python_read_the_same_list(stub):
+    assert places_of(module_of(stub)) == read_by_python(stub)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_late_name_is_that_of_another_module(package):
-    path = getattr(importlib.import_module(package), "__path__", ())
-    inside = {entry.stem for folder in path for entry in Path(folder).iterdir()}
-    told = said_twice(package)[1]
-    assert [name for name in inside & set(told) if told[name] != package] == []
+@pytest.mark.parametrize("name", LISTS)
+def test_sources_beside_a_list_repeat_none_of_its_names(name):
+    source = Path(importlib.import_module(name).__file__ or "").read_text(encoding="utf-8")
+    defined = {node.targets[0].id for node in ast.parse(source).body if isinstance(node, ast.Assign)
+               and isinstance(node.targets[0], ast.Name)}  # fmt: skip
+    assert defined == {place for place, (module, _) in places_of(name).items() if module == HERE}
+    assert "__getattr__, __dir__, __all__ = attach(__name__" in source
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_public_name_is_listed_before_it_is_used_and_found(package):
-    code = f"""
-import json, importlib
-package = importlib.import_module({package!r})
-listed = set(dir(package))
-print(json.dumps([name for name in package.__all__ if name not in listed or getattr(package, name, None) is None]))
+FIND_ALL = """
+import importlib, json, pkgutil, sys
+import graphad
+from graphad.core.late import places_of
+for name in {lists}:
+    if {modules_first}:  # a name may be taken for none of them
+        for package in ("graphad", name):
+            package = importlib.import_module(package)
+            for module in pkgutil.iter_modules(getattr(package, "__path__", ()), package.__name__ + "."):
+                importlib.import_module(module.name)
+    package, wrong = importlib.import_module(name), []
+    for shown, (place, original) in places_of(name).items():
+        value = getattr(package, shown)
+        if place == name:
+            right = sys.modules[f"{{place}}.{{original}}"]
+        else:
+            right = getattr(importlib.import_module(place), original) if place else vars(package)[shown]
+        if value is not right or place not in ("graphad", name) and type(value) is type(sys):
+            wrong.append(f"{{name}}.{{shown}}")
+    print(json.dumps(wrong))
 """
-    assert json.loads(fresh(code)) == (["newaxis"] if package == "graphad" else [])
+
+
+@pytest.mark.parametrize("modules_first", [False, True])
+def test_every_name_is_the_object_of_its_module_whatever_was_imported_before(modules_first):
+    found = fresh(FIND_ALL.format(lists=LISTS, modules_first=modules_first)).splitlines()
+    assert found == ["[]"] * len(LISTS)
+
+
+def test_every_namespace_is_imported_under_its_own_path():
+    names = public_namespaces()
+    assert len(names) > 15
+    lines = [f"import {name}; print({name} is sys.modules[{name!r}])" for name in reversed(names)]
+    assert set(fresh("import sys\n" + "\n".join(lines)).split()) == {"True"}
+
+
+def test_layers_are_imported_as_from_keras():
+    code = (
+        "from graphad.keras.layers import Dense; import graphad as tf; print(tf.keras.layers.Dense is Dense)"
+    )
+    assert fresh(code) == "True"
+    assert tf.optimizers.Adam is tf.keras.optimizers.Adam
+    assert tf.initializers.glorot_uniform is tf.keras.initializers.glorot_uniform
+
+
+@pytest.mark.parametrize("name", public_namespaces())
+def test_dir_and_completion_show_the_public_names_and_nothing_else(name):
+    namespace = importlib.import_module(name)
+    public = {listed for listed in places_of(name) if not listed.startswith("_")}
+    assert (
+        {shown for shown in dir(namespace) if not shown.startswith("_")} == public == set(namespace.__all__)
+    )
+    completer, offered, state = rlcompleter.Completer({"space": namespace}), set(), 0
+    while (match := completer.complete("space.", state)) is not None:
+        offered.add(match.removeprefix("space.").partition("(")[0])
+        state += 1
+    assert {shown for shown in offered if not shown.startswith("_")} == public
 
 
 def test_star_import_gives_all():
     code = "from graphad import *; import graphad; assert set(graphad.__all__) <= set(globals())"
-    assert fresh(code) == ""
+    fresh(code)
 
 
 def test_a_late_name_is_the_object_of_its_module_and_pickles():
-    import graphad as tf
     from graphad.gradient.tape import GradientTape
 
     assert tf.GradientTape is GradientTape
     assert pickle.loads(pickle.dumps(tf.linalg.einsum)) is tf.einsum
 
 
-def test_unknown_names_are_refused_in_pythons_words():
-    import graphad as tf
+@pytest.mark.parametrize(
+    "space, name, said",
+    [
+        (tf, "reduce_men", "graphad.reduce_men: not part of graphad; the nearest name is graphad.reduce_mean."),
+        (tf.linalg, "eimsum", "graphad.linalg.eimsum: not part of graphad; the nearest name is graphad.linalg.einsum."),
+        (tf, "relu", "graphad.relu: not part of graphad; there is graphad.nn.relu."),
+        (tf, "dropuot", "graphad.dropuot: not part of graphad; the nearest name is graphad.nn.dropout."),
+        (tf.keras.layers, "dense",
+         "graphad.keras.layers.dense: not part of graphad; the nearest name is graphad.keras.layers.Dense."),
+        (tf, "strings",
+         "graphad.strings: not part of graphad, out of scope: graphad computes with numbers; strings stay in Python."),
+        (tf, "qqqqqq", "graphad.qqqqqq: not part of graphad; dir(graphad) lists what is."),
+        (tf, "_private", "module 'graphad' has no attribute '_private'"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_not_there_is_refused_with_the_nearest_one(space, name, said):
+    with pytest.raises(AttributeError) as raised:
+        getattr(space, name)
+    assert str(raised.value) == said
+    assert not hasattr(space, name)
 
-    with pytest.raises(AttributeError, match=r"module 'graphad\.ops\.linalg' has no attribute 'eimsum'"):
-        tf.linalg.eimsum
+
+def test_what_is_out_of_scope_is_not_there():
+    spaces = [importlib.import_module(name) for name in public_namespaces()]
+    assert [(space.__name__, name) for space in spaces for name in _REASONS if name in dir(space)] == []
 
 
 def test_importing_graphad_differentiates_and_compiles_nothing():
     code = "import json, sys, graphad; print(json.dumps(list(sys.modules)))"
-    late = ("graphad.gradient.", "graphad.compiler.", "graphad.ops.nn", "graphad.ops.control.loop")
-    assert [name for name in json.loads(fresh(code)) if name.startswith(late)] == []
+    late = ("graphad.gradient.", "graphad.compiler.", "graphad.ops.nn", "graphad.ops.control.loop", "graphad.core.absent",
+            "difflib", "ast", "inspect")  # fmt: skip
+    numpy = set(json.loads(fresh(code.replace("graphad", "numpy"))))
+    assert [name for name in json.loads(fresh(code)) if name.startswith(late) and name not in numpy] == []
 
 
 USER = """
 import graphad as tf
+import graphad.linalg
 from graphad import cond
+from graphad.keras.layers import Dense
 
 x = tf.constant([1.0])
 v = tf.Variable(2.0)
@@ -105,7 +200,15 @@ with tf.GradientTape() as tape:
     z = tf.linalg.einsum("i,i->", x, x)
 tape.gradient(z, x)
 tf.nn.relu(tf.random.normal([2]))
-tf.nonsense  # the only mistake
+tf.cast(x[tf.newaxis], tf.bool)
+tf.keras.Sequential([Dense(3), tf.keras.layers.Dense(2)])
+tf.optimizers.Adam(tf.initializers.ones([], tf.float32))
+graphad.linalg.solve(x, x)
+reveal_type(tf.math.sin)
+reveal_type(tf.keras.layers.Dense)
+reveal_type(tf.nn.swish)
+tf.nonsense  # the only mistakes
+tf.linalg.nonsense
 """
 
 
@@ -129,8 +232,13 @@ def test_users_programs_pass_the_type_checker(tmp_path):
         text=True,
         check=False,
     )
-    found = [line for line in done.stdout.splitlines() if line.startswith("program.py")]
-    assert len(found) == 1 and '"nonsense"' in found[0], done.stdout + done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("program.py")]
+    mistakes = [line for line in said if "error:" in line]
+    assert len(mistakes) == 2 and all('"nonsense"' in line for line in mistakes), done.stdout + done.stderr
+    sin, dense, swish = (line.partition("Revealed type is ")[2] for line in said if "Revealed" in line)
+    assert "graphad.core.tensor.Tensor" in sin
+    assert "graphad.layers.dense.Dense" in dense
+    assert "graphad.core.tensor.Tensor" in swish
 
 
 def test_graphad_is_imported_without_the_packages_of_its_extras() -> None:

@@ -1,7 +1,15 @@
-"""Names of a package that are imported when they are first used, so that importing the package stays quick.
+"""A module's public names, said in one place: the stub beside its source, which this module and type checkers both read.
 
-Such a package says the same twice, `if TYPE_CHECKING:` as imports, which type checkers and editors read, `else:` by
-`late_names`. A late name must not be that of a module of the package, which would be found in its place.
+`graphad/linalg.py` says what the namespace is for and calls `attach`. `graphad/linalg.pyi` is the list, a name in each line:
+
+    from graphad.ops.linalg.systems import solve as solve      a name, and the module where it is found
+    from graphad.ops.linalg import *                           all names of another list
+    from graphad.core.dtypes import bool_                      what is no name of the list itself,
+    bool = bool_                                               but has another one here
+    newaxis: None                                              a name that the source beside the stub defines
+
+A name is imported when it is first used, so that importing the package stays quick; what is there already is bound at once.
+A late name must not be that of another module of the package, which Python would find in its place.
 """
 
 from __future__ import annotations
@@ -9,33 +17,71 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
+HERE = ""  # in place of a module: the source beside the stub
 
-def late_names(package: str, places: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package with late names.
+
+def attach(
+    package: str, at_once: bool = False
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The `__getattr__`, `__dir__` and `__all__` of a module whose names stand in its stub.
 
     Args:
-      package: The package's `__name__`.
-      places: For each module its names that the package has, separated by spaces; a module that is such a name itself
-        has nothing to list: its last part is the name.
+      package: The module's `__name__`.
+      at_once: Whether all that the stub names is imported now.
     """
-    found = {name: place for place, names in places.items() for name in names.split() or [_last(place)]}
+    module = sys.modules[package]
+    places = places_of(package)
+    if at_once:
+        for place, _ in places.values():
+            importlib.import_module(place)
+    for name, (place, original) in places.items():
+        home = vars(sys.modules[place]) if place in sys.modules and place != package else {}
+        if original in home:  # a function takes the place of the module of its name
+            setattr(module, name, home[original])
 
     def find(name: str) -> Any:
-        place = found.get(name)
-        if place is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(place)
-        value = getattr(module, name) if places[place] else module
-        setattr(sys.modules[package], name, value)  # the next time it is there
+        place, original = places.get(name, (HERE, ""))
+        if place == HERE:
+            raise AttributeError(_refusal(package, name), name=name)
+        if place == package:
+            value: Any = importlib.import_module(f"{place}.{original}")
+        else:
+            value = getattr(importlib.import_module(place), original)
+        setattr(module, name, value)  # the next time it is there
         return value
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *found})
-
-    return find, names
+    return find, lambda: sorted(places), sorted(name for name in places if not name.startswith("_"))
 
 
-def _last(place: str) -> str:
-    return place.rpartition(".")[2]
+def places_of(package: str) -> dict[str, tuple[str, str]]:
+    """For each name in a module's stub the module that has it, and what it is called there. What they name is not imported."""
+    spec: Any = find_spec(package)
+    text = spec.loader.get_data(spec.origin.rpartition(".")[0] + ".pyi").decode()
+    places: dict[str, tuple[str, str]] = {}
+    private: dict[str, tuple[str, str]] = {}
+    # A line that is too long stands in brackets.
+    for line in text.replace("(\n    ", "").replace(",\n)", "").splitlines():
+        match line.split():
+            case ["from", place, "import", original, "as", name]:
+                places[name] = place, original
+            case ["from", place, "import", "*"]:
+                places |= {name: (place, name) for name in places_of(place) if not name.startswith("_")}
+            case ["from", place, "import", *originals]:
+                private |= {name.strip(","): (place, name.strip(",")) for name in originals}
+            case [name, "=", original]:
+                places[name] = places.get(original) or private[original]
+            case [name, _] if name.endswith(":"):
+                places[name[:-1]] = HERE, ""
+    return places
+
+
+def _refusal(package: str, name: str) -> str:
+    if name.startswith("_"):  # Python and its tools ask for many of those
+        return f"module {package!r} has no attribute {name!r}"
+    sentence: str = importlib.import_module("graphad.core.absent").refusal(
+        package, name
+    )  # few programs need it
+    return sentence

@@ -1,7 +1,5 @@
 """The names under which Keras users know graphad's layers, losses, metrics and optimizers."""
 
-from graphad import layers, losses, metrics, optimizers
-from graphad.keras import activations, initializers
-from graphad.layers import Sequential
+from graphad.core.late import attach
 
-__all__ = ["Sequential", "activations", "initializers", "layers", "losses", "metrics", "optimizers"]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,31 +1,5 @@
 """Activation functions."""
 
-from graphad.layers.activations import (
-    elu,
-    gelu,
-    get,
-    leaky_relu,
-    log_softmax,
-    relu,
-    selu,
-    sigmoid,
-    silu,
-    softmax,
-    softplus,
-    tanh,
-)
+from graphad.core.late import attach
 
-__all__ = [
-    "elu",
-    "gelu",
-    "get",
-    "leaky_relu",
-    "log_softmax",
-    "relu",
-    "selu",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softplus",
-    "tanh",
-]
+__getattr__, __dir__, __all__ = attach(__name__)

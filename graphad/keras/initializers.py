@@ -1,25 +1,5 @@
 """Initial values of weights."""
 
-from graphad.layers.initializers import (
-    get,
-    glorot_normal,
-    glorot_uniform,
-    he_normal,
-    he_uniform,
-    ones,
-    random_normal,
-    random_uniform,
-    zeros,
-)
+from graphad.core.late import attach
 
-__all__ = [
-    "get",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "ones",
-    "random_normal",
-    "random_uniform",
-    "zeros",
-]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,9 +1,5 @@
 """Layers: modules that make their variables when they first see an input."""
 
-from graphad.layers.base import Layer
-from graphad.layers.batch_normalization import BatchNormalization
-from graphad.layers.dense import Dense
-from graphad.layers.reshaping import Dropout, Flatten
-from graphad.layers.sequential import Sequential
+from graphad.core.late import attach
 
-__all__ = ["BatchNormalization", "Dense", "Dropout", "Flatten", "Layer", "Sequential"]
+__getattr__, __dir__, __all__ = attach(__name__)

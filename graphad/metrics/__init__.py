@@ -1,5 +1,5 @@
 """Metrics: running means over batches."""
 
-from graphad.metrics.mean import Mean, SparseCategoricalAccuracy
+from graphad.core.late import attach
 
-__all__ = ["Mean", "SparseCategoricalAccuracy"]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,7 +1,5 @@
 """Optimizers: rules that turn gradients into updates of variables."""
 
-from graphad.optimizers.adam import Adam
-from graphad.optimizers.base import Optimizer
-from graphad.optimizers.sgd import SGD
+from graphad.core.late import attach
 
-__all__ = ["SGD", "Adam", "Optimizer"]
+__getattr__, __dir__, __all__ = attach(__name__)

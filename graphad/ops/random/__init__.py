@@ -1,29 +1,5 @@
 """Random numbers: counter-based, seeded, the same on every machine."""
 
-from graphad.ops.random.generator import (
-    Generator,
-    get_global_generator,
-    normal,
-    set_global_generator,
-    set_seed,
-    shuffle,
-    stateless_normal,
-    stateless_truncated_normal,
-    stateless_uniform,
-    truncated_normal,
-    uniform,
-)
+from graphad.core.late import attach
 
-__all__ = [
-    "Generator",
-    "get_global_generator",
-    "normal",
-    "set_global_generator",
-    "set_seed",
-    "shuffle",
-    "stateless_normal",
-    "stateless_truncated_normal",
-    "stateless_uniform",
-    "truncated_normal",
-    "uniform",
-]
+__getattr__, __dir__, __all__ = attach(__name__, at_once=True)

@@ -1,0 +1,3 @@
+"""Forward-mode differentiation."""
+
+from graphad.gradient.forward import ForwardAccumulator as ForwardAccumulator

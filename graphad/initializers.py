@@ -1,0 +1,5 @@
+"""Initial values of weights: the names of `tf.keras.initializers`."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,9 @@
+"""The names under which Keras users know graphad's layers, losses, metrics and optimizers."""
+
+from graphad.keras import activations as activations
+from graphad.keras import initializers as initializers
+from graphad.keras import layers as layers
+from graphad.keras import losses as losses
+from graphad.keras import metrics as metrics
+from graphad.keras import optimizers as optimizers
+from graphad.layers import Sequential as Sequential

@@ -1,0 +1,3 @@
+"""Layers: modules that make their variables when they first see an input."""
+
+from graphad.layers import *

@@ -1,0 +1,5 @@
+"""Metrics: running means over batches."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,3 @@
+"""Metrics: running means over batches."""
+
+from graphad.metrics import *

@@ -1,0 +1,5 @@
+"""Optimizers: rules that turn gradients into updates of variables."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,5 @@
+"""Matrix products, Einstein sums, linear systems, factorisations, norms."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

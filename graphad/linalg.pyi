@@ -1,0 +1,3 @@
+"""Matrix products, Einstein sums, linear systems, factorisations, norms."""
+
+from graphad.ops.linalg import *

@@ -1,0 +1,5 @@
+"""Functions of neural networks: activations, softmax and cross-entropies, normalisation, convolution, pooling."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

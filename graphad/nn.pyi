@@ -1,0 +1,3 @@
+"""Functions of neural networks: activations, softmax and cross-entropies, normalisation, convolution, pooling."""
+
+from graphad.ops.nn import *

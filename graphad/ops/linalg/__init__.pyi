@@ -1,0 +1,31 @@
+"""Matrix products, Einstein sums, linear systems, factorisations, norms."""
+
+from graphad.ops.array.create import eye as eye
+from graphad.ops.array.transpose import matrix_transpose as matrix_transpose
+from graphad.ops.linalg.contraction import einsum as einsum
+from graphad.ops.linalg.contraction import tensordot as tensordot
+from graphad.ops.linalg.diagonal import band_part as band_part
+from graphad.ops.linalg.diagonal import trace as trace
+from graphad.ops.linalg.diagonals import diag as diag
+from graphad.ops.linalg.diagonals import diag_part as diag_part
+from graphad.ops.linalg.diagonals import set_diag as set_diag
+from graphad.ops.linalg.eigen import adjoint as adjoint
+from graphad.ops.linalg.eigen import eigh as eigh
+from graphad.ops.linalg.eigen import eigvalsh as eigvalsh
+from graphad.ops.linalg.eigen import svd as svd
+from graphad.ops.linalg.matmul import matmul as matmul
+from graphad.ops.linalg.matmul import matvec as matvec
+from graphad.ops.linalg.norms import clip_by_global_norm as clip_by_global_norm
+from graphad.ops.linalg.norms import clip_by_norm as clip_by_norm
+from graphad.ops.linalg.norms import cross as cross
+from graphad.ops.linalg.norms import global_norm as global_norm
+from graphad.ops.linalg.norms import l2_normalize as l2_normalize
+from graphad.ops.linalg.norms import norm as norm
+from graphad.ops.linalg.systems import cholesky as cholesky
+from graphad.ops.linalg.systems import cholesky_solve as cholesky_solve
+from graphad.ops.linalg.systems import det as det
+from graphad.ops.linalg.systems import inv as inv
+from graphad.ops.linalg.systems import logdet as logdet
+from graphad.ops.linalg.systems import slogdet as slogdet
+from graphad.ops.linalg.systems import solve as solve
+from graphad.ops.linalg.systems import triangular_solve as triangular_solve

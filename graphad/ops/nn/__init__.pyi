@@ -1,0 +1,42 @@
+"""Functions of neural networks: activations, softmax and cross-entropies, normalisation, convolution, pooling."""
+
+from graphad.ops.linalg import l2_normalize as l2_normalize
+from graphad.ops.math import log_sigmoid as log_sigmoid
+from graphad.ops.math import sigmoid as sigmoid
+from graphad.ops.math import softplus as softplus
+from graphad.ops.math import softsign as softsign
+from graphad.ops.math import tanh as tanh
+from graphad.ops.nn.activation import elu as elu
+from graphad.ops.nn.activation import gelu as gelu
+from graphad.ops.nn.activation import leaky_relu as leaky_relu
+from graphad.ops.nn.activation import relu as relu
+from graphad.ops.nn.activation import relu6 as relu6
+from graphad.ops.nn.activation import selu as selu
+from graphad.ops.nn.activation import silu as silu
+from graphad.ops.nn.convolutions import conv1d as conv1d
+from graphad.ops.nn.convolutions import conv2d as conv2d
+from graphad.ops.nn.convolutions import conv2d_transpose as conv2d_transpose
+from graphad.ops.nn.convolutions import convolution as convolution
+from graphad.ops.nn.convolutions import depthwise_conv2d as depthwise_conv2d
+from graphad.ops.nn.cross_entropy import (
+    sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
+)
+from graphad.ops.nn.cross_entropy import (
+    softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits,
+)
+from graphad.ops.nn.cross_entropy import (
+    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+)
+from graphad.ops.nn.normalize import batch_normalization as batch_normalization
+from graphad.ops.nn.normalize import bias_add as bias_add
+from graphad.ops.nn.normalize import dropout as dropout
+from graphad.ops.nn.normalize import embedding_lookup as embedding_lookup
+from graphad.ops.nn.normalize import l2_loss as l2_loss
+from graphad.ops.nn.normalize import moments as moments
+from graphad.ops.nn.pooling import avg_pool2d as avg_pool2d
+from graphad.ops.nn.pooling import max_pool2d as max_pool2d
+from graphad.ops.nn.pooling import pool as pool
+from graphad.ops.nn.softmax import log_softmax as log_softmax
+from graphad.ops.nn.softmax import softmax as softmax
+
+swish = silu

@@ -1,0 +1,13 @@
+"""Random numbers: counter-based, seeded, the same on every machine."""
+
+from graphad.ops.random.generator import Generator as Generator
+from graphad.ops.random.generator import get_global_generator as get_global_generator
+from graphad.ops.random.generator import normal as normal
+from graphad.ops.random.generator import set_global_generator as set_global_generator
+from graphad.ops.random.generator import set_seed as set_seed
+from graphad.ops.random.generator import shuffle as shuffle
+from graphad.ops.random.generator import stateless_normal as stateless_normal
+from graphad.ops.random.generator import stateless_truncated_normal as stateless_truncated_normal
+from graphad.ops.random.generator import stateless_uniform as stateless_uniform
+from graphad.ops.random.generator import truncated_normal as truncated_normal
+from graphad.ops.random.generator import uniform as uniform

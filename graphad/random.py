@@ -1,0 +1,5 @@
+"""Random numbers: counter-based, seeded, the same on every machine."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,8 @@
+"""Saving and loading models; see the package `serialization`."""
+
+from serialization.saved_model import Asset as Asset
+from serialization.saved_model import LoadOptions as LoadOptions
+from serialization.saved_model import SaveOptions as SaveOptions
+from serialization.saved_model import contains_saved_model as contains_saved_model
+from serialization.saved_model import load as load
+from serialization.saved_model import save as save
