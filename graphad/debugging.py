@@ -1,4 +1,5 @@
-"""Checks that run with the program: `graphad.debugging.assert_equal` and its relatives, and `check_numerics`."""
+"""Checks that run with the program: `graphad.debugging.assert_equal` and its relatives, and `check_numerics`; which lines a
+traceback shows."""
 
 from graphad.core.late import attach
 

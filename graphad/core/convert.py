@@ -139,7 +139,7 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
     mine = dtypes.as_dtype(array.dtype)
     if dtype is not None and mine is not dtype:
         if _RANK[mine.kind] > _RANK[dtype.kind] or (mine.is_bool and not dtype.is_bool):
-            raise DTypeError(f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}")
+            raise _wrong_kind(_short(x), mine.kind, dtype)
         array = _fitted(array, dtype, x)
     array = np.ascontiguousarray(array) if array.ndim and not array.flags.c_contiguous else array
     return array if array.ndim else array[()]
@@ -159,8 +159,30 @@ def _number(x: Any, dtype: DType | None) -> Any:
         return _float(dtype.numpy.type, x)
     rank = 0 if kind is bool else 1 if kind is int else 2 if kind is float else 3
     if rank > _RANK[dtype.kind] or (rank == 0 and not dtype.is_bool):
-        raise DTypeError(f"Cannot convert {x!r} to EagerTensor of dtype {dtype.name}")
+        raise _wrong_kind(repr(x), ("bool", "int", "float", "complex")[rank], dtype)
     return _fitted(x, dtype, x)
+
+
+def _wrong_kind(shown: str, kind: str, dtype: DType) -> DTypeError:
+    what = {"bool": "a bool", "float": "a number with a fraction", "complex": "a complex number"}.get(
+        kind, "an integer"
+    )
+    return DTypeError(
+        f"Cannot convert {shown} to EagerTensor of dtype {dtype.name}: {what} is not rounded or reinterpreted unasked; give a "
+        f"value of the kind of {dtype.name}, or tf.cast the {dtype.name} tensor that it meets first."
+    )
+
+
+_CURES = {
+    type(
+        None
+    ): " None often stands for a gradient that does not exist (tape.why_none says why), or for what a function "
+    "without `return` gives.",
+    str: " graphad has tensors of numbers only.",
+    bytes: " graphad has tensors of numbers only.",
+    dict: " Pass its values one by one, or stack them.",
+    set: " A set has no order; pass a list.",
+}
 
 
 def _float(kind: Any, x: float) -> Any:
@@ -187,8 +209,9 @@ def _fitted(value: Any, dtype: DType, x: Any) -> Any:
 
 def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     if x is None or isinstance(x, str | bytes | dict | set):
+        cure = _CURES.get(type(x), "")
         raise UnconvertibleError(
-            f"Attempt to convert a value ({x!r}) with an unsupported type ({type(x)}) to a Tensor."
+            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{cure}"
         )
     if exports_array(x):
         return _as_known(np.array(_exported(x)), x)  # a copy: what exports it may change it

@@ -13,6 +13,7 @@ class Flags:
     """One object holds them all.
 
     Attributes:
+      filter_tracebacks: What is raised in a function shows the user's lines only.
       run_functions_eagerly: Functions run as Python instead of as graphs.
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
       jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
@@ -20,9 +21,17 @@ class Flags:
       relaxed_arithmetic: Compiling may change the last bits of results.
     """
 
-    __slots__ = ("jacobian_bytes", "jit", "pool_bytes", "relaxed_arithmetic", "run_functions_eagerly")
+    __slots__ = (
+        "filter_tracebacks",
+        "jacobian_bytes",
+        "jit",
+        "pool_bytes",
+        "relaxed_arithmetic",
+        "run_functions_eagerly",
+    )
 
     def __init__(self) -> None:
+        self.filter_tracebacks = True
         self.run_functions_eagerly = False
         self.jit = _jit_of_environment()
         self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best

@@ -31,6 +31,9 @@ class Recorder(Protocol):
     def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """See an op that has no gradient, after it has run."""
 
+    def follows(self, x: Any) -> bool:
+        """Whether an op of this value would be recorded."""
+
     def note_exit(self, x: Any, way: str) -> None:
         """See that a value is given to Python or NumPy, whose work nobody sees."""
 
@@ -101,6 +104,11 @@ def note_exit(x: Any, way: str) -> None:
     for level in chain():
         for recorder in level.recorders:
             recorder.note_exit(x, way)
+
+
+def is_followed(x: Any) -> bool:
+    """Whether any recorder would record an op of this value."""
+    return any(recorder.follows(x) for level in chain() for recorder in level.recorders)
 
 
 @contextmanager

@@ -13,7 +13,12 @@ import numpy as np
 
 from graphad.core import dtypes, forks
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, SymbolicConversionError, SymbolicValueError
+from graphad.core.errors import (
+    ArgumentTypeError,
+    InvalidArgumentError,
+    SymbolicConversionError,
+    SymbolicValueError,
+)
 from graphad.core.levels import busy, note_exit
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -263,6 +268,11 @@ class EagerTensor(Exports, Tensor):
         return self.data.tolist()
 
     def __bool__(self) -> bool:
+        if self.data.size != 1:
+            raise InvalidArgumentError(
+                f"The truth value of an array with {'no' if not self.data.size else 'more than one'} element is ambiguous: this "
+                f"tensor has shape {self.data.shape}; ask tf.reduce_any(x) or tf.reduce_all(x)."
+            )
         return bool(self.data)
 
     def __int__(self) -> int:

@@ -67,8 +67,8 @@ class Variable(Handle, Arithmetic):
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError(
-                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
-                "`variable_def`. You provided neither."
+                "The `initial_value` arg to `tf.Variable` must be specified: a number, an array, a tensor, or a function of no "
+                "arguments that returns one."
             )
         trace = trace_in_progress()
         creation = None if trace is None else trace.creation

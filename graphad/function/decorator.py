@@ -38,6 +38,9 @@ def function(
     if experimental_relax_shapes is not None:
         reduce_retracing = experimental_relax_shapes
 
+    if jit_compile not in (None, True, False):
+        raise ArgumentTypeError(f"function: jit_compile={jit_compile!r}; it is True, False or None.")
+
     def decorate(f: Callable[..., Any]) -> Function:
         if not callable(f):
             raise ArgumentTypeError(f"{f!r} is not a callable object")

@@ -20,10 +20,11 @@ from graphad.core.errors import (
     EndlessRecursionError,
     FailedPreconditionError,
     GraphadError,
+    InternalError,
     InvalidArgumentError,
 )
 from graphad.core.flags import flags
-from graphad.core.frames import note_user_line, user_line
+from graphad.core.frames import note_user_line, user_line, without_own_frames
 from graphad.core.levels import busy, current, entered
 from graphad.core.nest import flatten
 from graphad.core.op import evaluated
@@ -162,24 +163,29 @@ class Function:
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and busy() is None:
-            key = []
-            for x in args:
-                if type(x) is not EagerTensor:
-                    break
-                data = x.data
-                key.append(data.shape)
-                key.append(data.dtype.num)
-            else:
-                found = self._fast.get(tuple(key))
-                if found is not None and not flags.run_functions_eagerly:
-                    self._quick_calls += 1
-                    run, captures, jit, guards, results = found
-                    outputs = run([x.data for x in args] + captures, jit, guards)
-                    if results.single:
-                        return results.rebuild([EagerTensor(outputs[0])])
-                    return results.build([EagerTensor(y) for y in outputs])
-        return self._call(args, kwargs)
+        try:
+            if not kwargs and busy() is None:
+                key = []
+                for x in args:
+                    if type(x) is not EagerTensor:
+                        break
+                    data = x.data
+                    key.append(data.shape)
+                    key.append(data.dtype.num)
+                else:
+                    found = self._fast.get(tuple(key))
+                    if found is not None and not flags.run_functions_eagerly:
+                        self._quick_calls += 1
+                        run, captures, jit, guards, results = found
+                        outputs = run([x.data for x in args] + captures, jit, guards)
+                        if results.single:
+                            return results.rebuild([EagerTensor(outputs[0])])
+                        return results.build([EagerTensor(y) for y in outputs])
+            return self._call(args, kwargs)
+        except Exception as error:
+            if not flags.filter_tracebacks or isinstance(error, InternalError):
+                raise
+            raise without_own_frames(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if flags.run_functions_eagerly:

@@ -19,11 +19,13 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import current, entered, remove_recorder, trace_in_progress
 from graphad.core.nest import flatten
 from graphad.core.op import READS, Op
+from graphad.core.shapes import format_dims
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
-from graphad.ops.array.create import told_apart
+from graphad.ops.array.create import ones_like, told_apart
 from graphad.ops.control.custom import CustomGradient
+from graphad.ops.math.arithmetic import multiply
 from graphad.ops.state.variables import READ
 
 
@@ -83,7 +85,15 @@ class Rule:
             raise InvalidArgumentError(
                 f"custom_gradient function expected to return {self._n_arguments} gradients, but returned {len(listed)} instead."
             )
-        return [_as_cotangent(bar, x, self.name) for bar, x in zip([*listed, *of_variables], xs, strict=True)]
+        given = enumerate(zip([*listed, *of_variables], xs, strict=True))
+        return [_as_cotangent(bar, x, self._place(k), self.name) for k, (bar, x) in given]
+
+    def _place(self, k: int) -> str:
+        """What cotangent k belongs to, for people."""
+        if k < self._n_arguments:
+            return f"argument {k}"
+        variable = self._variables[k - self._n_arguments]
+        return f"variable {getattr(variable, 'name', k - self._n_arguments)!r}"
 
     def stacked(self, ctx: Any, n_inputs: int) -> StackedRule:
         """The rule for stacked values at the level below a batch level."""
@@ -152,6 +162,9 @@ class _VariableReads:
 
     def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         return None
+
+    def follows(self, x: Any) -> bool:
+        return isinstance(x, Handle) and x.trainable
 
     def note_exit(self, x: Any, way: str) -> None:
         return None
@@ -298,15 +311,30 @@ class _Closure:
 _CLOSURE: Any = _Closure()
 
 
-def _as_cotangent(bar: Any, x: Any, name: str) -> Any:
+def _as_cotangent(bar: Any, x: Any, place: str, name: str) -> Any:
     if bar is None:
         return None
     if isinstance(bar, IndexedSlices):
         return lift(bar)
     spec = getattr(x, "spec", x)
     try:
-        return lift(bar, None if isinstance(bar, Tensor) else spec.dtype)
+        found = lift(bar, None if isinstance(bar, Tensor) else spec.dtype)
     except (DTypeError, ArgumentTypeError) as cause:
         raise ArgumentTypeError(
             f"custom_gradient: the gradient function of {name!r} returned {bar!r}, which is no tensor: {cause}"
         ) from cause
+    dims = found.dims
+    if isinstance(bar, int | float) and not dims and spec.dims:
+        return multiply(ones_like(x), found)  # a number stands for all elements
+    if dims is not None and spec.dims is not None and _differ(dims, spec.dims):
+        raise InvalidArgumentError(
+            f"custom_gradient: the gradient that {name!r} returned for its {place} has shape {format_dims(dims)}, and the "
+            f"{place} has shape {format_dims(spec.dims)}; they must be equal (where an operand was broadcast, sum over the axes "
+            "that were added)."
+        )
+    return found
+
+
+def _differ(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two shapes cannot be equal, whatever the unknown sizes are."""
+    return len(a) != len(b) or any(type(m) is type(n) is int and m != n for m, n in zip(a, b, strict=True))

@@ -296,6 +296,9 @@ class ForwardAccumulator:
     def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Ops without a gradient carry no tangent."""
 
+    def follows(self, x: Any) -> bool:
+        return self._tangent(x) is not None
+
     def note_exit(self, x: Any, way: str) -> None:
         """Neither do Python's numbers."""
 

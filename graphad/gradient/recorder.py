@@ -82,6 +82,9 @@ class Recorder:
     def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Told of ops without a gradient, and of those whose results are no numbers that have one."""
 
+    def follows(self, x: Any) -> bool:
+        return x.mark in self._tracked
+
     def note_exit(self, x: Any, way: str) -> None:
         """Told of values that are given to Python or NumPy."""
 

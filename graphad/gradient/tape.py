@@ -166,9 +166,11 @@ class GradientTape(Recorder):
             notes.after.append((op, marks, out_marks, line))
             notes.marks.update(out_marks)
 
+    def follows(self, x: Any) -> bool:
+        return x.mark in self._tracked or (isinstance(x, Handle) and self._automatic and x.trainable)
+
     def note_exit(self, x: Any, way: str) -> None:
-        may_be_watched = isinstance(x, Handle) and self._automatic and x.trainable
-        if (x.mark in self._tracked or may_be_watched) and self.notes.has_room():
+        if self.follows(x) and self.notes.has_room():
             self.notes.exits.append((way, mark_of(x), user_line()))
 
     def _watch_variable(self, handle: Handle) -> Any:
@@ -386,10 +388,11 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
             f"tape.gradient: {len(given)} output_gradients for {len(targets)} targets; give one for each target."
         )
     out = []
-    for y, bar in zip(targets, given, strict=True):
+    for k, (y, bar) in enumerate(zip(targets, given, strict=True)):
         if bar is None:
             raise InvalidArgumentError(
-                "Attempt to convert a value (None) with an unsupported type to a Tensor."
+                f"tape.gradient: output_gradients[{k}] is None (Attempt to convert a value (None) with an unsupported type to a "
+                "Tensor); give zeros of the target's shape, or leave that target out."
             )
         try:
             bar = lift(bar, y.spec.dtype)

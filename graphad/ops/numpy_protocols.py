@@ -1,9 +1,8 @@
 """NumPy's functions on tensors: `np.sin(t)` and `array + t` are graphad's ops and are recorded as such.
 
-A function that graphad has runs as graphad's; one that only looks at values runs on the data; any other is refused with
-the way out named. No function
-of NumPy's turns a tensor into an array silently, since that is where a gradient would end unnoticed. Asking for numbers does
-(`float(t)`, `np.array(t)`, `np.array([t, u])`), as it must; a tape notes where, and its `why_none` says so.
+A function that graphad has runs as graphad's. Any other runs on the data and gives arrays where nothing follows the tensor; where
+a derivative would end unnoticed, or there is no data yet, it is refused with the way out named. Asking for numbers (`float(t)`,
+`np.array(t)`, `np.array([t, u])`) ends a derivative, as it must; a tape notes where, and its `why_none` says so.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from graphad.core.errors import ArgumentTypeError
-from graphad.core.tensor import EagerTensor
+from graphad.core.levels import is_followed, trace_in_progress
+from graphad.core.nest import flatten
+from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.ops import array, linalg, math
 
 _SAME_NAME = (
@@ -55,24 +56,17 @@ _REDUCES = {
 
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """`__array_ufunc__` of tensors and variables."""
-    if kwargs.pop("out", None) is not None:
+    if any(isinstance(x, VALUES) for x in kwargs.get("out") or ()):
         raise ArgumentTypeError(f"np.{ufunc.__name__}: out= is not supported, since tensors are immutable.")
-    if method == "__call__":
-        function = _UFUNCS.get(ufunc)
-        if function is None:
-            raise _refusal(ufunc.__name__)
-        if kwargs:
-            raise ArgumentTypeError(
-                f"np.{ufunc.__name__}: {sorted(kwargs)} are not supported for tensors; use `where` or `cast`."
-            )
-        return function(*inputs)
-    if method == "reduce" and ufunc in _REDUCES:
-        axis, keepdims = kwargs.pop("axis", 0), kwargs.pop("keepdims", False)
-        if not any(value is not None for value in kwargs.values()):
-            return _REDUCES[ufunc](inputs[0], axis, keepdims)
-    raise ArgumentTypeError(
-        f"np.{ufunc.__name__}.{method}: not supported for tensors; use graphad's functions, or x.numpy()."
-    )
+    plain = {key: value for key, value in kwargs.items() if value is not None}
+    if method == "__call__" and not plain and ufunc in _UFUNCS:
+        return _UFUNCS[ufunc](*inputs)
+    if method == "reduce" and ufunc in _REDUCES and plain.keys() <= {"axis", "keepdims"}:
+        return _REDUCES[ufunc](inputs[0], kwargs.get("axis", 0), kwargs.get("keepdims", False))
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    known = ufunc in (_UFUNCS if method == "__call__" else _REDUCES if method == "reduce" else ())
+    lacking = f"graphad's takes no {', '.join(sorted(plain))}" if known else _NO_SUCH
+    return _on_arrays(getattr(ufunc, method), name, lacking, inputs, kwargs)
 
 
 def array_function(
@@ -81,24 +75,44 @@ def array_function(
     """`__array_function__` of tensors and variables."""
     if func in _LOOKING:
         return func(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
-    row = _FUNCTIONS.get(func)
-    if row is None:
-        raise _refusal(func.__name__)
-    kwargs = {key: value for key, value in kwargs.items() if value is not None and value is not np._NoValue}
-    try:
-        inspect.signature(row).bind(*args, **kwargs)
-    except TypeError as cause:
+    row, lacking = _FUNCTIONS.get(func), _NO_SUCH
+    if row is not None:
+        given = {
+            key: value for key, value in kwargs.items() if value is not None and value is not np._NoValue
+        }
+        try:
+            inspect.signature(row).bind(*args, **given)
+        except TypeError as cause:
+            lacking = f"graphad's does not take these arguments ({cause})"
+        else:
+            return row(*args, **given)
+    return _on_arrays(func, func.__name__, lacking, args, kwargs)
+
+
+_NO_SUCH = "graphad has no such function"
+
+
+def _on_arrays(
+    function: Callable[..., Any], name: str, lacking: str, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """A function of NumPy's that graphad does not have, on the data: where nothing follows the tensors, nothing is lost.
+
+    Raises: ArgumentTypeError (a TypeError): a derivative would end here, or there is no data yet.
+    """
+    for x in flatten([list(args), kwargs])[0]:
+        if not isinstance(x, VALUES):
+            continue
+        if type(x) is not EagerTensor and (trace_in_progress() is not None or not isinstance(x, Handle)):
+            why = "its values are not known while a function is traced or vectorized"
+        elif is_followed(x):
+            why = "a derivative is being recorded, and would end here"
+        else:
+            continue
         raise ArgumentTypeError(
-            f"np.{func.__name__}: {cause} for tensors; use graphad's own functions, or np.{func.__name__}(x.numpy(), ...)."
-        ) from cause
-    return row(*args, **kwargs)
-
-
-def _refusal(name: str) -> ArgumentTypeError:
-    return ArgumentTypeError(
-        f"np.{name}: graphad has no such function for tensors; use graphad's own functions, or np.{name}(x.numpy()), "
-        "through which no gradient passes."
-    )
+            f"np.{name}: {lacking}, and NumPy's cannot take this tensor: {why}. Write it with graphad's functions; or, where no "
+            "derivative is wanted, call it on np.asarray(tf.stop_gradient(x)), outside of traced functions."
+        )
+    return function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
 
 
 def _plain(args: Any) -> Any:
@@ -287,7 +301,7 @@ _UFUNCS |= {
     np.log2: _logarithm(2.0),
     np.log10: _logarithm(10.0),
     np.exp2: lambda x: math.pow(2.0, x),
-    np.hypot: lambda x, y: math.sqrt(math.add(math.square(x), math.square(y))),
+    np.hypot: lambda x, y: math.sqrt(math.add(x * x, y * y)),
     np.degrees: lambda x: math.multiply(x, 180.0 / np.pi),
     np.radians: lambda x: math.multiply(x, np.pi / 180.0),
     np.rad2deg: lambda x: math.multiply(x, 180.0 / np.pi),

@@ -107,3 +107,18 @@ def set_relaxed_arithmetic(relaxed: bool) -> None:
 def relaxed_arithmetic() -> bool:
     """Whether compiling functions may change the last bits of their results; see `set_relaxed_arithmetic`."""
     return flags.relaxed_arithmetic
+
+
+def enable_traceback_filtering() -> None:
+    """Leave graphad's own lines out of the tracebacks of what is raised in functions; it is so by default."""
+    flags.filter_tracebacks = True
+
+
+def disable_traceback_filtering() -> None:
+    """Show every line in tracebacks."""
+    flags.filter_tracebacks = False
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """Whether graphad's own lines are left out of tracebacks."""
+    return flags.filter_tracebacks

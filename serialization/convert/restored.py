@@ -134,7 +134,7 @@ class RestoredFunction:
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         if not self.concrete_functions:
-            raise ValueError("Found zero restored functions for caller function.")
+            raise self._without_traces()
         if any(isinstance(x, list | tuple | dict) for x in (*args, *kwargs.values())):
             args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
         try:
@@ -157,6 +157,12 @@ class RestoredFunction:
             raise self._misfit(args, kwargs)
         return best[1], best[2]
 
+    def _without_traces(self) -> ValueError:
+        return ValueError(
+            f"Found zero restored functions for caller function. {self._name} was saved before it was called, so the file has "
+            "nothing of it; give it an input_signature, or call it once, before saving."
+        )
+
     def _misfit(self, args: Any, kwargs: Any) -> ValueError:
         options = [
             f"Option {k + 1}:\n  {concrete.structured_input_signature!r}"
@@ -174,7 +180,7 @@ class RestoredFunction:
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The concrete function for these specs or values. Raises: ValueError: none fits."""
         if not self.concrete_functions:
-            raise ValueError("Found zero restored functions for caller function.")
+            raise self._without_traces()
         if (
             not args
             and not kwargs

@@ -157,3 +157,33 @@ def test_clip_by_norm(run, scalar):
 def test_clip_by_norm_of_four_and_of_zeros():
     assert tf.clip_by_norm(tf.constant(4.0), 0.5).numpy() == 0.5
     np.testing.assert_array_equal(tf.clip_by_norm(tf.zeros([3]), 0.5), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: bool(tf.constant([1.0, 2.0])),
+            r"ambiguous: this tensor has shape \(2,\); ask tf.reduce_any",
+        ),
+        (lambda: bool(tf.zeros([0])), r"with no element is ambiguous: this tensor has shape \(0,\)"),
+        (
+            lambda: tf.exp(None),
+            r"value \(None\) with an unsupported type .* None often stands for a gradient",
+        ),
+        (lambda: tf.constant({"a": 1}), r"unsupported type .* Pass its values one by one"),
+        (
+            lambda: tf.constant([1, 2]) + 0.5,
+            r"Cannot convert 0.5 to EagerTensor of dtype int32: a number with .* tf.cast",
+        ),
+        (lambda: tf.constant(True, tf.int32), r"Cannot convert True to EagerTensor of dtype int32: a bool"),
+        (
+            lambda: tf.Variable(),
+            r"`initial_value` .* must be specified: a number, an array, a tensor, or a function",
+        ),
+        (lambda: tf.function(lambda x: x, jit_compile="x"), r"jit_compile='x'; it is True, False or None"),
+    ],
+)
+def test_messages_say_what_is_allowed_and_what_to_try(call, message) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()

@@ -124,8 +124,8 @@ def test_assignments_can_be_chained():
 def test_a_wrong_shape_is_refused(run, value):
     v = tf.Variable([1.0, 2.0])
     text = re.escape(
-        "Cannot assign value to variable ' Variable:0': Shape mismatch.The variable shape (2,), and the assigned value "
-        f"shape {np.shape(value)} are incompatible."
+        "Cannot assign value to variable 'Variable:0': Shape mismatch. The variable shape (2,), and the assigned value "
+        f"shape {np.shape(value)} are incompatible; "
     )
     with pytest.raises(ValueError, match=text):
         run(lambda: v.assign(value).value())

@@ -543,7 +543,7 @@ def test_a_variable_keeps_its_shape_when_sizes_are_unknown(jit):
     form = tf.function(
         lambda x: free.assign(x * 2.0), input_signature=[tf.TensorSpec([None])], jit_compile=jit
     )
-    wrong = r"Shape mismatch.The variable shape \(2,\), and the assigned value shape \(4,\)"
+    wrong = r"Shape mismatch\. The variable shape \(2,\), and the assigned value shape \(4,\)"
     with pytest.raises(tf.errors.InvalidArgumentError, match=wrong):
         give(tf.ones([4]))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"value shape \(2, 2\)"):

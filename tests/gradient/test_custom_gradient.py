@@ -748,3 +748,49 @@ def test_a_variable_and_what_was_read_from_it_are_different_arguments(run):
         return found
 
     assert [float(y) for y in run(body)] == [12.0] * 3
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_gradient_of_another_shape_than_its_argument_is_refused(traced: bool) -> None:
+    @tf.custom_gradient
+    def f(x, y):
+        return x * y, lambda up: (up * y, up * x)  # y is broadcast, and nothing sums up again
+
+    def slopes(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = f(x, y)
+        return tape.gradient(z, [x, y])
+
+    run = tf.function(slopes) if traced else slopes
+    run(tf.ones([3]), tf.ones([3]))
+    message = (
+        r"custom_gradient: .*returned for its argument 1 has shape \(3,\), and the argument 1 has shape \(\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        run(tf.ones([3]), tf.ones([]))
+
+
+def test_the_gradient_of_a_variable_has_its_shape_too() -> None:
+    v = tf.Variable([1.0, 2.0], name="weights")
+
+    @tf.custom_gradient
+    def f(x):
+        return tf.reduce_sum(v) * x, lambda up, variables: (up, [up])
+
+    with tf.GradientTape() as tape:
+        y = f(tf.constant(1.0))
+    with pytest.raises(ValueError, match=r"for its variable 'weights:0' has shape \(\)"):
+        tape.gradient(y, v)
+
+
+def test_a_python_number_as_gradient_stands_for_all_elements() -> None:
+    @tf.custom_gradient
+    def f(x):
+        return x * 1.0, lambda up: 2.0
+
+    x = tf.ones([2, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x).numpy().tolist() == [[2.0] * 3] * 2

@@ -41,9 +41,64 @@ def test_the_variance_of_a_sample_has_a_gradient() -> None:
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), 2 * (X - X.mean()) / 11, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "call", [lambda x: np.sum(x, where=X > 1), lambda x: np.sort(x, kind="stable", order="f")]
-)
-def test_what_is_not_supported_is_refused_in_words_that_name_the_function(call: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match=r"^np\.(sum|sort): .* for tensors; use graphad's own functions"):
-        call(tf.constant(X))
+# What graphad has no function for, or none that takes these arguments.
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "where=": lambda x: np.sum(x, where=X > 1),
+    "median": np.median,
+    "of a list": lambda x: np.vstack([x, x]),
+    "percentile": lambda x: np.percentile(x, q=[25, 50]),
+    "ufunc": lambda x: np.copysign(x, -2.0),
+    "ufunc with an option": lambda x: np.exp(x, dtype=np.float64),
+    "accumulate": lambda x: np.add.accumulate(x),
+    "outer": lambda x: np.multiply.outer(x, X),
+    "reduce with a start": lambda x: np.add.reduce(x, axis=0, initial=3.0),
+}
+GONE = r"^np\.[a-z.]+: graphad('s| has no such function).*, and NumPy's cannot take this tensor: "
+
+
+@pytest.mark.parametrize("name", list(OTHERS))
+def test_any_other_function_gives_numpy_s_result_where_nothing_follows_the_tensor(name: str) -> None:
+    call, x, other = OTHERS[name], tf.constant(X), tf.Variable([1.0])
+    np.testing.assert_array_equal(call(x), call(X))
+    np.testing.assert_array_equal(call(tf.Variable(X)), call(X))
+    assert isinstance(call(x), np.ndarray | np.generic)
+    with tf.GradientTape() as tape:  # which does not follow x
+        tape.watch(other)
+        np.testing.assert_array_equal(call(x), call(X))
+
+
+@pytest.mark.parametrize("name", list(OTHERS))
+def test_any_other_function_is_refused_where_a_derivative_would_end(name: str) -> None:
+    call, x, v = OTHERS[name], tf.constant(X), tf.Variable(X)
+    recorded = GONE + "a derivative is being recorded"
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        for followed in (x, x + 1.0, v):
+            with pytest.raises(TypeError, match=recorded):
+                call(followed)
+        with tape.stop_recording():
+            np.testing.assert_array_equal(call(x), call(X))
+        np.testing.assert_array_equal(call(tf.stop_gradient(x)), call(X))
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)), pytest.raises(TypeError, match=recorded):
+        call(x)
+
+
+@pytest.mark.parametrize("name", ["median", "ufunc", "of a list"])
+def test_any_other_function_is_refused_while_a_function_is_traced(name: str) -> None:
+    v = tf.Variable(X)
+    with pytest.raises(TypeError, match=GONE + "its values are not known while a function is traced"):
+        tf.function(OTHERS[name])(tf.constant(X))
+    with pytest.raises(TypeError, match=GONE + "its values are not known while a function is traced"):
+        tf.function(lambda: OTHERS[name](v))()
+
+
+def test_a_tensor_is_no_place_for_results() -> None:
+    with pytest.raises(TypeError, match=r"np\.add: out= is not supported, since tensors are immutable"):
+        np.add(X, X, out=tf.constant(X))  # type: ignore[call-overload]
+    out = np.zeros_like(X)
+    np.copysign(tf.constant(X), -2.0, out=out)
+    np.testing.assert_array_equal(out, np.copysign(X, -2.0))
+
+
+def test_hypot_takes_numbers_of_python() -> None:
+    np.testing.assert_allclose(np.hypot(tf.constant(X), 2.0).numpy(), np.hypot(X, 2.0), rtol=1e-15)

@@ -81,8 +81,9 @@ class Assign(Op):
 def wrong_shape(handle: Any, dims: Any) -> InvalidArgumentError:
     """The error of an assignment that the variable's shape does not allow."""
     return InvalidArgumentError(
-        f"Cannot assign value to variable ' {getattr(handle, 'name', '')}': Shape mismatch.The variable shape "
-        f"{format_dims(handle.spec.dims)}, and the assigned value shape {format_dims(dims)} are incompatible."
+        f"Cannot assign value to variable '{getattr(handle, 'name', '')}': Shape mismatch. The variable shape "
+        f"{format_dims(handle.spec.dims)}, and the assigned value shape {format_dims(dims)} are incompatible; a variable made "
+        "with shape=tf.TensorShape(None) takes any shape."
     )
 
 

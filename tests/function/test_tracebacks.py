@@ -1,0 +1,77 @@
+"""What is raised in a function shows the lines of the user."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import graphad as tf
+
+
+@pytest.fixture(autouse=True)
+def filtered() -> Iterator[None]:
+    yield
+    tf.debugging.enable_traceback_filtering()
+
+
+def lines_of(call: Callable[[], Any]) -> list[str]:
+    """The names of the functions in the traceback, `graphad` for those of graphad's own."""
+    with pytest.raises(ValueError, match="inner sizes differ") as caught:
+        call()
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    return ["graphad" if "/graphad/" in frame.filename else frame.name for frame in frames]
+
+
+def inner(x: Any) -> Any:
+    return tf.matmul(x, tf.ones([5, 2]))
+
+
+def outer(x: Any) -> Any:
+    return inner(x * 2.0)
+
+
+def test_an_error_two_functions_deep_shows_these_two() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        return outer(x)
+
+    assert lines_of(lambda: f(tf.ones([3, 4])))[1:] == ["<lambda>", "graphad", "f", "outer", "inner"]
+
+
+def test_functions_in_functions_show_their_own_lines() -> None:
+    @tf.function
+    def g(x: Any) -> Any:
+        return outer(x)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return g(x) + 1.0
+
+    assert lines_of(lambda: f(tf.ones([3, 4])))[1:] == ["<lambda>", "graphad", "f", "g", "outer", "inner"]
+
+
+def test_all_lines_are_shown_when_asked_for() -> None:
+    f = tf.function(outer)
+    assert tf.debugging.is_traceback_filtering_enabled()
+    tf.debugging.disable_traceback_filtering()
+    assert not tf.debugging.is_traceback_filtering_enabled()
+    assert lines_of(lambda: f(tf.ones([3, 4]))).count("graphad") > 5
+    tf.debugging.enable_traceback_filtering()
+    assert lines_of(lambda: f(tf.ones([3, 4]))).count("graphad") == 1
+
+
+def test_what_a_kernel_s_step_raises_at_run_time_is_shortened_too() -> None:
+    @tf.function
+    def f(x: Any, i: Any) -> Any:
+        return tf.gather(x, i)
+
+    x = tf.constant([1.0, 2.0])
+    f(x, tf.constant([0]))
+    with pytest.raises(ValueError, match=r"indices\[0\] = 7") as caught:
+        f(x, tf.constant([7]))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert sum("/graphad/" in frame.filename for frame in frames) == 1
+    assert any("test_tracebacks.py" in note for note in caught.value.__notes__)
