@@ -14,6 +14,7 @@ from graphad import nn as nn
 from graphad import optimizers as optimizers
 from graphad import random as random
 from graphad import saved_model as saved_model
+from graphad import train as train
 from graphad.core.device import device as device
 from graphad.core.dtypes import DType as DType
 from graphad.core.dtypes import as_dtype as as_dtype

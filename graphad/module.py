@@ -10,7 +10,7 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.names import current_scope, name_scope
-from graphad.core.trackable import PRIVATE, Trackable
+from graphad.core.trackable import PRIVATE, Trackable, settle
 from graphad.eager.variable import Variable
 
 
@@ -76,6 +76,7 @@ class Module(Trackable):
         return tuple(x for x in self._found(lambda x: isinstance(x, Module)) if x is not self)
 
     def _found(self, wanted: Callable[[Any], bool]) -> Iterator[Any]:
+        settle()
         seen: set[int] = {id(self)}
         queue: list[Module] = [self]
         while queue:

@@ -42,6 +42,7 @@ SERIALIZATION_FLOORS = (
     ("storage",),  # records and arrays as a directory
     ("convert",),
     ("saved_model",),
+    ("checkpoint",),  # a saved model without functions, restored by structure
     ("inspect",),
     ("__main__",),
 )

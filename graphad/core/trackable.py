@@ -2,14 +2,33 @@
 
 A trackable lists its attributes; lists, tuples and dicts among them count as children too. Names that begin with the
 prefixes below are the library's own and are not saved.
+
+A checkpoint may be restored before the objects are there that it has values for. Then an object carries, under `PENDING`, what is
+to hear of attributes that are assigned later. Lists and dicts tell nobody when something is put into them: whoever owns one
+that waits stands in `_waiting`, and is looked at again when something happens.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 PRIVATE = "_graphad_"
+PENDING = PRIVATE + "pending"
+
+
+class Pending(Protocol):
+    """What waits for parts of an object that has been restored."""
+
+    def assigned(self, owner: Any, name: str, value: Any) -> None:
+        """`value` is about to become the attribute `name` of `owner`."""
+
+    def arrived(self, owner: Any) -> None:
+        """Something of `owner` may be there that is no new attribute."""
+
+    def look(self, owner: Any) -> None:
+        """Look whether something was put into the lists and dicts of `owner`."""
 
 
 class Trackable:
@@ -20,6 +39,45 @@ class Trackable:
         for name in sorted(vars(self)):
             if not name.startswith(PRIVATE):
                 yield name, vars(self)[name]
+
+    def _graphad_state(self) -> Iterator[tuple[str, Any]]:
+        """The children that a checkpoint names; `named_children` unless the object keeps variables elsewhere."""
+        yield from type(self).named_children(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        pending = self.__dict__.get(PENDING)
+        if pending is not None and not name.startswith(PRIVATE):
+            pending.assigned(self, name, value)
+        object.__setattr__(self, name, value)
+
+
+_waiting: dict[int, weakref.ref[Any]] = {}
+
+
+def arrived(owner: Any) -> None:
+    """Say that something of `owner` may be there that a checkpoint has a value for."""
+    pending = vars(owner).get(PENDING)
+    if pending is not None:
+        pending.arrived(owner)
+
+
+def settle() -> None:
+    """Give what was put into lists and dicts the values that wait for it."""
+    if _waiting:
+        for reference in list(_waiting.values()):
+            owner = reference()
+            pending = None if owner is None else vars(owner).get(PENDING)
+            if pending is not None:
+                pending.look(owner)
+
+
+def wait_for_items(owner: Any, waits: bool) -> None:
+    """Have `settle` look at the lists and dicts of `owner`, or no longer."""
+    ident = id(owner)
+    if waits:
+        _waiting[ident] = weakref.ref(owner, lambda _: _waiting.pop(ident, None))
+    else:
+        _waiting.pop(ident, None)
 
 
 def children_of(x: Any) -> Iterator[tuple[str, Any]]:

@@ -29,6 +29,7 @@ from graphad.core.tensor import (
     guard_of,
     slice_assigners,
 )
+from graphad.core.trackable import settle
 from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.operators import install
@@ -70,6 +71,7 @@ class Variable(Handle, Arithmetic):
                 "The `initial_value` arg to `tf.Variable` must be specified: a number, an array, a tensor, or a function of no "
                 "arguments that returns one."
             )
+        settle()  # whoever makes it may have been put into a list since a checkpoint was restored
         trace = trace_in_progress()
         creation = None if trace is None else trace.creation
         if trace is not None and creation is None:

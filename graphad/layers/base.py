@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from graphad.core.convert import lift
@@ -13,7 +13,7 @@ from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
-from graphad.core.trackable import PRIVATE
+from graphad.core.trackable import PRIVATE, arrived, settle
 from graphad.eager.variable import Variable
 from graphad.layers import initializers
 from graphad.module import Module, parts_of, snake_case
@@ -78,6 +78,7 @@ class Layer(Module):
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         inputs = self._cast(inputs)
+        settle()
         if not self.built:
             self.build(inputs.shape if isinstance(inputs, Tensor) else TensorShape(None))
             self.built = True
@@ -132,6 +133,16 @@ class Layer(Module):
         if isinstance(old, Variable):
             for known in (self._graphad_weights, self._graphad_trained):
                 known[:] = [variable for variable in known if variable is not old]
+
+    def _graphad_state(self) -> Iterator[tuple[str, Any]]:
+        """The attributes, and a list of the weights that are none."""
+        yield from super()._graphad_state()
+        if not self._graphad_building:  # else some are just about to be assigned
+            attributes = [value for name, value in vars(self).items() if not name.startswith(PRIVATE)]
+            listed = {id(part) for value in attributes for part in parts_of(value, iter)}
+            unnamed = [variable for variable in self._graphad_weights if id(variable) not in listed]
+            if unnamed:
+                yield "unnamed_weights", unnamed
 
     def _graphad_parts(self) -> Iterable[Variable | Module]:
         """The layer's own variables, the trained ones first, then its layers: as they were made and assigned."""
@@ -213,5 +224,6 @@ def _as_built(build: Callable[..., None]) -> Callable[..., None]:
         finally:
             self._graphad_building = False
         self.built = True
+        arrived(self)
 
     return wrapped

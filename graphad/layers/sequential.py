@@ -8,6 +8,7 @@ from typing import Any
 
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec
+from graphad.core.trackable import settle
 from graphad.function.decorator import function
 from graphad.layers.base import Layer
 
@@ -22,6 +23,7 @@ class Sequential(Layer):
     def add(self, layer: Any) -> None:
         """Append a layer."""
         self.layers.append(layer)
+        settle()
 
     def build(self, input_shape: TensorShape) -> None:
         """Make the weights of all layers: they are traced on an input of this shape."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
-from graphad.core.trackable import Trackable
+from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
 
 
@@ -51,6 +51,8 @@ class Optimizer(Trackable):
 
     def build(self, variables: Iterable[Any]) -> None:
         """Make the slots of these variables, so that none is made later."""
+        settle()
+        known = len(self._slot_variables)
         for variable in variables:
             if self.slots:
                 pin(variable)  # a function that is being traced works with the slots of this variable
@@ -64,6 +66,21 @@ class Optimizer(Trackable):
                     )
                 self._graphad_slots[id(variable)] = (variable, *made)
                 self._slot_variables.extend(made)
+        if len(self._slot_variables) > known:
+            arrived(self)
+
+    def _graphad_state(self) -> Iterator[tuple[str, Any]]:
+        yield "iterations", self.iterations
+        yield "learning_rate", self._rate
+        for name, child in self.named_children():
+            if name not in ("iterations", "_rate", "_slot_variables"):
+                yield name, child
+
+    def _graphad_slots_by_name(self) -> Iterator[tuple[str, Any, Any]]:
+        """Each slot with its name and the variable that it belongs to."""
+        for variable, *made in self._graphad_slots.values():
+            for name, slot in zip(self.slots, made, strict=True):
+                yield name, variable, slot
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
         """Update each variable by its gradient; pairs without a gradient are skipped.

@@ -164,7 +164,7 @@ class ObjectWriter:
             if names is None:
                 return TupleNode(None, None)
             return TupleNode(
-                type(x).__name__, tuple([f for f, item in zip(names, x, strict=True) if _is_savable(item)])
+                type(x).__name__, tuple([f for f, item in zip(names, x, strict=True) if is_savable(item)])
             )
         if isinstance(x, list):
             return ListNode()
@@ -192,12 +192,12 @@ def _children(x: Any) -> Iterator[tuple[str, Any]]:
         by_name = all(isinstance(key, str) for key in kept)
         yield from ((key if by_name else str(i), item) for i, (key, item) in enumerate(kept.items()))
     elif isinstance(x, list | tuple):
-        yield from ((str(i), item) for i, item in enumerate([item for item in x if _is_savable(item)]))
+        yield from ((str(i), item) for i, item in enumerate([item for item in x if is_savable(item)]))
     elif isinstance(x, Trackable):
         seen = set()
         # by the class: a restored object may have a child of that name
         for name, child in type(x).named_children(x):
-            if _is_savable(child):
+            if is_savable(child):
                 if not (isinstance(name, str) and name.isidentifier()):
                     raise SaveError(f"{type(x).__name__}: the attribute {name!r} is no identifier.")
                 seen.add(name)
@@ -212,7 +212,7 @@ def _children(x: Any) -> Iterator[tuple[str, Any]]:
 
 def _kept(x: dict[Any, Any]) -> dict[Any, Any]:
     """The items of a dict that a file can hold."""
-    kept = {key: item for key, item in x.items() if _is_savable(item)}
+    kept = {key: item for key, item in x.items() if is_savable(item)}
     for key in kept:
         if not is_key(key):
             raise SaveError(
@@ -221,7 +221,7 @@ def _kept(x: dict[Any, Any]) -> dict[Any, Any]:
     return kept
 
 
-def _is_savable(x: Any) -> bool:
+def is_savable(x: Any) -> bool:
     """Whether a value is an object that a file can hold, or a container with one, or an empty one, in it however deep."""
     seen: set[int] = set()
     stack = [x]

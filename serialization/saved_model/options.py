@@ -12,11 +12,16 @@ T = TypeVar("T")
 
 def directory_of(op: str, path: Any) -> str:
     """A directory's path as a string. Raises: ArgumentTypeError: it is neither a string nor a path."""
+    return path_of_user(op, path, "export_dir")
+
+
+def path_of_user(op: str, path: Any, name: str = "the path") -> str:
+    """A path as a string. Raises: ArgumentTypeError: it is neither a string nor a path."""
     if isinstance(path, str | os.PathLike):
         location = os.fspath(path)
         if isinstance(location, str):
             return location
-    raise ArgumentTypeError(f"{op}: export_dir must be a string or a path, got {path!r}.")
+    raise ArgumentTypeError(f"{op}: {name} must be a string or a path, got {path!r}.")
 
 
 def options_of(op: str, kind: type[T], options: Any) -> T:

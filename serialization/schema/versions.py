@@ -20,8 +20,12 @@ FORMAT_VERSION = 1
 # version: its schema, and the step to the records of the next version (None for the newest)
 SCHEMAS: dict[int, tuple[Codec[Any], Callable[[Any], Any] | None]] = {1: (MODEL, None)}
 
+CHECKPOINT = (
+    "checkpoint"  # written by a checkpoint: lists with gaps are dicts, so that items keep their positions
+)
+
 # features that this release knows, required or not
-FEATURES: frozenset[str] = frozenset()
+FEATURES: frozenset[str] = frozenset({CHECKPOINT})
 
 
 def model_to_body(model: ModelRecord) -> bytes:

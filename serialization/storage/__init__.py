@@ -2,6 +2,16 @@
 
 from serialization.storage.places import ASSETS, MANIFEST, VARIABLES
 from serialization.storage.read import LoadedArrays, contains_model, read_model
+from serialization.storage.remove import remove_model
 from serialization.storage.write import write_model
 
-__all__ = ["ASSETS", "MANIFEST", "VARIABLES", "LoadedArrays", "contains_model", "read_model", "write_model"]
+__all__ = [
+    "ASSETS",
+    "MANIFEST",
+    "VARIABLES",
+    "LoadedArrays",
+    "contains_model",
+    "read_model",
+    "remove_model",
+    "write_model",
+]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 
 from serialization.schema.model import AssetRecord
 
 MANIFEST = "saved_model.msgpack"
 VARIABLES = "variables"
 ASSETS = "assets"
+PAYLOAD_NAME = re.compile(r"[0-9a-f]{32}\.safetensors")
+ASSET_DIRECTORY = re.compile(r"[0-9a-f]{32}")
 
 
 def asset_directory(asset: AssetRecord) -> str:

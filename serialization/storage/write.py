@@ -20,7 +20,15 @@ from serialization.errors import (
 )
 from serialization.schema.model import AssetRecord, ModelRecord, PayloadRecord
 from serialization.schema.versions import FORMAT_VERSION, model_from_body, model_to_body, unknown_features
-from serialization.storage.places import ASSETS, MANIFEST, VARIABLES, asset_directory, asset_path
+from serialization.storage.places import (
+    ASSET_DIRECTORY,
+    ASSETS,
+    MANIFEST,
+    PAYLOAD_NAME,
+    VARIABLES,
+    asset_directory,
+    asset_path,
+)
 from serialization.wire.arrays import (
     CHUNK_BYTES,
     Checker,
@@ -44,8 +52,6 @@ from serialization.wire.files import (
 from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES, seal, unseal
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 
-_PAYLOAD_NAME = re.compile(r"[0-9a-f]{32}\.safetensors")
-_ASSET_DIRECTORY = re.compile(r"[0-9a-f]{32}")
 _ATTEMPTS = 3  # to save while another process removes files
 
 T = TypeVar("T")
@@ -369,13 +375,13 @@ class _Save:
         """Remove the files of the model that was here before, and of saves that died."""
         named = {payload_name(plan_layout(payload.tensors).size, payload.checks) for payload in payloads}
         directory = os.path.join(self.location, VARIABLES)
-        old = [name for name in _list(directory) if _PAYLOAD_NAME.fullmatch(name) and name not in named]
+        old = [name for name in _list(directory) if PAYLOAD_NAME.fullmatch(name) and name not in named]
         remove_quietly(self.system, (os.path.join(directory, name) for name in old))
         kept = {(asset_directory(asset), asset.name) for asset in assets}
         directory = os.path.join(self.location, ASSETS)
         for outer in _list(directory):
             inner = os.path.join(directory, outer)
-            if not _ASSET_DIRECTORY.fullmatch(outer) or os.path.islink(inner):
+            if not ASSET_DIRECTORY.fullmatch(outer) or os.path.islink(inner):
                 continue
             remove_quietly(
                 self.system, (os.path.join(inner, name) for name in _list(inner) if (outer, name) not in kept)

@@ -1,0 +1,5 @@
+"""Checkpoints of a training; see the package `serialization`."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

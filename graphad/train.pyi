@@ -1,0 +1,11 @@
+"""Checkpoints of a training; see the package `serialization`."""
+
+from serialization.checkpoint import Checkpoint as Checkpoint
+from serialization.checkpoint import CheckpointManager as CheckpointManager
+from serialization.checkpoint import CheckpointOptions as CheckpointOptions
+from serialization.checkpoint import checkpoints_iterator as checkpoints_iterator
+from serialization.checkpoint import get_checkpoint_state as get_checkpoint_state
+from serialization.checkpoint import latest_checkpoint as latest_checkpoint
+from serialization.checkpoint import list_variables as list_variables
+from serialization.checkpoint import load_checkpoint as load_checkpoint
+from serialization.checkpoint import load_variable as load_variable

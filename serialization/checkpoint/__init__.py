@@ -1,0 +1,19 @@
+"""Checkpoints: the variables of a program, saved and restored by structure."""
+
+from serialization.checkpoint.checkpoint import Checkpoint, CheckpointOptions
+from serialization.checkpoint.manager import CheckpointManager, checkpoints_iterator
+from serialization.checkpoint.reader import CheckpointReader, list_variables, load_checkpoint, load_variable
+from serialization.checkpoint.states import get_checkpoint_state, latest_checkpoint
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
+    "CheckpointReader",
+    "checkpoints_iterator",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+]

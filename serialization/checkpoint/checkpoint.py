@@ -1,0 +1,269 @@
+"""`Checkpoint`: the variables of a group of objects, saved to a directory and restored by structure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.levels import trace_in_progress
+from graphad.core.trackable import PRIVATE, Trackable
+from graphad.eager.variable import Variable
+from serialization.checkpoint.reader import open_checkpoint
+from serialization.checkpoint.restore import Restoration
+from serialization.checkpoint.saved import Saved, find_child
+from serialization.checkpoint.state import is_state, records_of, state_of
+from serialization.checkpoint.states import CheckpointState, write_state
+from serialization.checkpoint.status import CheckpointLoadStatus, InitializationOnlyStatus
+from serialization.convert.functions import FUNCTIONS
+from serialization.saved_model.options import options_of, path_of_user
+from serialization.storage import write_model
+from serialization.wire.files import FileSystem
+from serialization.wire.limits import DEFAULT_LIMITS, Limits
+
+_ROOT, _COUNTER = PRIVATE + "root", PRIVATE + "save_counter"
+
+
+class TracedCheckpointError(FailedPreconditionError, NotImplementedError):
+    """A checkpoint was saved or restored while a function is traced."""
+
+
+class CheckpointOptions:
+    """Options of saving and restoring checkpoints.
+
+    Args:
+      experimental_write_callbacks: Functions that are called after each write, with the path if they take an argument.
+      experimental_skip_slot_variables: Restore without the slots of optimizers.
+      durable: Flush everything to the disk in order, so that a power failure leaves the old checkpoint or the new one.
+      limits: Bounds on sizes and counts of what is read, see `serialization.wire.limits.Limits`.
+      experimental_io_device, experimental_enable_async_checkpoint, enable_async: Accepted; a save is done when it returns.
+      experimental_sharding_callback: Must be None: how values are shared out over files is for the format to say.
+    """
+
+    def __init__(
+        self,
+        experimental_io_device: Any = None,
+        experimental_enable_async_checkpoint: bool = False,
+        experimental_write_callbacks: Sequence[Callable[..., Any]] | None = None,
+        enable_async: bool = False,
+        experimental_skip_slot_variables: bool = False,
+        experimental_sharding_callback: Any = None,
+        *,
+        durable: bool = True,
+        limits: Limits | None = None,
+    ) -> None:
+        if experimental_sharding_callback is not None:
+            raise InvalidArgumentError(
+                "CheckpointOptions: experimental_sharding_callback must be None; files of a checkpoint are split at 64 MiB."
+            )
+        for callback in experimental_write_callbacks or ():
+            if not callable(callback) or _arguments_of(callback) > 1:
+                raise ArgumentTypeError(
+                    f"CheckpointOptions: the write callback {callback!r} must be a function of the path, or of nothing."
+                )
+        self.experimental_io_device = experimental_io_device
+        self.experimental_enable_async_checkpoint = enable_async or experimental_enable_async_checkpoint
+        self.experimental_write_callbacks = list(experimental_write_callbacks or ())
+        self.enable_async = self.experimental_enable_async_checkpoint
+        self.experimental_skip_slot_variables = experimental_skip_slot_variables
+        self.experimental_sharding_callback = None
+        self.durable = durable
+        self.limits = limits
+
+
+def _arguments_of(function: Callable[..., Any]) -> int:
+    import inspect
+
+    found = inspect.signature(function).parameters.values()
+    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in found)
+
+
+class Checkpoint(Trackable):
+    """Saves the variables below some objects, and restores them.
+
+    Values are found again by the names on the way from the root: attributes, keys and positions. Objects that are made
+    after `restore` get their values when they are assigned, built or put where they belong.
+
+    Args:
+      root: An object whose children are those of the checkpoint.
+      kwargs: Objects by name: modules, layers, optimizers, metrics, variables, generators, lists and dicts of them.
+    Raises: InvalidArgumentError (a ValueError): one of them is no such object, or the root has another one of that name.
+    Example:
+      >>> checkpoint = tf.train.Checkpoint(step=tf.Variable(1), net=net)   # doctest: +SKIP
+      >>> path = checkpoint.save("training/ckpt")                          # doctest: +SKIP
+      >>> checkpoint.restore(path).assert_consumed()                       # doctest: +SKIP
+    """
+
+    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+        vars(self)[_ROOT] = vars(self)[_COUNTER] = None
+        if root is not None:
+            _require_trackable("root", root, roots=True)
+            vars(self)[_ROOT] = root
+        below = dict(state_of(root)) if root is not None else {}
+        for name, value in kwargs.items():
+            _require_trackable(name, value)
+            if below.get(name, value) is not value:
+                raise InvalidArgumentError(
+                    f"Cannot create a Checkpoint with keyword argument {name} if root.{name} already exists."
+                )
+            setattr(self, name, value)
+
+    @property
+    def save_counter(self) -> Variable:
+        """How often it was saved; part of the checkpoint, so that numbers go on after a restore."""
+        if vars(self)[_COUNTER] is None:
+            made = Variable(0, trainable=False, name="save_counter", dtype="int64")
+            pending = vars(self).get(PRIVATE + "pending")
+            if pending is not None:
+                pending.assigned(self, "save_counter", made)
+            vars(self)[_COUNTER] = made
+        return vars(self)[_COUNTER]  # type: ignore[no-any-return]
+
+    def _graphad_state(self) -> Iterator[tuple[str, Any]]:
+        root = vars(self)[_ROOT]
+        mine = dict(self.named_children())
+        if isinstance(root, Variable):
+            mine["root"] = root
+        elif root is not None:
+            yield from ((name, child) for name, child in state_of(root) if name not in mine)
+        yield from mine.items()
+        if vars(self)[_COUNTER] is not None:
+            yield "save_counter", vars(self)[_COUNTER]
+
+    # -- saving ----------------------------------------------------------------------------------------------------
+
+    def save(self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None) -> str:
+        """Save under the next number, and make that the latest checkpoint of its directory.
+
+        Args:
+          file_prefix: The path without the number, "training/ckpt".
+        Returns: The path of the checkpoint, a directory: "training/ckpt-1".
+        Raises:
+          TracedCheckpointError (a NotImplementedError): called while tracing.
+          SaveError (a ValueError), SaveFailedError (an OSError): see `tf.saved_model.save`. Nothing has changed then.
+        """
+        prefix = path_of_user("Checkpoint.save", file_prefix, "file_prefix")
+        _require_eager("save")
+        options = options_of("Checkpoint.save", CheckpointOptions, options)
+        path = self.write_numbered(prefix, None, options)
+        directory = os.path.dirname(path)
+        write_state(directory or os.curdir, CheckpointState(path, (path,)), durable=options.durable)
+        _call_back(options, path)
+        return path
+
+    def write_numbered(
+        self, prefix: str, number: int | None, options: CheckpointOptions, system: FileSystem | None = None
+    ) -> str:
+        """Count one up and write; the number of the path is the count unless another is given. A failure counts nothing."""
+        counter = self.save_counter
+        before = counter.numpy()
+        counter.assign_add(1)
+        try:
+            path = f"{prefix}-{int(counter.numpy()) if number is None else number}"
+            self._write(path, options, system)
+        except BaseException:
+            counter.assign(before)
+            raise
+        return path
+
+    def write(self, file_prefix: str | os.PathLike[str], options: CheckpointOptions | None = None) -> str:
+        """Save at exactly this path, without counting and without making it the latest of its directory.
+
+        Returns: The path. Read it with `read`.
+        """
+        path = path_of_user("Checkpoint.write", file_prefix, "file_prefix")
+        _require_eager("write")
+        options = options_of("Checkpoint.write", CheckpointOptions, options)
+        self._write(path, options)
+        _call_back(options, path)
+        return path
+
+    def _write(self, path: str, options: CheckpointOptions, system: FileSystem | None = None) -> None:
+        root = vars(self)[_ROOT]
+        model, arrays = records_of(self, None if isinstance(root, Variable) else root)
+        write_model(path, model, arrays, durable=options.durable, limits=options.limits, system=system)
+
+    def sync(self) -> None:
+        """Nothing: a save is done when it returns."""
+
+    # -- restoring -------------------------------------------------------------------------------------------------
+
+    def restore(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
+        """Give the objects the values of a checkpoint that `save` has made: those that are there, and later ones as they come.
+
+        Args:
+          save_path: What `save` returned; a directory of `tf.saved_model.save` will do. None restores nothing.
+        Returns: A status that says what has matched.
+        Raises:
+          MissingCheckpointError (an OSError): there is none.
+          LoadError (a ValueError): it is damaged, or no checkpoint.
+          InvalidArgumentError (a ValueError): a shape or dtype differs. Nothing has been restored then.
+        """
+        if save_path is None:
+            _ = self.save_counter
+            return InitializationOnlyStatus()
+        _require_eager("restore")
+        _ = self.save_counter
+        return self._restored("restore", save_path, options)
+
+    def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
+        """As `restore`, for what `write` has made: without a `save_counter`."""
+        if save_path is None:
+            return InitializationOnlyStatus()
+        _require_eager("read")
+        return self._restored("read", save_path, options)
+
+    def _restored(self, op: str, save_path: Any, options: CheckpointOptions | None) -> CheckpointLoadStatus:
+        path = path_of_user(f"Checkpoint.{op}", save_path, "save_path")
+        options = options_of(f"Checkpoint.{op}", CheckpointOptions, options)
+        saved = open_checkpoint(f"Checkpoint.{op}", path, options.limits or DEFAULT_LIMITS)
+        if options.experimental_skip_slot_variables:
+            saved = _without_slots(saved)
+        restoration = Restoration(saved)
+        root = vars(self)[_ROOT]
+        first = 0
+        if isinstance(root, Variable) and saved.nodes[0].key is None:
+            first = find_child(saved.nodes[0], "root") or 0
+        both = [(self, 0)] if root is None else [(root, first), (self, 0)]
+        restoration.start(both)
+        return CheckpointLoadStatus(restoration)
+
+
+def _without_slots(saved: Saved) -> Saved:
+    slots = {slot.slot for node in saved.nodes for slot in node.slots}
+    nodes = [
+        node.replace(slots=(), key=None if number in slots else node.key)
+        for number, node in enumerate(saved.nodes)
+    ]
+    return saved.replace(nodes=tuple(nodes))
+
+
+def _require_trackable(name: str, value: Any, roots: bool = False) -> None:
+    allowed = isinstance(value, FUNCTIONS) or (
+        is_state(value) and not (roots and isinstance(value, list | tuple | dict))
+    )
+    if not allowed:
+        raise InvalidArgumentError(
+            f"`Checkpoint` was expecting {name} to be a trackable object (an object derived from `Trackable`), got {value!r}. A "
+            "module, layer, optimizer, metric, variable or generator is one; lists and dicts of them may be given by keyword."
+        )
+
+
+def _require_eager(op: str) -> None:
+    if trace_in_progress() is not None:
+        raise TracedCheckpointError(
+            f"Calling tf.train.Checkpoint.{op}() from a function is not supported: it would run once, while the function is "
+            "traced. Call it outside of the function."
+        )
+
+
+def _call_back(options: CheckpointOptions, path: str) -> None:
+    for callback in options.experimental_write_callbacks:
+        callback(*[path][: _arguments_of(callback)])
+
+
+def value_of(x: Any) -> int:
+    """A number that may be a variable or a tensor."""
+    return int(lift(x).numpy())

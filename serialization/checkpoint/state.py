@@ -1,0 +1,173 @@
+"""The objects of a program as checkpoints see them: what has a value, and what is below by which name.
+
+A checkpoint is a saved model without functions: the same records in the same directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import graphad
+from graphad.core.trackable import PENDING, PRIVATE, Trackable
+from graphad.eager.variable import Variable
+from graphad.ops.random.generator import Generator
+from serialization.checkpoint.saved import SLOTS
+from serialization.convert.objects import is_savable
+from serialization.convert.values import ArrayWriter
+from serialization.errors import SaveError
+from serialization.schema.model import (
+    DictNode,
+    FeatureRecord,
+    GeneratorNode,
+    ListNode,
+    ModelRecord,
+    ModuleNode,
+    ObjectRecord,
+    TupleNode,
+    VariableNode,
+)
+from serialization.schema.versions import CHECKPOINT
+
+CONTAINERS = (list, tuple, dict)
+VALUES = (Variable, Generator)
+
+
+def is_state(x: Any) -> bool:
+    """Whether a checkpoint has a node for such a thing."""
+    return isinstance(x, (Trackable, *VALUES, *CONTAINERS))
+
+
+def state_of(x: Any) -> Iterator[tuple[str, Any]]:
+    """The children of an object by the names that a checkpoint gives them."""
+    if isinstance(x, Trackable):
+        found = type(x)._graphad_state(x)  # by the class: a restored object may have a child of any name
+    elif isinstance(x, dict):
+        found = ((str(key), item) for key, item in x.items())
+    elif isinstance(x, list | tuple):
+        found = ((str(i), item) for i, item in enumerate(x))
+    else:
+        return
+    for name, child in found:
+        if is_state(child):
+            yield name, child
+
+
+def packed_state_of(x: Any) -> Iterator[tuple[str, Any]]:
+    """As `state_of`, but items of lists are counted as saved models do, which leave out numbers and texts."""
+    if isinstance(x, list | tuple):
+        kept = [item for item in x if is_savable(item)]
+        yield from ((str(i), item) for i, item in enumerate(kept) if is_state(item))
+    else:
+        yield from state_of(x)
+
+
+def slots_of(x: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The slots of an optimizer: name, variable, slot."""
+    if hasattr(type(x), "_graphad_slots_by_name"):
+        yield from type(x)._graphad_slots_by_name(x)
+
+
+def can_carry(x: Any) -> bool:
+    """Whether what is pending for an object can be marked on it."""
+    return isinstance(x, Trackable) and hasattr(x, "__dict__")
+
+
+def pending_of(x: Any) -> Any:
+    return vars(x).get(PENDING) if can_carry(x) else None
+
+
+def records_of(root: Trackable, lender: Any = None) -> tuple[ModelRecord, dict[str, np.ndarray[Any, Any]]]:
+    """The records and arrays of a checkpoint; `lender` is an object whose children are those of the root."""
+    walk = _Walk()
+    walk.add(root, "")
+    if lender is not None:
+        walk.numbers[id(lender)] = 0
+    walk.finish()
+    for x in list(walk.objects):
+        slots: dict[str, list[Any]] = {}
+        for name, variable, slot in slots_of(x):
+            if id(variable) in walk.numbers:
+                slots.setdefault(name, []).append((variable, slot))
+        if slots:
+            walk.add_child(walk.numbers[id(x)], SLOTS, slots)
+    walk.finish()
+    arrays = ArrayWriter()
+    records = [
+        ObjectRecord(_node(x, path, list(children), arrays), tuple(children.items()))
+        for x, path, children in zip(walk.objects, walk.paths, walk.children, strict=True)
+    ]
+    model = ModelRecord(
+        producer=f"graphad {graphad.__version__}",
+        features=(FeatureRecord(CHECKPOINT, False, b""),),
+        objects=tuple(records),
+    )
+    return model, arrays.stored
+
+
+class _Walk:
+    """The objects of a program, breadth first, each once."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self.numbers: dict[int, int] = {}
+        self.paths: list[str] = []
+        self.children: list[dict[str, int]] = []
+        self._done = 0
+
+    def add(self, x: Any, path: str) -> int:
+        known = self.numbers.get(id(x))
+        if known is None:
+            known = self.numbers[id(x)] = len(self.objects)
+            self.objects.append(x)
+            self.paths.append(path)
+            self.children.append({})
+        return known
+
+    def add_child(self, number: int, name: str, child: Any) -> None:
+        if name in self.children[number]:
+            raise SaveError(f"{self.paths[number] or 'the object'} has two children of the name {name!r}.")
+        path = f"{self.paths[number]}.{name}" if self.paths[number] else name
+        self.children[number][name] = self.add(child, path)
+
+    def finish(self) -> None:
+        """Walk on below what was added last."""
+        while self._done < len(self.objects):
+            for name, child in state_of(self.objects[self._done]):
+                if _holds_state(child):
+                    self.add_child(self._done, name, child)
+            self._done += 1
+
+
+def _holds_state(x: Any) -> bool:
+    """Whether a child is an object, or a list, tuple or dict with one in it however deep."""
+    seen: set[int] = set()
+    stack = [x]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (Trackable, *VALUES)):
+            return True
+        if isinstance(item, CONTAINERS) and id(item) not in seen:
+            seen.add(id(item))
+            stack.extend(item.values() if isinstance(item, dict) else item)
+    return False
+
+
+def _node(x: Any, path: str, names: list[str], arrays: ArrayWriter) -> Any:
+    if isinstance(x, Variable):
+        dims = None if x.dims is None else tuple(x.dims)
+        return VariableNode(x.name, x.dtype.name, dims, x.trainable, arrays.store(path, np.asarray(x.data)))
+    if isinstance(x, Generator):
+        return GeneratorNode(None, arrays.store(path, np.asarray(x.state.data)))
+    if isinstance(x, list | tuple) and names == [str(i) for i in range(len(names))]:
+        return TupleNode() if isinstance(x, tuple) else ListNode()
+    if isinstance(x, CONTAINERS) or not all(map(_is_attribute, names)):
+        return DictNode()
+    return ModuleNode(getattr(x, "_graphad_class_name", "") or type(x).__name__)
+
+
+def _is_attribute(name: str) -> bool:
+    dunder = name.startswith("__") and name.endswith("__")
+    return name.isidentifier() and not dunder and not name.startswith(PRIVATE)
