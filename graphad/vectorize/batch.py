@@ -28,6 +28,8 @@ from graphad.ops.array.join import concat, stack
 from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, broadcast_to, reshape, shape
 from graphad.ops.array.sizes import with_rows
 from graphad.ops.array.slice import getitem
+from graphad.ops.control.layers import merged
+from graphad.ops.control.stacks import known_spec
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.known import KnownSlices
@@ -44,7 +46,7 @@ class BatchedTensor(Tensor):
     def __init__(self, level: BatchLevel, stacked: Any) -> None:
         self.level = level
         self.stacked = stacked
-        spec = stacked.spec
+        spec = known_spec(stacked)
         self.spec = TensorSpec.of(None if spec.dims is None else spec.dims[1:], spec.dtype)
         self.mark = None
 
@@ -83,7 +85,7 @@ class BatchContext:
 
     def row_spec(self, i: int) -> TensorSpec:
         """The spec of input i as the user's code sees it."""
-        return self._inputs[i].spec  # type: ignore[no-any-return]
+        return known_spec(self._inputs[i])
 
     def row(self, i: int) -> Any:
         """Input i as the user's code sees it."""
@@ -98,7 +100,7 @@ class BatchContext:
         find = getattr(self.level.below, "slice_of", None)
         if find is not None and not self._stacked[i]:
             return find(self._inputs[i])
-        spec = self._inputs[i].spec
+        spec = known_spec(self._inputs[i])
         return spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:]))
 
     def unstacked(self, value: Any) -> Unstacked:
@@ -129,6 +131,17 @@ class BatchContext:
         if operands is not None and any(not spec.is_definite for spec in graph.specs):
             graph = _definite(graph, operands, self.level.below)
         return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
+
+    def lasting(self, graph: Graph, operands: Sequence[Any], n: int) -> list[Any]:
+        """The operands of a loop's body, its n carries with the sizes that they keep through all steps."""
+        operands, graph = list(operands), closed(graph)
+        while any(not spec.is_definite for spec in graph.inputs[:n]):
+            after = _definite(graph, operands, self.level.below).output_specs
+            wider = [merged(a, b) for a, b in zip(operands[:n], after, strict=False)]
+            if all(a.dims == b.dims for a, b in zip(operands, wider, strict=False)):
+                break
+            operands[:n] = wider
+        return operands
 
     def rowwise(self, op: Op, *xs: Any) -> Any:
         """The op run once per row, for ops that have no better rule. The number of rows must be known."""
@@ -213,7 +226,9 @@ class BatchLevel:
             if not any(stacked) and not op.per_row:
                 return bind_all(op, inputs)
             values = [x.stacked if s else x for x, s in zip(inputs, stacked, strict=True)]
-            if not getattr(op, "any_sizes", False) and not all(is_definite(x.spec.dims) for x in values):
+            if not getattr(op, "any_sizes", False) and not all(
+                is_definite(known_spec(x).dims) for x in values
+            ):
                 return self._rows_of(self.waiting(op, values, stacked))
             context = BatchContext(self, op, inputs, stacked)
             try:
@@ -233,8 +248,8 @@ class BatchLevel:
         What is the same in all rows, the sizes of a row above all, is given once: without rows it is known nevertheless.
         """
         specs = [
-            x.spec.with_dims(None if x.spec.dims is None else tuple(x.spec.dims[1:])) if s else x.spec
-            for x, s in zip(values, stacked, strict=True)
+            spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:])) if s else spec
+            for spec, s in zip(map(known_spec, values), stacked, strict=True)
         ]
         if not any(stacked):  # one for each row that reads no row: nothing would tell how many there are
             raise MissingRuleError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
@@ -260,7 +275,7 @@ def _definite(graph: Graph, operands: Sequence[Any], below: Any) -> Graph:
     """The graph for operands of known sizes; integers that are known are part of it, since shapes may come from them."""
     find = getattr(below, "known_operand", _small_integers)
     known = [None if isinstance(x, TensorSpec) else find(x) for x in operands]
-    specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
+    specs = [x if isinstance(x, TensorSpec) else known_spec(x) for x in operands]
     return definite(graph, specs, known, True)
 
 

@@ -27,6 +27,7 @@ from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import pulled_back
 from graphad.ops.control.rows import rows_of
+from graphad.ops.control.stacks import known_shape
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import KNOWN_LIMIT
@@ -122,7 +123,7 @@ class Vectorize(Op):
         specs = [
             spec
             if spec.is_handle
-            else TensorSpec.of(tuple(x.shape[1:] if s else x.shape), from_numpy(x.dtype))
+            else TensorSpec.of(tuple(known_shape(x)[1 if s else 0 :]), from_numpy(x.dtype))
             for x, s, spec in zip(values, self.stacked, self.graph.inputs, strict=True)
         ]
         # Sizes that come as data are known now, and have to be: batching rules want definite shapes.

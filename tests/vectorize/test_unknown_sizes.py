@@ -299,3 +299,45 @@ def test_a_jacobian_in_each_row_of_unknown_size_is_that_of_eager_rows(kind: str,
         for g in (gradient(f), tf.function(gradient(mapped), input_signature=signature)):
             assert g(x).shape == slope.shape
             np.testing.assert_allclose(g(x), slope)
+
+
+def growing(x: Any) -> Any:
+    """A loop whose carry has another number of rows in each step, so that what it keeps are slices of several shapes."""
+    return tf.while_loop(
+        lambda i, p: i < 2,
+        lambda i, p: (i + 1, tf.concat([tf.sin(p), p * 2.0], 0)),
+        (tf.constant(0), x),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, 2])),
+    )[1]
+
+
+@pytest.mark.parametrize("rows", [3, 1, 0])
+def test_the_jacobian_outside_of_a_loop_that_changes_its_shape_is_that_of_eager_steps(rows: int) -> None:
+    f = tf.function(growing, input_signature=[tf.TensorSpec([None, 2], tf.float64)])
+    x = tf.constant(np.linspace(-1.0, 2.0, rows * 2).reshape(rows, 2))
+    found = []
+    for function in (growing, f):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x) ** 2
+        found.append(tape.jacobian(y, x).numpy())
+    assert found[1].shape == (4 * rows, 2, rows, 2)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+
+
+def test_a_loop_that_changes_its_shape_is_mapped_over_rows_to_second_order() -> None:
+    f = tf.function(growing, input_signature=[tf.TensorSpec([None, 2], tf.float64)])
+    x = tf.constant(np.linspace(-1.0, 2.0, 12).reshape(3, 2, 2))
+    weights = tf.constant(np.linspace(0.5, 1.5, 16).reshape(8, 2))
+    found = []
+    for mapped in (lambda x: tf.map_fn(growing, x), lambda x: tf.vectorized_map(f, x)):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = mapped(x) ** 2 * weights
+            first = inner.gradient(y, x)
+            squared = first * first
+        found.append((y.numpy(), first.numpy(), outer.gradient(squared, x).numpy()))
+    for ours, theirs in zip(found[1], found[0]):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)

@@ -40,6 +40,7 @@ def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
     carry, fixed, xs = ([*part] for part in loop.parts(stacked))
     operands = [ctx.row_spec(i + 1) for i in range(n)] + [ctx.operand(i + 1) for i in range(n, last)]
     operands += [ctx.slice_operand(i + 1) for i in range(last, len(values))]
+    operands = ctx.lasting(loop.body, operands, n)
     while True:
         # A carry is stacked if it starts so or the body makes it so.
         body, mask = ctx.batched_graph(loop.body, [*carry, *fixed, *xs], operands=operands)

@@ -14,31 +14,58 @@ import numpy as np
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
 
 
 class RaggedStack(np.ndarray):
-    """Slices of several shapes, padded; `slices` has them as they were."""
+    """Slices of several shapes, padded; `slices` has them as they were, None for those of which nothing is known.
 
-    slices: list[Any] | None = None  # what an op makes of such a stack is an array like any other
+    What an op makes of such a stack is an array like any other, but for a transpose: where a loop runs over rows, the rows of
+    its stacks come first, and before it is walked again its steps do.
+    """
+
+    slices: list[Any] | None = None
+    axis = 0  # along which the slices lie
+
+    def transpose(self, *axes: Any) -> Any:
+        stack = super().transpose(*axes)
+        given = axes[0] if len(axes) == 1 else axes
+        if self.slices is not None:
+            order = [i % self.ndim for i in given] if given else list(range(self.ndim))[::-1]
+            within = [i - (i > self.axis) for i in order if i != self.axis]
+            stack.slices = [None if y is None else _moved(y, within) for y in self.slices]
+            stack.axis = order.index(self.axis)
+        return stack
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else np.asarray(array)
 
 
+def _moved(y: Any, order: Sequence[int]) -> Any:
+    """A slice with its axes in another order; one that was not filled has lost some of them."""
+    return y.transpose(order) if y.ndim == len(order) else y
+
+
 def is_ragged(stack: Any) -> bool:
-    return type(stack) is RaggedStack and stack.slices is not None
+    """Whether it is a stack whose slices differ and lie along the first axis."""
+    return type(stack) is RaggedStack and stack.slices is not None and not stack.axis
 
 
 def known_shape(x: Any) -> tuple[int | None, ...]:
     """The shape of a value as far as all slices share it: what was padded says nothing about its slices."""
-    if not is_ragged(x):
+    if type(x) is not RaggedStack or x.slices is None:
         return x.shape  # type: ignore[no-any-return]
-    if any(is_ragged(y) for y in x.slices):
-        return (len(x), *[None] * (x.ndim - 1))
-    shapes = {y.shape for y in x.slices if y is not None and y.ndim == x.ndim - 1}
-    if not shapes:
-        return (len(x), *[None] * (x.ndim - 1))
-    return (len(x), *[sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True)])
+    shapes = {known_shape(y) for y in x.slices if y is not None and y.ndim == x.ndim - 1}
+    sizes = [found[0] if len(set(found)) == 1 else None for found in zip(*shapes, strict=True)]
+    sizes = sizes or [None] * (x.ndim - 1)
+    return (*sizes[: x.axis], len(x.slices), *sizes[x.axis :])
+
+
+def known_spec(x: Any) -> TensorSpec:
+    """The spec of a tensor as far as all slices share it."""
+    if type(x) is EagerTensor and type(x.data) is RaggedStack:
+        return TensorSpec.of(known_shape(x.data), x.dtype)
+    return x.spec  # type: ignore[no-any-return]
 
 
 def walked(stack: Any) -> Any:
