@@ -136,16 +136,17 @@ def _square(g: Grower) -> Value:
     return g.pick(low=2, high=3, fits=fits, tame=4.0)
 
 
-# A regular matrix, and a positive definite one, from any square matrix.
-_REGULAR = "tf.tanh($0) * 0.5 + tf.eye({n}, dtype=tf.{t}) * 2.5"
-_DEFINITE = "tf.matmul(tf.tanh($0), tf.tanh($0), transpose_b=True) + tf.eye({n}, dtype=tf.{t})"
+# A regular matrix, and a positive definite one, from any square matrix. Their diagonals tell the singular values apart: equal
+# ones have no slopes.
+_REGULAR = "tf.tanh($0) * 0.5 + tf.linalg.diag(tf.constant({d}, tf.{t}))"
+_DEFINITE = "tf.matmul(tf.tanh($0), tf.tanh($0), transpose_b=True) + tf.linalg.diag(tf.constant({d}, tf.{t}))"
 
 
 @signature("algebra", 1.2)
 def factored(g: Grower) -> None:
     a = _square(g)
-    n = a.dims[-1]
-    regular, definite = (text.format(n=n, t=a.dtype) for text in (_REGULAR, _DEFINITE))
+    diagonal = [2.0 + 1.25 * k for k in range(int(a.dims[-1]))]
+    regular, definite = (text.format(d=diagonal, t=a.dtype) for text in (_REGULAR, _DEFINITE))
     text, dims, bound = g.choice(
         [
             (f"tf.linalg.inv({regular})", a.dims, 2.0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.grow import Grower, NoFit, count, signature
+from tests.fuzz.grow import Grower, count, signature
 from tests.fuzz.program import Dims, Value
 
 
@@ -346,9 +346,7 @@ def like(g: Grower) -> None:
 
 @signature("array", 0.6)
 def counted(g: Grower) -> None:
-    """Numbers made from sizes; not in loops, where a size made from a shape is not known while they are traced."""
-    if g.depth:
-        raise NoFit
+    """Numbers made from sizes."""
     x = g.pick(low=1)
     real = x.dtype
     text = g.choice(

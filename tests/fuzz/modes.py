@@ -33,7 +33,7 @@ class Case:
     rng: np.random.Generator
     known: dict[int, Any] = field(default_factory=dict)
     spreads: dict[int, Results] = field(default_factory=dict)
-    functions: dict[bool, Any] = field(default_factory=dict)
+    functions: dict[tuple[bool, bool], Any] = field(default_factory=dict)
 
     def arrays(self, rows: int = USUAL_ROWS) -> list[np.ndarray]:
         return [x.draw(rows) for x in self.program.arguments]
@@ -44,11 +44,13 @@ class Case:
     def variables(self) -> list[Any]:
         return [self.tf.Variable(x) for x in self.starts()]
 
-    def bound(self, variables: Sequence[Any], precision: dict[str, str] | None = None) -> Callable[..., Any]:
-        """The program as a function of its arguments alone."""
-        key = bool(precision)
+    def bound(
+        self, variables: Sequence[Any], precision: dict[str, str] | None = None, zeros: bool = False
+    ) -> Callable[..., Any]:
+        """The program as a function of its arguments alone; with `zeros`, with the other sign for constants that are 0."""
+        key = bool(precision), zeros
         if key not in self.functions:
-            self.functions[key] = self.program.function(precision)
+            self.functions[key] = self.program.function(precision, zeros)
         f, tf = self.functions[key], self.tf
         names = [x.value.name for x in self.program.arguments]
         held = {x.value.name: v for x, v in zip(self.program.variables, variables)}
@@ -93,6 +95,8 @@ class Case:
                     )
                 )
             others.append(self._in_double(rows))
+            variables = self.variables()
+            others.append(self.run(self.bound(variables, zeros=True), self.arrays(rows), variables))
             moved = spread_of(base, [x for x in others if not isinstance(x, Failure)])
             self.spreads[rows] = moved
         return self.spreads[rows]
@@ -401,9 +405,12 @@ def _nested(case: Case) -> Yielded:
 
 
 def _recomputed(case: Case) -> Yielded:
-    tf, variables = case.tf, case.variables()
+    """Run again for its gradient. Results that a Jacobian does not ask for give zeros there, which a pole makes NaN of."""
+    tf, variables, wanted = case.tf, case.variables(), case.wanted
+    if len(case.program.body.results) > 1:
+        wanted = replace(wanted, jacobian=False, batch_jacobian=False)
     f = tf.recompute_grad(lambda *xs: tuple(as_list(case.bound(variables)(*xs))))
-    yield "", case.run(f, case.arrays(), variables), case.eager(), case.spread
+    yield "", case.run(f, case.arrays(), variables, wanted), case.eager(), case.spread
 
 
 @dataclass(frozen=True)
@@ -437,14 +444,14 @@ MODES = {
             0.25,
         ),
         _mode("unknown_sizes", _unknown(False, "sizes"), 0.08, "sized"),
-        _mode("unknown_rank", _unknown(False, "rank"), 0.06, "sized ranked unrun"),
+        _mode("unknown_rank", _unknown(False, "rank"), 0.06, "sized ranked"),
         _mode(
             "unknown_rows_inside",
             _unknown(True, "rows"),
             0.12,
         ),
         _mode("unknown_sizes_inside", _unknown(True, "sizes"), 0.06, "sized"),
-        _mode("unknown_rank_inside", _unknown(True, "rank"), 0.04, "sized ranked unrun"),
+        _mode("unknown_rank_inside", _unknown(True, "rank"), 0.04, "sized ranked"),
         _mode(
             "native_unknown",
             _unknown(False, "rows", jit_compile=True),

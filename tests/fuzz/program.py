@@ -113,8 +113,7 @@ class Statement:
 class Program:
     """`traits` are those of all statements: "effect" (it assigns), "dynamic" (sizes from values), "kinked", "chosen" (a
     derivative that is not the function's), "sharp" (a result that jumps), "nonlinear" (a gradient that is not linear in what
-    comes in), "rowful" (it needs a row), "sized", "ranked" (sizes, a rank are needed while it is traced), "jacobian", "unrun"
-    (parts that may not run, whose residuals have no rank: kept from unknown ranks until they do)."""
+    comes in), "rowful" (it needs a row), "sized", "ranked" (sizes, a rank are needed while it is traced), "jacobian"."""
 
     seed: int
     inputs: tuple[Input, ...]
@@ -151,9 +150,15 @@ class Program:
         lines = [f"def program({names}):", *_indented(_block_lines(self.body))]
         return "\n".join(lines) + "\n"
 
-    def function(self, precision: dict[str, str] | None = None) -> Any:
-        """The compiled function; `precision` replaces dtype names in its text."""
+    def function(self, precision: dict[str, str] | None = None, zeros: bool = False) -> Any:
+        """The compiled function; `precision` replaces dtype names in its text, `zeros` the sign of constants that are 0.
+
+        The sign of a sum of zeros is a matter of rounding.
+        """
         text = self.source()
+        if zeros:
+            constants = r"tf\.constant\(\[.*?\], tf\."
+            text = re.sub(constants, lambda m: re.sub(r"(?<![\w.])0\.0(?!\d)", "-0.0", m[0]), text)
         for old, new in (precision or {}).items():
             text = re.sub(rf"\b{old}\b", f"\0{new}", text)
         space: dict[str, Any] = {}

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.fuzz.grow import LARGE, Grower, NoFit, signature
-from tests.fuzz.program import Value
+from tests.fuzz.program import Block, Statement, Value
 
 
 def _param(g: Grower, like: Value) -> Value:
     return replace(like, name=g.name("p"))
+
+
+def _rank_kept(body: Block) -> tuple[str, ...]:
+    """A carry whose rank is known must keep it, so that what the body makes of values of unknown rank is refused."""
+    return ("ranked",) if Statement((), "", blocks=(body,)).names_used() else ()
 
 
 @signature("control", 1.2)
@@ -31,11 +36,11 @@ def branch(g: Grower) -> None:
     if g.chance(0.2):
         third = g.block([], [x])
         text = f"tf.switch_case(tf.cast({test}, tf.int32), [@0, @1, @2])"
-        g.emit(text, [x], bound=LARGE, blocks=[one, two, third], traits=("sharp", "unrun"))
+        g.emit(text, [x], bound=LARGE, blocks=[one, two, third], traits=("sharp",))
         return
     if g.chance(0.15):
         text = f"tf.case([({test}, @0)], default=@1)"
-    g.emit(text, [x], bound=LARGE, blocks=[one, two], traits=("sharp", "unrun"))
+    g.emit(text, [x], bound=LARGE, blocks=[one, two], traits=("sharp",))
 
 
 @signature("control", 1.0)
@@ -50,7 +55,7 @@ def while_loop(g: Grower) -> None:
         [x],
         bound=4.0,
         blocks=[body],
-        traits=("unrun",),
+        traits=_rank_kept(body),
     )
 
 
@@ -65,7 +70,27 @@ def while_by_value(g: Grower) -> None:
         [x],
         bound=8.0,
         blocks=[body],
-        traits=("sharp", "unrun"),
+        traits=("sharp", *_rank_kept(body)),
+    )
+
+
+@signature("control", 0.4)
+def growing(g: Grower) -> None:
+    """A loop whose carry gets longer with every step, brought back to known sizes."""
+    x = g.pick(low=1, high=3, tame=2.0)
+    sized = g.chance(0.5)
+    shape = [None, *[d if sized and isinstance(d, int) else None for d in x.dims[1:]]]
+    text = g.choice(
+        ["tf.concat([p, tf.sin(p) * 0.5], 0)", "tf.concat([p[:1], tf.tanh(p)], 0)", "p[1:] * 1.25"]
+    )
+    steps = g.choice(["2", "1", "3", "0"])
+    g.emit(
+        f"%0 = tf.reduce_sum(tf.while_loop(lambda i, p: i < {steps}, lambda i, p: (i + 1, {text}), (tf.constant(0), $0), "
+        f"shape_invariants=(tf.TensorShape([]), tf.TensorShape({shape})))[1], 0)",
+        [x],
+        dims=x.dims[1:],
+        bound=8.0 * x.bound,
+        traits=("ranked", "sized") if sized else ("ranked",),
     )
 
 
@@ -88,7 +113,12 @@ def over_rows(g: Grower) -> None:
     reverse = ", reverse=True" if what == "scan" and g.chance(0.3) else ""
     text = f"tf.{what}(lambda a, b: tf.tanh(@0(a, b)) + 0.5 * b, $0, initializer={start}{reverse})"
     g.emit(
-        text, [x], dims=x.dims if what == "scan" else row.dims, bound=3.0, blocks=[body], traits=("unrun",)
+        text,
+        [x],
+        dims=x.dims if what == "scan" else row.dims,
+        bound=3.0,
+        blocks=[body],
+        traits=_rank_kept(body),
     )
 
 
