@@ -7,8 +7,7 @@ also ends where the ops around are those around an earlier cut; after a few loop
 
 from __future__ import annotations
 
-from graphad.compiler.plain import has_plain
-from graphad.compiler.source import code_of
+from graphad.compiler.plain import is_instruction
 from graphad.graph.ir import Graph
 from graphad.kernels.forms import Map
 
@@ -36,8 +35,7 @@ class Cuts:
         if found is None:
             found = 0
             for statement in body.body:
-                operand = body.dtype_of(statement.args[1 if statement.fn == "select" else 0])
-                found += 1 if has_plain(statement.fn, code_of(operand)) else FUNCTION_WEIGHT
+                found += 1 if is_instruction(body, statement) else FUNCTION_WEIGHT
             self._weights[body] = found
         return found
 

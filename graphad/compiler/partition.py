@@ -16,7 +16,7 @@ from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
 from graphad.compiler.pipeline import DEFAULT, Options
-from graphad.compiler.plain import may_fail
+from graphad.compiler.raising import may_fail
 from graphad.compiler.units import (
     ASSIGN,
     COPY,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.compiler.units import Site
+from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Node
 from graphad.kernels.collapse import row_strides, same_size
@@ -26,6 +27,16 @@ class Part(Record):
 
 
 Number = Callable[[int], Any]
+
+
+def is_view(op: Op) -> bool:
+    """Whether the outputs are parts of the input."""
+    return op.name in ("split", "unstack")
+
+
+def is_moved(op: Op) -> bool:
+    """Whether an op only moves elements in one of these ways, where its shapes are definite."""
+    return is_view(op) or op.name in _RULES
 
 
 def views_of(node: Node, sites: Sequence[Site]) -> list[Site] | None:

@@ -5,9 +5,8 @@ Kept apart from `lowering`, which prints them, so that a planner can ask without
 
 from __future__ import annotations
 
-import numpy as np
-
-from graphad.graph.ir import Graph, Node
+from graphad.compiler.source import code_of
+from graphad.kernels.forms import Map, Statement
 
 ALWAYS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "select", "cast", "copy"))
 FLOAT = frozenset(
@@ -69,9 +68,7 @@ def has_plain(fn: str, code: str) -> bool:
     return fn in (FLOAT if code[0] in "fb" else INTEGER)
 
 
-def may_fail(graph: Graph, node: Node) -> bool:
-    """Whether an elementwise node has to raise for some operands, which kernels cannot: integers divided by 0."""
-    if node.op.name not in ("floordiv", "mod") or not graph.specs[node.inputs[1]].dtype.is_integer:
-        return False
-    number = node.inputs[1] - len(graph.inputs)
-    return not (0 <= number < len(graph.constants) and np.all(graph.constants[number]))
+def is_instruction(body: Map, statement: Statement) -> bool:
+    """Whether a statement of a map is made of plain instructions."""
+    operand = body.dtype_of(statement.args[1 if statement.fn == "select" else 0])
+    return has_plain(statement.fn, code_of(operand))

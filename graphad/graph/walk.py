@@ -53,6 +53,11 @@ def sub_graphs(op: Op) -> list[Graph]:
     return [value for value in (getattr(op, field) for field in op.attributes) if isinstance(value, Graph)]
 
 
+def runs_user_code(op: Op) -> bool:
+    """Whether an op, or one in the graphs that it holds, calls a user's function."""
+    return op.extension or any(runs_user_code(node.op) for graph in sub_graphs(op) for node in graph.nodes)
+
+
 def expanded_nodes(graph: Graph) -> int:
     """How many nodes there are when every sub-graph is written out where it is used: both branches, a loop's body once."""
     found: int | None = graph.derived.get(expanded_nodes)

@@ -116,6 +116,16 @@ class Sweep:
         outputs = self._place(op, inputs, inferred if op.multiple else (inferred,), self.line)
         return outputs if op.multiple else outputs[0]
 
+    def add(
+        self, op: Op, inputs: Sequence[int], specs: Sequence[TensorSpec], line: str | None = None
+    ) -> Sequence[int]:
+        """The outputs of an op whose specs are known, for the user's line that is given."""
+        own, self.line = self.line, line or self.line
+        try:
+            return self._place(op, tuple(inputs), specs, self.line)
+        finally:
+            self.line = own
+
     def constant(self, data: Any, like: TensorSpec | None = None) -> int:
         """A constant, in the dtype of `like` if given; equal small ones are one value."""
         array = np.asarray(data) if like is None else np.asarray(data, like.dtype.numpy)

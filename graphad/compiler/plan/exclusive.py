@@ -12,7 +12,7 @@ from typing import Any
 from graphad.core.op import WRITES, Op
 from graphad.core.tensor import guards_of
 from graphad.graph.ir import Graph
-from graphad.graph.walk import sub_graphs
+from graphad.graph.walk import runs_user_code, sub_graphs
 
 DRAWS = ("random_key", "random_set_state")  # each is one step by itself
 _NO_GUARD = object()
@@ -20,7 +20,7 @@ _NO_GUARD = object()
 
 def written(graph: Graph) -> tuple[int, ...]:
     """The inputs that are variables to which a graph gives values; none where it runs user code, which may wait for anything."""
-    if not graph.effects & WRITES or _runs_user_code(graph):
+    if not graph.effects & WRITES or any(runs_user_code(node.op) for node in graph.nodes):
         return ()
     found: dict[int, None] = {}
     for node in graph.nodes:
@@ -38,10 +38,6 @@ def _assigns(op: Op) -> bool:
     return (
         any(_assigns(node.op) for graph in inner for node in graph.nodes) if inner else op.name not in DRAWS
     )
-
-
-def _runs_user_code(graph: Graph) -> bool:
-    return any(node.op.extension or any(map(_runs_user_code, sub_graphs(node.op))) for node in graph.nodes)
 
 
 class Guards:

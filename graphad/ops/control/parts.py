@@ -1,13 +1,16 @@
 """Python functions as the sub-graphs of cond and loop: traced, given common operands, and rid of what never changes.
 
 Values from outside become operands of the op, variables by reference. What a loop body computes from operands alone is
-computed once before the loop; a variable is read there too unless the loop assigns one.
+computed once before the loop where that changes no derivative (the compiler moves the rest, in `passes/hoist.py`); a variable is
+read there too unless the loop assigns one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
@@ -18,9 +21,10 @@ from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, invariant_nodes, rewired, without_nodes, writes
-from graphad.graph.ir import Graph
+from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
+from graphad.ops.elementwise import Elementwise
 
 
 class Nest:
@@ -129,7 +133,7 @@ class Part:
 
     def hoist(self, reads_too: bool) -> None:
         """Compute what depends on outer values alone here and now, and make it outer values."""
-        gone = invariant_nodes(self.graph, self.n_own, reads_too)
+        gone = invariant_nodes(self.graph, self.n_own, reads_too, _has_to_stay)
         if not gone:
             return
         first, rest, number = without_nodes(self.graph, gone, self.has_rules)
@@ -172,6 +176,30 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
     reads_too = not any(writes(part.graph) for part in parts)
     for part in parts:
         part.hoist(reads_too)
+
+
+# Ops on integers that take every value: they read or move them, or add them up.
+_TAKES_ALL = frozenset(
+    (
+        *("getitem", "concat", "stack", "cast", "expand_dims", "squeeze", "reshape", "identity", "unstack"),
+        *("split", "reverse", "reduce_sum", "reduce_prod", "read"),
+    )
+)
+
+
+def _has_to_stay(graph: Graph, node: Node) -> bool:
+    """Whether a node may raise for some integers (as indices, as sizes, or divided by 0), or makes much of little."""
+    op = node.op
+    if op.name in ("broadcast_to", "tile"):
+        return True
+    if not any(graph.specs[i].dtype.is_integer for i in node.inputs) or op.name in _TAKES_ALL:
+        return False
+    if not isinstance(op, Elementwise) and op.by_value != ():
+        return True
+    if op.name not in ("floordiv", "mod", "pow"):
+        return False
+    number = node.inputs[1] - len(graph.inputs)
+    return not (0 <= number < len(graph.constants) and np.all(graph.constants[number] > 0))
 
 
 def is_concrete(x: Any) -> bool:

@@ -1,0 +1,311 @@
+"""What a loop's body computes from values that never change is computed once, before the loop.
+
+before:  loop(n, h, u), step(h, u): %1 = exp(u);  %2 = add(h, %1);  return %2
+after:   %1 = exp(u);  loop(n, h, %1), step(h, e): %2 = add(h, e);  return %2
+
+Only here, behind all derivatives: a loop that takes no step has none, while that of what stands before it would be zero times the
+slope, NaN at a pole. The body alone reads what was moved, so a run without steps is as before, unless the op raises: one that may
+is moved where the loop is certain to take a step and would have raised there first. What branches inside of bodies compute
+from such values is moved as well.
+
+What is moved is in memory as long as the loop runs. So views stay, and of arithmetic that is part of a kernel what would be the
+largest array of the loop, and what saves the kernel neither a function nor a read: unless it is small.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from graphad.compiler import placing
+from graphad.compiler.passes.canonical import same_dims
+from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
+from graphad.compiler.plain import is_instruction
+from graphad.compiler.raising import cannot_raise, form_of
+from graphad.core.dims import UndecidedSize, product
+from graphad.core.op import Op
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import runs_user_code
+from graphad.kernels import forms
+
+TABLE = RuleTable()
+SMALL = (
+    1 << 14
+)  # bytes of a result that is moved even if a kernel would have it for nothing: it stays in the nearest cache
+MODEST = 1 << 20  # bytes that may be computed for nothing, when a loop takes no step
+
+
+@TABLE.rewrite("loop", "loop_forward")
+def invariants_first(s: Sweep, node: Node) -> Any:
+    """What body and test compute from values that never change stands before the loop."""
+    op: Any = node.op
+    last = op.n_carry + op.n_invariant
+    operands, outer = node.inputs[1:], [s.spec(i) for i in node.inputs[1:]]
+    graphs = []
+    for graph in [op.body] if op.test is None else [op.body, op.test]:
+        inner = sweep(graph, TABLE.rules)
+        graphs.append(_without_branches(inner, _same(inner, outer, range(op.n_carry, last))))
+    certain = op.test is None and not op.effects and _is_positive(op.steps)
+    splits = [Split(graph, _same(graph, outer, range(op.n_carry, last)), certain) for graph in graphs]
+    new, graphs = _moved_out(s.add, s.constant, splits, operands, last)
+    if not new and all(map(operator.is_, graphs, (op.body, op.test))):
+        return None
+    kind: Any = type(op.plain())
+    body, test = graphs[0], graphs[1] if op.test is not None else None
+    made = kind(test, body, op.n_carry, op.n_invariant + len(new), op.n_xs, op.reverse, op.steps, op.uniform)
+    inputs = [*node.inputs[: last + 1], *new, *node.inputs[last + 1 :]]
+    # Without invariants that only served what was moved.
+    left, places, _ = made.pruned([True] * made.n_outputs)
+    return s.add(left, [inputs[k] for k in places], node.specs, node.line)
+
+
+@TABLE.rewrite("cond", "cond_forward")
+def loops_in_branches(s: Sweep, node: Node) -> Any:
+    """The same for the loops in branches."""
+    op: Any = node.op
+    graphs = [sweep(graph, TABLE.rules) for graph in (op.then_graph, op.else_graph)]
+    if all(map(operator.is_, graphs, (op.then_graph, op.else_graph))):
+        return None
+    kind: Any = type(op.plain())
+    return s.add(kind(*graphs, op.kinds, op.depth, op.full), node.inputs, node.specs, node.line)
+
+
+class Split:
+    """Which nodes of a graph that is run again and again can be computed once, and which of them should.
+
+    Attributes:
+      fixed: The values that never change.
+      moved: The nodes to compute once, in order, those included that are only on the way.
+      handed: Their values that what is left reads.
+    """
+
+    def __init__(self, graph: Graph, inputs: set[int], runs: bool) -> None:
+        """Take a graph, those of its inputs that never change, and whether it is certain to be run and has no effect."""
+        self.graph = graph
+        self.fixed = {*inputs, *range(len(graph.inputs), graph.first_node_value)}
+        self._makers: dict[int, Node] = {}
+        self.handed, self.moved = self._chosen(self._movable(runs))
+
+    def _movable(self, runs: bool) -> list[Node]:
+        found = []
+        first = runs  # whether what raises is the first to do so
+        for node in self.graph.nodes:
+            safe = cannot_raise(self.graph, node)
+            may_move = (
+                first and not node.op.effects and not runs_user_code(node.op)
+                if runs and not safe
+                else safe and (runs or self._has_room(node))
+            )
+            if may_move and all(i in self.fixed for i in node.inputs):
+                found.append(node)
+                self.fixed.update(node.outputs)
+                self._makers.update(dict.fromkeys(node.outputs, node))
+            else:
+                first = first and safe
+        return found
+
+    def _has_room(self, node: Node) -> bool:
+        """Whether a node's results are no larger than what the loop has in memory anyway."""
+        graph = self.graph
+        for spec in node.specs:
+            size = product(spec.dims or ())
+            if not _at_most(size * spec.dtype.itemsize, MODEST) and not any(
+                self._fills(i, size) for i in (*range(len(graph.inputs)), *graph.outputs)
+            ):
+                return False
+        return True
+
+    def _chosen(self, movable: Sequence[Node]) -> tuple[list[int], list[Node]]:
+        known = set(movable)
+        wanted: dict[int, bool] = dict.fromkeys(self.graph.outputs, True)  # -> whether it is stored anyway
+        for node in self.graph.nodes:
+            if node not in known:
+                stores = not _is_map(self.graph, node)
+                for i in node.inputs:
+                    wanted[i] = wanted.get(i, False) or stores
+        handed: list[int] = []
+        needed: set[int] = set()
+        moved = []
+        for node in reversed(movable):
+            read = [value for value in node.outputs if value in wanted]
+            is_stored = any(wanted[value] for value in read)
+            if read and self._stays(node, is_stored):
+                is_stored = is_stored and not _is_map(self.graph, node)
+                for i in node.inputs:
+                    wanted[i] = wanted.get(i, False) or is_stored
+            else:
+                handed += read
+                needed.update(read)
+            if any(value in needed for value in node.outputs):
+                needed.update(node.inputs)
+                moved.append(node)
+        return handed, moved[::-1]
+
+    def _stays(self, node: Node, is_stored: bool) -> bool:
+        """Whether computing a node in each step is no worse than reading its result there."""
+        graph = self.graph
+        if not node.inputs or placing.is_view(node.op) or isinstance(form_of(graph, node), forms.View):
+            return True
+        if is_stored or not _is_map(graph, node):
+            return False
+        size = product(node.specs[0].dims or ())
+        width = node.specs[0].dtype.itemsize
+        if _at_most(size * width, SMALL):
+            return False
+        leaves, is_heavy = self._behind(node)
+        read = [graph.specs[i].dtype.itemsize for i in leaves if self._fills(i, size)]
+        if not read and not any(self._fills(i, size) for i in (*range(len(graph.inputs)), *graph.outputs)):
+            return True
+        return not is_heavy and sum(read) <= width
+
+    def _fills(self, value: int, size: Any) -> bool:
+        """Whether a value has at least as many elements."""
+        dims = self.graph.specs[value].dims
+        return is_definite(dims) and _at_most(size, product(dims))
+
+    def _behind(self, node: Node) -> tuple[set[int], bool]:
+        """What the arithmetic that ends in a node reads from memory, and whether more than plain instructions are in it."""
+        graph, leaves, is_heavy = self.graph, set[int](), False
+        waiting, seen = [node], {node}
+        while waiting:
+            node = waiting.pop()
+            form = form_of(graph, node)
+            if isinstance(form, forms.Map):
+                is_heavy = is_heavy or not all(is_instruction(form, statement) for statement in form.body)
+            for i in node.inputs:
+                maker = self._makers.get(i)
+                if maker is None or not (
+                    _is_map(graph, maker) or isinstance(form_of(graph, maker), forms.View)
+                ):
+                    leaves.add(i)
+                elif maker not in seen:
+                    seen.add(maker)
+                    waiting.append(maker)
+        return leaves, is_heavy
+
+
+def _is_map(graph: Graph, node: Node) -> bool:
+    """Whether a node can be part of a kernel, so that its result need not be in memory."""
+    return isinstance(form_of(graph, node), forms.Map)
+
+
+def _at_most(a: Any, b: Any) -> bool:
+    """Whether a <= b for certain."""
+    try:
+        return bool(a <= b)
+    except UndecidedSize:
+        return False
+
+
+def _is_positive(steps: Any) -> bool:
+    return steps is not None and _at_most(1, steps)
+
+
+def _same(graph: Graph, outer: Sequence[TensorSpec], places: Iterable[int]) -> set[int]:
+    """The inputs among `places` that are no variables and have the shape that their operands have."""
+    return {
+        i for i in places if not graph.inputs[i].is_handle and same_dims(graph.inputs[i].dims, outer[i].dims)
+    }
+
+
+def _moved_out(
+    add: Callable[..., Sequence[int]],
+    constant: Callable[[Any], int],
+    splits: Sequence[Split],
+    operands: Sequence[int],
+    behind: int,
+) -> tuple[list[int], list[Graph]]:
+    """Compute outside what the splits move.
+
+    Args:
+      add, constant: Put a node or a constant into the graph outside.
+      splits: Those of the graphs that one op holds.
+      operands: The values outside that are their inputs.
+      behind: After how many inputs the graphs take what they are handed.
+    Returns: The further operands, and what is left of the graphs, which take them.
+    """
+    found: list[dict[int, int]] = []
+    for part in splits:
+        inputs = len(part.graph.inputs)
+        known: dict[int, int] = {}
+        for node in part.moved:
+            for i in node.inputs:
+                if i not in known:
+                    known[i] = operands[i] if i < inputs else constant(part.graph.constants[i - inputs])
+            outputs = add(node.op, [known[i] for i in node.inputs], node.specs, node.line)
+            known.update(zip(node.outputs, outputs, strict=True))
+        found.append({value: known[value] for value in part.handed})
+    place: dict[int, int] = {}
+    specs: list[TensorSpec] = []
+    for part, values in zip(splits, found, strict=True):
+        for value, outside in values.items():
+            if outside not in place:
+                place[outside] = len(place)
+                specs.append(part.graph.specs[value])
+    graphs = [
+        _with_given(part.graph, specs, {value: place[outside] for value, outside in values.items()}, behind)
+        if place
+        else part.graph
+        for part, values in zip(splits, found, strict=True)
+    ]
+    return list(place), graphs
+
+
+def _with_given(graph: Graph, specs: Sequence[TensorSpec], places: dict[int, int], behind: int) -> Graph:
+    """The graph with further inputs behind number `behind`, some of which stand for some of its values."""
+    builder = GraphBuilder()
+    known = [builder.add_input(spec) for spec in graph.inputs[:behind]]
+    further = [builder.add_input(spec) for spec in specs]
+    known += [builder.add_input(spec) for spec in graph.inputs[behind:]]
+    known += [builder.add_constant(array) for array in graph.constants]
+    for node in graph.nodes:
+        start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
+        known += [
+            further[places[value]] if value in places else start + k for k, value in enumerate(node.outputs)
+        ]
+    order = [*known[:behind], *further, *known[behind : len(graph.inputs)]]
+    return builder.finish([known[i] for i in graph.outputs], graph.name, order)[0]
+
+
+def _without_branches(graph: Graph, inputs: set[int]) -> Graph:
+    """The body or test of a loop, in which what branches compute from `inputs`, which never change, stands before them."""
+    if not any(_is_branch(node) for node in graph.nodes):
+        return graph
+    fixed = Split(graph, inputs, False).fixed
+    builder = GraphBuilder()
+    known = [builder.add_input(spec) for spec in graph.inputs]
+    known += [builder.add_constant(array) for array in graph.constants]
+
+    def add(op: Op, inputs: Sequence[int], specs: Sequence[TensorSpec], line: str | None) -> Sequence[int]:
+        start = builder.add_node(op, inputs, specs, line)
+        return range(start, start + len(specs))
+
+    changed = False
+    for node in graph.nodes:
+        op, operands = node.op, [known[i] for i in node.inputs]
+        if _is_branch(node):
+            outer = [graph.specs[i] for i in node.inputs[1:]]
+            places = [k for k, i in enumerate(node.inputs[1:]) if i in fixed]
+            splits = [
+                Split(branch, _same(branch, outer, places), False)
+                for branch in (op.then_graph, op.else_graph)  # type: ignore[attr-defined]
+            ]
+            new, graphs = _moved_out(add, builder.add_constant, splits, operands[1:], len(outer))
+            if new:
+                changed = True
+                kind: Any = type(op.plain())  # type: ignore[attr-defined]
+                op, operands = kind(*graphs, op.kinds), [*operands, *new]  # type: ignore[attr-defined]
+        known += add(op, operands, node.specs, node.line)
+    return builder.finish([known[i] for i in graph.outputs], graph.name)[0] if changed else graph
+
+
+def _is_branch(node: Node) -> bool:
+    return node.op.name in ("cond", "cond_forward") and not node.op.depth  # type: ignore[attr-defined]
+
+
+def run(graph: Graph, options: Any = None) -> Graph:
+    return sweep(graph, TABLE.rules)
