@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
@@ -209,6 +209,30 @@ class Kernel(Record):
         return self
 
 
+class Walk(NamedTuple):
+    """How far a kernel gets in one operand, by the words of its block: what checks it need not look at the kernel again.
+
+    It touches elements of `itemsize` bytes: as many in a row as the word `extent` says (one where that is 0), and these once for
+    each step of the pairs of words (extent, stride) in `strided`.
+    """
+
+    itemsize: int
+    extent: int
+    strided: tuple[tuple[int, int], ...]
+
+    def reach(self, words: Sequence[int]) -> tuple[int, int]:
+        """The first byte and the one behind the last, counted from where it starts, for extents of which none is 0."""
+        first = 0
+        last = words[self.extent] if self.extent else 1
+        for extent, stride in self.strided:
+            span = (words[extent] - 1) * words[stride]
+            if span < 0:
+                first += span
+            else:
+                last += span
+        return first * self.itemsize, last * self.itemsize
+
+
 class Layout(Record):
     """Which word of the argument block holds what. All strides are in elements; `split` is the dimension lo and hi
     range over."""
@@ -224,6 +248,7 @@ class Layout(Record):
     workspace: int
     split: int
     count: int
+    walks: tuple[Walk, ...]  # by operand
 
 
 @functools.lru_cache(maxsize=4096)
@@ -243,7 +268,19 @@ def block_layout(kernel: Kernel) -> Layout:
     ]
     strides = dict(zip(strided, take(len(strided)), strict=True))
     scalars = take(len(kernel.scalars))
-    return Layout(inputs, outputs, extents, strides, scalars, 0, 1, 2, kernel.split, position)
+    walks = tuple([_walk(k, access, extents, strides) for k, access in enumerate(accesses)])
+    return Layout(inputs, outputs, extents, strides, scalars, 0, 1, 2, kernel.split, position, walks)
+
+
+def _walk(operand: int, access: Access, extents: Sequence[int], strides: dict[tuple[int, int], int]) -> Walk:
+    extent = 0
+    strided = []
+    for d, kind in enumerate(access.strides):
+        if kind == CONTIGUOUS:
+            extent = extents[d]
+        elif kind == STRIDED:
+            strided.append((extents[d], strides[operand, d]))
+    return Walk(access.dtype.itemsize, extent, tuple(strided))
 
 
 CHUNK = 65536  # elements of a full reduction that make one partial result

@@ -9,8 +9,9 @@ storage, and a row is only made when every element that its words reach lies ins
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.graph.ir import Node
 from graphad.kernels.collapse import same_size
-from graphad.kernels.forms import CONTIGUOUS, STRIDED, Kernel, block_layout, scalar_word
-from graphad.kernels.record import Record, Struct
+from graphad.kernels.forms import Kernel, block_layout, scalar_word
+from graphad.kernels.record import Struct
 from graphad.trace.numbered import with_sizes
 
 Address = Callable[[Kernel], int]
@@ -35,7 +36,7 @@ RELEASE_NANOSECONDS = 20_000  # estimated work of a plan from which other Python
 ROUNDS = 64.0  # how often a loop is taken to run where that is not known, for estimates of time
 
 
-class Place(Record):
+class Place(NamedTuple):
     """Where something begins: byte `offset` of argument `number` or of the arena, or address `number` plus `offset`.
 
     Its storage is the bytes from `low` up to `high`, counted as the offset is. Each round of a loop in `strides` (pairs of a loop
@@ -205,29 +206,17 @@ class Scope:
         scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
         words = loop.words(self.numbers, scalars)
         sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
-        accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
-        spans = [words[word] - 1 for word in layout.extents]
         places = []
-        for k, (word, site, access) in enumerate(
-            zip((*layout.inputs, *layout.outputs), sites, accesses, strict=True)
-        ):
+        for word, site, walk in zip((*layout.inputs, *layout.outputs), sites, layout.walks, strict=True):
             place = self.place(site)
-            first = last = 0
-            for d, kind in enumerate(access.strides):
-                if kind == CONTIGUOUS:
-                    last += spans[d]
-                elif kind == STRIDED:
-                    span = spans[d] * words[layout.strides[k, d]]
-                    if span < 0:
-                        first += span
-                    else:
-                        last += span
-            if -1 not in spans:
-                size = access.dtype.itemsize
-                place.check(first * size, (last + 1) * size)
+            itemsize, extent, strided = walk
+            first, end = walk.reach(words) if strided else (0, itemsize * (words[extent] if extent else 1))
+            # `check` without the call, for all that is in order; a loop of no elements reaches nothing.
+            offset, low, high = place.offset, place.low, place.high
+            if (offset + first < low or offset + end > high) and 0 not in loop.numbers(self.numbers):
+                place.check(first, end)
             places.append((word, place))
-        if workspace is not None:
-            workspace.check(0, loop.workspace(self.numbers))
+        if workspace is not None:  # as large as `workspace` says
             places.append((layout.workspace, workspace))
         return self.filled(
             self.address(kernel), words, places, 15 + loop.elements(self.numbers) * nanoseconds(kernel)
@@ -240,7 +229,7 @@ class Scope:
         if words is None:
             raise UnavailableError("plan: no BLAS takes this matrix product")
         places = [
-            (word, self._checked(self.place(site), *walk, dtype.itemsize))
+            (word, self._checked(site, *walk, dtype.itemsize))
             for word, site, walk in zip(
                 (blas_text.A, blas_text.B, blas_text.C), (*unit.reads, target), (a, b, c), strict=True
             )
@@ -250,9 +239,13 @@ class Scope:
             work *= size
         return self.filled(blas.kernel(), words, places, 300 + work)
 
-    def _checked(self, place: Place, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Place:
-        """A place from which a walk stays inside of its storage."""
-        place.check(*reach(shape, strides, itemsize))
+    def _checked(self, site: Site, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Place:
+        """The place of a site, from which a walk stays inside of its storage."""
+        place = self.place(site)
+        if site is self.part.sites.get(site.root):  # C order
+            place.check(0, math.prod(shape) * itemsize)
+        else:
+            place.check(*reach(shape, strides, itemsize))
         return place
 
     def copy(self, source: Site, target: Site) -> Made:
@@ -261,8 +254,8 @@ class Scope:
         (shape, to), (_, come) = self.strided(target), self.strided(source)
         words = movement.copy_words(dtype.itemsize, shape, to, come)
         places = [
-            (movement.SOURCE, self._checked(self.place(source), shape, come, dtype.itemsize)),
-            (movement.TARGET, self._checked(self.place(target), shape, to, dtype.itemsize)),
+            (movement.SOURCE, self._checked(source, shape, come, dtype.itemsize)),
+            (movement.TARGET, self._checked(target, shape, to, dtype.itemsize)),
         ]
         work = 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float))
         return self.filled(movement.copy_kernel(dtype.itemsize), words, places, work)
@@ -273,7 +266,7 @@ class Scope:
         shape, to = self.strided(target)
         words = movement.fill_words(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
-        place = self._checked(self.place(target), shape, to, dtype.itemsize)
+        place = self._checked(target, shape, to, dtype.itemsize)
         return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, place)], work)
 
     def known(self, scalar: Any) -> Any:
@@ -536,7 +529,7 @@ class RepeatMaker:
             if strides[0][0] is self:
                 words[at + 2], strides = strides[0][1], strides[1:]
             # What only a loop further out moves is put in anew before each first round.
-            places.append((at + 1, place.replaced(strides=strides)))
+            places.append((at + 1, place._replace(strides=strides)))
         work = 30 + rounds * sum(made.work for rows in tables for made in rows)
         if limit is not None or (self.test is not None and words[repeat.FIXED] > ROUNDS):
             work = max(work, RELEASE_NANOSECONDS + 1)  # nobody knows how long

@@ -90,3 +90,57 @@ def test_an_op_that_lies_about_its_shape_is_found_out_in_every_tier(function: An
     # On NumPy the next op may be the first to see it, and says so in its own words.
     with pytest.raises(InternalError if compiled else (InternalError, tf.errors.InvalidArgumentError)):
         executable_of(graph).run([np.ones(64, np.float32)], compiled)
+
+
+def plan_of(function: Any, *values: np.ndarray) -> tuple[Any, Any]:
+    """The compilation of a function of these values, and its sizes."""
+    specs = [TensorSpec(x.shape, x.dtype) for x in values]
+    executable = executable_of(trace_flat(lambda *xs: [function(*xs)], specs).graph)
+    executable.run(values, True)
+    sizes = executable.sizes_of(values)
+    return sizes.size_class.compilation, sizes.numbers
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [
+        (lambda x: tf.sin(x) + 1.0, (4, 6)),
+        (lambda x: tf.sin(tf.transpose(x)) + tf.ones((6, 4)), (4, 6)),
+        (lambda x: tf.reduce_sum(tf.sin(x), 0), (4, 6)),
+        (lambda x: tf.sin(x[::-1]) * 2.0, (9,)),
+    ],
+    ids=["in a row", "strided", "reduced", "backwards"],
+)
+def test_a_kernel_that_would_walk_too_far_is_not_bound(function: Any, shape: tuple[int, ...]) -> None:
+    compilation, numbers = plan_of(function, np.ones(shape, np.float32))
+    native.bind(compilation.schedule, numbers, compilation.address)
+    loops = [unit for unit in compilation.schedule.partition.units if unit.loop is not None]
+    assert loops
+    for unit in loops:
+        kept = unit.loop
+        for d in range(len(kept.extents)):
+            extents = [extent + (k == d) for k, extent in enumerate(kept.extents)]
+            unit.loop = kept.replaced(extents=tuple(extents))
+            with pytest.raises(InternalError, match="a step reaches bytes"):
+                native.bind(compilation.schedule, numbers, compilation.address)
+        unit.loop = kept
+    native.bind(compilation.schedule, numbers, compilation.address)
+
+
+def test_a_product_that_would_read_too_far_is_not_bound() -> None:
+    x = np.ones((4, 4), np.float32)
+    compilation, numbers = plan_of(lambda a, b: tf.sin(a) @ tf.transpose(b), x, x)
+    (unit,) = [unit for unit in compilation.schedule.partition.units if unit.kind == "gemm"]
+    for k, site in enumerate(list(unit.reads)):
+        unit.reads[k] = site.replaced(offset=1)
+        with pytest.raises(InternalError, match="a step reaches bytes"):
+            native.bind(compilation.schedule, numbers, compilation.address)
+        unit.reads[k] = site
+    native.bind(compilation.schedule, numbers, compilation.address)
+
+
+def test_a_kernel_without_elements_reaches_nothing() -> None:
+    x = np.ones((0, 3), np.float32)
+    for function in (lambda x: tf.sin(tf.transpose(x)), lambda x: tf.sin(x[:, ::-1]), tf.reduce_sum):
+        compilation, numbers = plan_of(function, x)
+        assert native.bind(compilation.schedule, numbers, compilation.address).call([x]) is not None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -296,11 +297,11 @@ def matmul_words(
     contiguous, more than four
       batch dimensions remain, or a size is too large for the library's integers), or no BLAS was found.
     """
-    kind = np.dtype(dtype)
+    kind, name = _kind(dtype)
     library = blas or find()
-    if kind.name not in LETTERS:
+    if name not in LETTERS:
         raise InvalidArgumentError(
-            f"matmul: dtype {kind.name} has no BLAS product; allowed are {', '.join(LETTERS)}"
+            f"matmul: dtype {name} has no BLAS product; allowed are {', '.join(LETTERS)}"
         )
     if library is None:
         return None
@@ -335,14 +336,14 @@ def matmul_words(
     if len(batch) > BATCH_RANK or max(m, n, k, lda, ldb, ldc) >= 1 << 31:
         return None
     words = [0] * WORD_COUNT
-    words[GEMM], words[GEMV] = library.gemm[kind.name], library.gemv[kind.name]
+    words[GEMM], words[GEMV] = library.gemm[name], library.gemv[name]
     words[M], words[N], words[K], words[LDA], words[LDB], words[LDC] = m, n, k, lda, ldb, ldc
     words[TRANS_A], words[TRANS_B] = ord("T" if trans_a else "N"), ord("T" if trans_b else "N")
     words[ALPHA : ALPHA + 2], words[BETA : BETA + 2] = _bits(kind, alpha), _bits(kind, beta)
     words[FIRST], words[SECOND] = A, B
     words[CONTROL], words[LIMIT] = (0 if blas is not None else _control_block()), one_thread_below
     if blas is None and alpha == 1 and not beta and min(m, n) > 1 and m * n * k < one_thread_below:
-        by_tiles = tiles(kind.name)
+        by_tiles = tiles(name)
         if by_tiles:
             words[GEMM], words[CONTROL] = by_tiles, 0
     rows = batch + [[1, 0, 0, 0]] * (BATCH_RANK - len(batch))
@@ -352,6 +353,13 @@ def matmul_words(
     return words
 
 
+@functools.lru_cache(maxsize=64)
+def _kind(dtype: str | np.dtype[Any]) -> tuple[np.dtype[Any], str]:
+    kind = np.dtype(dtype)
+    return kind, kind.name
+
+
+@functools.lru_cache(maxsize=64)
 def _bits(dtype: np.dtype[Any], value: complex) -> list[int]:
     number = value if dtype.kind == "c" else complex(value).real
     raw = np.array(number, dtype).tobytes().ljust(16, b"\0")
