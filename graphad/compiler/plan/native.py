@@ -35,6 +35,7 @@ from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.frames import note_traced_line
+from graphad.core.ieee import hush, unhush
 from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
@@ -262,13 +263,15 @@ class Bound:
         if hosts:
             names["hosts"] = hosts
             lines.append("at = -1")
-            caught = ["except Exception as error:", "    raise blame(error, hosts, at, globals(), locals())"]
-            names["errstate"] = np.errstate
+            names["hush"], names["unhush"] = hush, unhush
             body = [
+                "token = hush()",
                 "try:",
-                "    with errstate(all='ignore'):",
-                *[f"        {line}" for line in body],
-                *caught,
+                *[f"    {line}" for line in body],
+                "except Exception as error:",
+                "    raise blame(error, hosts, at, globals(), locals())",
+                "finally:",
+                "    unhush(token)",
             ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
 
@@ -378,8 +381,17 @@ class Bound:
             if value in self.partition.sites:
                 self._names[f"n{value}"] = self.shape(value)
                 self._names[f"t{value}"] = self.partition.specs[value].dtype.numpy
-                how = "fit" if value in native else "same"
-                lines.append(f"r{value} = {how}(r{value}, n{value}, t{value})")
+                differs = f"r{value}.shape != n{value} or r{value}.dtype is not t{value}"
+                if value not in native:
+                    lines.append(f"if {differs}: same(r{value}, n{value}, t{value})")
+                elif self.shape(value):
+                    is_plain = f"type(r{value}) is ndarray and r{value}.flags.num & {_PLAIN} == {_PLAIN}"
+                    self._names["ndarray"] = np.ndarray
+                    lines.append(
+                        f"if {differs} or not ({is_plain}): r{value} = fit(r{value}, n{value}, t{value})"
+                    )
+                else:
+                    lines.append(f"if {differs}: fit(r{value}, n{value}, t{value})")
         return lines
 
     def _sources(self, root: int) -> str:
@@ -410,6 +422,9 @@ class Bound:
         if kind == PYTHON and root not in earlier:
             return f"own({name}{self._sources(root)})"
         return f"{name}.copy()"
+
+
+_PLAIN = 0x101  # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED among an array's flags
 
 
 def same(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -23,6 +23,7 @@ from graphad.core import forks
 from graphad.core.collector import held
 from graphad.core.errors import GraphadError, InternalError
 from graphad.core.frames import note_traced_line
+from graphad.core.ieee import hush, unhush
 from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
@@ -77,25 +78,27 @@ class HostPlan:
         """The outputs for input values."""
         known = [*values, *self._base]
         asked: tuple[Any, tuple[int, ...], str | None] | None = None
+        token = hush()  # native code raises no warnings either
         try:
-            with np.errstate(all="ignore"):  # native code raises no warnings either
-                for count, f, a, b, out, gone, asked in self._steps:  # noqa: B007
-                    if count == 2:
-                        known[out] = f(known[a], known[b])
-                    elif count == 1:
-                        known[out] = f(known[a])
-                    elif count == 0:
-                        known[out] = f(*[known[i] for i in a])
-                    else:
-                        known[out : out + b] = f(*[known[i] for i in a])
-                    for i in gone:
-                        known[i] = None
+            for count, f, a, b, out, gone, asked in self._steps:  # noqa: B007
+                if count == 2:
+                    known[out] = f(known[a], known[b])
+                elif count == 1:
+                    known[out] = f(known[a])
+                elif count == 0:
+                    known[out] = f(*[known[i] for i in a])
+                else:
+                    known[out : out + b] = f(*[known[i] for i in a])
+                for i in gone:
+                    known[i] = None
         except Exception as error:
             if asked is not None:
                 op, inputs, line = asked
                 error = explained(error, op, [known[i] for i in inputs])
                 note_traced_line(error, line)
             raise error
+        finally:
+            unhush(token)
         return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
 
 
