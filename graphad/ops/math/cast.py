@@ -77,19 +77,21 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
       and end at an integer dtype.
     """
     wanted = dtypes.as_dtype(dtype)
+    if type(x) is EagerTensor and busy() is None:
+        data, numpy = x.data, wanted.numpy
+        if data.dtype is numpy:
+            return x
+        # What floats become as unsigned integers is not left to NumPy, complex numbers it would report.
+        if wanted.kind != "uint" and data.dtype.kind != "c":
+            try:
+                return EagerTensor(data.astype(numpy))
+            except REPORTED:
+                pass
     if isinstance(x, Handle) and x.dtype is wanted:
         return lift_own(x)  # type: ignore[no-any-return]
     x = lift(x)
     if x.dtype is wanted:
         return x  # type: ignore[no-any-return]
-    if type(x) is EagerTensor and busy() is None and x.data.dtype.kind != "c":
-        try:
-            kept = wanted.kind != "uint"  # what floats become as unsigned integers is not left to NumPy
-            return EagerTensor(
-                x.data.astype(wanted.numpy) if kept else dtypes.converted(x.data, wanted.numpy)
-            )
-        except REPORTED:
-            pass
     return bind(Cast(wanted), x)  # type: ignore[no-any-return]
 
 
