@@ -1,6 +1,7 @@
 """The public names of graphad."""
 
 from graphad import autodiff as autodiff
+from graphad import autograph as autograph
 from graphad import config as config
 from graphad import debugging as debugging
 from graphad import errors as errors

@@ -25,6 +25,7 @@ FLOORS = (
     ("kernels",),
     ("ops",),
     ("eager",),
+    ("autograph",),
     ("trace",),
     ("vectorize",),  # unrolls a batched sub-graph by tracing it, so it stands on `trace`
     ("gradient",),

@@ -31,6 +31,10 @@ class ResourceExhaustedError(GraphadError, MemoryError):
     """There is not enough memory for a result."""
 
 
+class MissingReturnError(InvalidArgumentError, NotImplementedError):
+    """A converted function returns a value on one way through it and none on another, and a tensor decides between them."""
+
+
 class FailedPreconditionError(GraphadError, RuntimeError):
     """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
 

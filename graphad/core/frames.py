@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from types import FrameType, TracebackType
+import weakref
+from types import CodeType, FrameType, TracebackType
 
 _OWN = tuple(
     os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), name) + os.sep
@@ -86,3 +87,18 @@ def note_traced_line(error: Exception, line: str | None) -> None:
     """Note on an error of a node which line of the user's it came from; the node furthest inside is the one to name."""
     if line is not None and not any(note.startswith(_TRACED) for note in getattr(error, "__notes__", ())):
         error.add_note(_TRACED + line)
+
+
+# Functions that run as they are although they may have control flow: their code and why.
+unconverted: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
+
+
+def why_unconverted() -> str:
+    """Why the control flow of the user's function that runs now was not converted, as a further sentence of a message."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    reason = unconverted.get(frame.f_code) if frame is not None else None
+    if frame is None or reason is None:
+        return ""
+    return f" AutoGraph could not transform {frame.f_code.co_name} and ran it as it is: {reason}."

@@ -112,3 +112,32 @@ def _has_nested(items: Any) -> bool:
         if isinstance(item, _CONTAINERS):
             return True
     return False
+
+
+def flatten_composites(x: Any) -> tuple[list[Any], Rebuild]:
+    """As `flatten`, with values that consist of tensors (they have `__graphad_parts__`) taken apart too.
+
+    `__graphad_parts__()` gives the parts, and a function that makes such a value of others in their place.
+    """
+    leaves, rebuild = flatten(x)
+    if not any(hasattr(type(leaf), "__graphad_parts__") for leaf in leaves):
+        return leaves, rebuild
+    flat: list[Any] = []
+    pieces: list[tuple[int, Rebuild]] = []
+    for leaf in leaves:
+        if hasattr(type(leaf), "__graphad_parts__"):
+            parts, again = leaf.__graphad_parts__()
+            flat += parts
+            pieces.append((len(parts), again))
+        else:
+            flat.append(leaf)
+            pieces.append((1, _only))
+
+    def rebuilt(new: list[Any]) -> Any:
+        out, start = [], 0
+        for count, again in pieces:
+            out.append(again(list(new[start : start + count])))
+            start += count
+        return rebuild(out)
+
+    return flat, rebuilt

@@ -27,8 +27,10 @@ def function(
     Args:
       func: The function; without it a decorator is returned.
       input_signature: A list of (nested) TensorSpecs; then there is one trace, for all arguments that they describe.
-      autograph: Accepted for compatibility. Python control flow on tensors is written with `cond` and `while_loop`.
+      autograph: Python's `if`, `while`, `for`, `break`, `return`, `and`, ... on tensors become control flow of the graph. With
+        False the function runs as it is while it is traced, and a tensor that has no value yet decides nothing.
       jit_compile: True waits for compiled code, False never compiles, None compiles what is worth it in the background.
+      experimental_autograph_options: Features that are converted on request, of `autograph.experimental.Feature`.
       reduce_retracing: Let sizes that change from call to call become unknown.
     Returns: A `Function`, called like `func`.
     Raises: ArgumentTypeError (a TypeError): `func` is not callable, or the signature does not fit it.
@@ -44,6 +46,13 @@ def function(
     def decorate(f: Callable[..., Any]) -> Function:
         if not callable(f):
             raise ArgumentTypeError(f"{f!r} is not a callable object")
-        return Function(f, input_signature, jit_compile, reduce_retracing)
+        return Function(
+            f,
+            input_signature,
+            jit_compile,
+            reduce_retracing,
+            autograph=autograph,
+            autograph_options=experimental_autograph_options,
+        )
 
     return decorate if func is None else decorate(func)

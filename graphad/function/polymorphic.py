@@ -13,6 +13,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
+from graphad.autograph.convert import converted, converting
 from graphad.core.collector import held
 from graphad.core.convert import lift
 from graphad.core.errors import (
@@ -93,6 +94,7 @@ class Function:
     Attributes:
       python_function: The function as it was written.
       jit_compile: True waits for compiled code, False never compiles, None compiles in the background.
+      autograph: Whether Python control flow on tensors is converted.
     """
 
     def __init__(
@@ -103,8 +105,12 @@ class Function:
         reduce_retracing: bool = False,
         name: str | None = None,
         instance: Any = None,
+        autograph: bool = True,
+        autograph_options: Any = None,
     ) -> None:
         self.python_function = python_function
+        self.autograph = autograph
+        self._autograph_options = autograph_options
         self.jit_compile = jit_compile
         self.reduce_retracing = reduce_retracing
         self._given_signature = input_signature
@@ -146,6 +152,8 @@ class Function:
             self.reduce_retracing,
             self._name,
             instance,
+            self.autograph,
+            self._autograph_options,
         )
         bound = self._bound
         self._bound[key] = (_reference(instance, lambda _: bound.pop(key, None)), made)
@@ -158,6 +166,8 @@ class Function:
             self.jit_compile,
             self.reduce_retracing,
             self._name,
+            autograph=self.autograph,
+            autograph_options=self._autograph_options,
         )
 
     # -- calling -----------------------------------------------------------------------------------------------------
@@ -369,7 +379,11 @@ class Function:
             args, kwargs = arguments.rebuild(leaves)
             before = _snapshot(args, kwargs)
             try:
-                value = self.python_function(*self._with_self(tuple(args)), **kwargs)
+                with converting(self.autograph):
+                    traced = self.python_function
+                    if self.autograph:
+                        traced = converted(traced, self._autograph_options)
+                    value = traced(*self._with_self(tuple(args)), **kwargs)
             except Exception as error:
                 note_user_line(error, self._name, _where(self.python_function))
                 raise

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from graphad.autograph.convert import converted_here
 from graphad.core.bind import bind, new_recorder
 from graphad.core.convert import exports_array, lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
@@ -222,7 +223,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     reads = _VariableReads()
     level = new_recorder(reads)
     try:
-        pair = f(*bound_self, *rebuild(xs), **kwargs)
+        pair = converted_here(f)(*bound_self, *rebuild(xs), **kwargs)
     finally:
         remove_recorder(level, reads)
     name = getattr(f, "__qualname__", type(f).__name__)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from graphad.autograph.convert import converted_here
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
@@ -82,7 +83,7 @@ class Layer(Module):
         if not self.built:
             self.build(inputs.shape if isinstance(inputs, Tensor) else TensorShape(None))
             self.built = True
-        return self.call(inputs, *args, **kwargs)
+        return converted_here(self.call)(inputs, *args, **kwargs)
 
     def _cast(self, inputs: Any) -> Any:
         if isinstance(inputs, list | tuple | dict) and not isinstance(inputs, Tensor):

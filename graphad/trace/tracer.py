@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.errors import InvalidArgumentError, OutOfScopeError, SymbolicValueError
-from graphad.core.frames import user_line
+from graphad.core.frames import user_line, why_unconverted
 from graphad.core.levels import current, entered, here
 from graphad.core.op import Op
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -55,7 +55,7 @@ class SymbolicTensor(Tensor):
 
     def _no_value(self, message: str) -> Any:
         where = f" (at {self.line})" if self.line else ""
-        raise SymbolicValueError(f"{message}{where}")
+        raise SymbolicValueError(f"{message}{where}{why_unconverted()}")
 
     def __getattr__(self, name: str) -> Any:
         if name in ("numpy", "item", "tolist"):

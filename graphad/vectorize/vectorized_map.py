@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphad.autograph.convert import converted
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -24,13 +25,14 @@ def vectorized_map(
     """`fn` applied to each row of `elems`, computed for all rows at once.
 
     Args:
-      fn: A function of one row (a nest like `elems`), called once.
+      fn: A function of one row (a nest like `elems`), called once; its control flow is converted as that of a `function`.
       elems: A tensor [rows, ...] or a nest of such tensors.
       fallback_to_while_loop: Accepted for compatibility: an op without a batching rule is always run row by row.
       warn: Accepted for compatibility.
     Returns: A nest like the result of `fn`, each tensor stacked along a new first axis.
     Raises: InvalidArgumentError: the tensors have different numbers of rows, or none.
     """
+    fn = converted(fn)
     leaves, rebuild = flatten(elems)
     stacks = [lift(leaf) for leaf in leaves]
     sizes = []

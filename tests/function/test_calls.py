@@ -200,7 +200,7 @@ def test_a_symbol_cannot_enter_another_function():
 
 
 def test_a_symbol_has_no_number():
-    @tf.function
+    @tf.function(autograph=False)
     def f(x):
         for call in (lambda: x.numpy(), lambda: x.item(), lambda: x.tolist()):
             with pytest.raises(AttributeError, match=r"'SymbolicTensor' object has no attribute"):
@@ -226,7 +226,7 @@ def test_a_symbol_has_no_number():
 
 
 def test_iterating_over_an_unknown_size_is_refused():
-    @tf.function(input_signature=[tf.TensorSpec([None])])
+    @tf.function(input_signature=[tf.TensorSpec([None])], autograph=False)
     def f(x):
         with pytest.raises(TypeError, match=r"Iterating over a symbolic `tf.Tensor` is not allowed"):
             for _ in x:

@@ -64,12 +64,17 @@ def conditional(
     then_part = Part("cond", traced(then_fn), (), "then")
     else_part = Part("cond", traced(else_fn), (), "else")
     _check_same(found[0], found[1], then_part, else_part, names)
+    return found[0].build(bind_cond(test, then_part, else_part))
+
+
+def bind_cond(test: Any, then_part: Part, else_part: Part) -> tuple[Any, ...]:
+    """Bind a `cond` of two traced functions whose outputs belong together one by one."""
     outer = common((then_part, else_part))
     specs = [spec_of(x) for x in outer]
     place = {id(x): k for k, x in enumerate(outer)}
     then_graph, else_graph = then_part.with_inputs(specs, (), place), else_part.with_inputs(specs, (), place)
     op = Cond(then_graph, else_graph, (BOTH,) * len(then_graph.outputs))
-    return found[0].build(bind(op, test, *outer))
+    return bind(op, test, *outer)  # type: ignore[no-any-return]
 
 
 def _check_same(

@@ -106,7 +106,7 @@ class Cond(Op):
             [s for s, kind in zip(other.output_specs, self._of_other(mine), strict=True) if kind != BOTH]
         )
         return tuple(
-            [next(given) if kind in (BOTH, mine) else _placeholder(next(absent)) for kind in self.kinds]
+            [next(given) if kind in (BOTH, mine) else placeholder(next(absent)) for kind in self.kinds]
         )
 
     def _of_other(self, mine: str) -> list[str]:
@@ -444,7 +444,8 @@ def as_predicate(op: str, x: Any) -> Any:
     return from_number != 0
 
 
-def _placeholder(spec: TensorSpec) -> Any:
+def placeholder(spec: TensorSpec) -> Any:
+    """Zeros of a shape that the spec allows: what stands where there is no value."""
     dims = tuple([0 if size is None else size for size in spec.dims or ()])
     return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)
 

@@ -24,6 +24,7 @@ from graphad.graph.compose import append, invariant_nodes, rewired, without_node
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
+from graphad.ops.control.cond import placeholder
 from graphad.ops.elementwise import Elementwise
 
 
@@ -111,6 +112,21 @@ class Part:
             self._trace.number = {
                 serial: number[value] for serial, value in self._trace.number.items() if value in number
             }
+
+    def choose(self, outputs: Sequence[Any]) -> None:
+        """Return other values: of the outputs so far by number, and zeros for each TensorSpec among `outputs`."""
+        builder = GraphBuilder()
+        known = [builder.add_input(spec) for spec in self.graph.inputs]
+        known += [builder.add_constant(array) for array in self.graph.constants]
+        for node in self.graph.nodes:
+            start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
+            known += range(start, start + len(node.specs))
+        kept = [
+            known[self.graph.outputs[i]] if isinstance(i, int) else builder.add_constant(placeholder(i))
+            for i in outputs
+        ]
+        graph, number = builder.finish(kept, self.graph.name, keep_all=self.has_rules)
+        self._renumber(graph, {i: number[serial] for i, serial in enumerate(known) if serial in number})
 
     def inline_calls(self) -> None:
         """Put the graphs of calls in their place, so that what never changes in them is found as well."""

@@ -88,7 +88,7 @@ def repeat(
     """`while_loop` with a name for each loop variable, of which messages speak."""
     nest = Nest(loop_vars)
     values = nest.tensors(lift_own)
-    limit = None if maximum is None else _limit(maximum)
+    limit = None if maximum is None else step_limit(maximum)
     labels = _labels(loop_vars, names)
     if trace_in_progress() is not None or not (limit is None or type(limit) is EagerTensor):
         return _traced(test, body, nest, values, shape_invariants, limit, labels)
@@ -140,6 +140,7 @@ def bind_loop(
     specs: Sequence[TensorSpec],
     reverse: bool = False,
     steps: int | None = None,
+    unread: int = 0,
 ) -> tuple[Any, ...]:
     """Bind a `loop` whose parts are traced. The parts' own inputs are the carry, and for the body the slices of the xs.
 
@@ -151,6 +152,7 @@ def bind_loop(
       specs: The carry in every step, then the slices.
       reverse: Go through the stacks from the end.
       steps: The number of steps where it is known.
+      unread: How many of the carries, the last ones, are no inputs of the parts: they only come out.
     Returns: The last carry, the number of steps, the ys.
     """
     prepare_for_loop([body] if test is None else [test, body])
@@ -158,8 +160,9 @@ def bind_loop(
     n, m = len(carry), len(outer)
     operands = [*specs[:n], *[spec_of(x) for x in outer], *specs[n:]]
     place = {id(x): n + k for k, x in enumerate(outer)}
-    body_graph = body.with_inputs(operands, [*range(n), *range(n + m, n + m + len(xs))], place)
-    test_graph = None if test is None else test.with_inputs(operands[: n + m], list(range(n)), place)
+    own = list(range(n - unread))
+    body_graph = body.with_inputs(operands, [*own, *range(n + m, n + m + len(xs))], place)
+    test_graph = None if test is None else test.with_inputs(operands[: n + m], own, place)
     op = Loop(test_graph, body_graph, n, m, len(xs), reverse, steps)
     limit = lift(np.int32(NO_LIMIT)) if limit is None else limit
     return bind(op, limit, *carry, *outer, *xs)  # type: ignore[no-any-return]
@@ -239,7 +242,7 @@ def _shapes(shape_invariants: Any) -> Any:
             yield item if isinstance(item, TensorSpec) else TensorShape(item)
 
 
-def _limit(maximum: Any) -> Any:
+def step_limit(maximum: Any) -> Any:
     limit = lift(maximum)
     if limit.dims not in ((), None) or not limit.dtype.is_integer:
         raise InvalidArgumentError(

@@ -1,0 +1,296 @@
+"""`if`, the ternary, `and`, `or` and `not` where a tensor decides: both sides are traced and become one `cond`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.autograph.state import NO_RETURN, UNBOUND, Local, Parts, bound_references, locals_of
+from graphad.core.convert import lift, lift_own
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
+from graphad.core.tensor import EagerTensor
+from graphad.ops.array.shape import known_value
+from graphad.ops.control.branch import bind_cond, conditional
+from graphad.ops.control.cond import as_predicate
+from graphad.ops.control.parts import Part, same_structure
+from graphad.ops.math import logical_and, logical_not
+
+_NUMBERS = (bool, int, float, complex, str, bytes)
+
+
+def done() -> None:
+    """What is left to do of a statement that has been staged."""
+
+
+def staged_if(
+    test: Any,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    live: Sequence[str],
+    others: Sequence[str],
+    refs: Sequence[Any],
+    cells: dict[str, Any] | None = None,
+) -> Callable[[], Any]:
+    """Trace both branches, and give the variables that are needed later the values that the predicate chooses."""
+    predicate = as_predicate("if", test)
+    known = predicate.data if type(predicate) is EagerTensor else known_value(predicate)
+    if known is not None:
+        return then if known else otherwise
+    cells = locals_of((then, otherwise)) if cells is None else cells
+    kinds = [(name.rstrip("!?"), name[-1:]) for name in live]
+    places: list[Any] = [Local(name, cells[name]) for name, _ in kinds if name in cells]
+    marks = [mark for name, mark in kinds if name in cells]
+    references = bound_references(refs)
+    places += references
+    marks += [""] * len(references)
+    hidden = [Local(name, cells[name]) for name in others if name in cells]
+    every = [*places, *hidden]
+    before = [place.read() for place in every]
+
+    def back() -> None:
+        for place, value in zip(every, before, strict=True):
+            place.write(value)
+
+    sides: dict[str, list[Any]] = {}
+
+    def traced(side: str, branch: Callable[[], Any]) -> Part:
+        def run() -> list[Any]:
+            back()
+            branch()
+            sides[side] = [place.read() for place in places]
+            return _tensors(sides[side])
+
+        return Part("if", run, (), side)
+
+    try:
+        parts = [traced("then", then), traced("else", otherwise)]
+    finally:
+        back()
+    merged = Merge(
+        [_label(place.name, mark) for place, mark in zip(places, marks, strict=True)],
+        marks,
+        sides["then"],
+        sides["else"],
+    )
+    for place, value in zip(places, merged.finish(predicate, parts), strict=True):
+        place.write(value)
+    for place in hidden:
+        place.write(UNBOUND)
+    return done
+
+
+def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """The ternary: the value of the side that the predicate chooses."""
+    predicate = as_predicate("if", test)
+    known = predicate.data if type(predicate) is EagerTensor else known_value(predicate)
+    if known is not None:
+        return then() if known else otherwise()
+    sides: dict[str, list[Any]] = {}
+
+    def traced(side: str, branch: Callable[[], Any]) -> Part:
+        def run() -> list[Any]:
+            sides[side] = [branch()]
+            return _tensors(sides[side])
+
+        return Part("if", run, (), side)
+
+    parts = [traced("then", then), traced("else", otherwise)]
+    merged = Merge(["the value of the conditional expression"], [""], sides["then"], sides["else"])
+    return merged.finish(predicate, parts)[0]
+
+
+def _tensors(values: Sequence[Any]) -> list[Any]:
+    """The leaves that go into the graph."""
+    out = []
+    for value in values:
+        parts = Parts(value)
+        out += [lift_own(leaf) for leaf, dynamic in zip(parts.leaves, parts.dynamic, strict=True) if dynamic]
+    return out
+
+
+class Merge:
+    """The values of variables at the end of two branches, and what becomes of them.
+
+    Args:
+      names: What the variables are called.
+      marks: "!" for what a function returns, "?" for what only inner functions may read.
+      then, otherwise: Their values at the end of the branches.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        marks: Sequence[str],
+        then: Sequence[Any],
+        otherwise: Sequence[Any],
+    ) -> None:
+        self._names = names
+        self._marks = marks
+        self._then = then
+        self._otherwise = otherwise
+
+    def finish(self, predicate: Any, parts: Sequence[Part]) -> list[Any]:
+        """The values behind the branches."""
+        chosen: tuple[list[int], list[int]] = [], []  # outputs of the two graphs, -1 for zeros
+        starts = [0, 0]
+        plans: list[Any] = []
+        part_outputs: list[list[Any]] = []
+        for name, mark, a, b in zip(self._names, self._marks, self._then, self._otherwise, strict=True):
+            ours, theirs = Parts(a), Parts(b)
+            offsets = [_offsets(ours, starts[0]), _offsets(theirs, starts[1])]
+            starts = [starts[0] + sum(ours.dynamic), starts[1] + sum(theirs.dynamic)]
+            if a is UNBOUND and b is UNBOUND:
+                plans.append((UNBOUND, None))
+                continue
+            gap = self._gap(name, mark, a, b)
+            if gap is not None:
+                plans.append(self._with_gap(gap, ours, theirs, offsets, chosen))
+                continue
+            if mark == "?" and (a is UNBOUND or b is UNBOUND):
+                plans.append((UNBOUND, None))
+                continue
+            self._check(name, a, b, ours, theirs)
+            leaves: list[Any] = []
+            for k, (x, y) in enumerate(zip(ours.leaves, theirs.leaves, strict=True)):
+                if x is y or (
+                    type(x) is type(y) and isinstance(x, _NUMBERS) and x == y and repr(x) == repr(y)
+                ):
+                    leaves.append((False, x))
+                    continue
+                if not (ours.dynamic[k] and theirs.dynamic[k]):
+                    raise ArgumentTypeError(
+                        f"'{name}' is {_shown(x)} at the end of the main branch, but {_shown(y)} at the end of the else "
+                        "branch; where a tensor decides, what differs must be a tensor."
+                    )
+                i, j = offsets[0][k], offsets[1][k]
+                first, second = (
+                    part.graph.output_specs[n].dtype for part, n in zip(parts, (i, j), strict=True)
+                )
+                if first is not second:
+                    raise DTypeError(
+                        f"'{name}' has dtype {first.name} in the main branch, but dtype {second.name} in the else branch."
+                    )
+                leaves.append((True, len(chosen[0])))
+                chosen[0].append(i)
+                chosen[1].append(j)
+            plans.append((ours, leaves))
+        for side in (0, 1):
+            other = parts[1 - side].graph.output_specs
+            part_outputs.append(
+                [other[chosen[1 - side][k]] if i < 0 else i for k, i in enumerate(chosen[side])]
+            )
+        for part, wanted in zip(parts, part_outputs, strict=True):
+            part.choose(wanted)
+        outputs = bind_cond(predicate, *parts)
+        return [
+            plan if leaves is None else plan.build([outputs[x] if into else x for into, x in leaves])
+            for plan, leaves in plans
+        ]
+
+    def _gap(self, name: str, mark: str, a: Any, b: Any) -> int | None:
+        """Which side gives no value to what the function returns, because it does not return yet."""
+        if mark != "!":
+            return None
+        if a is NO_RETURN and b is not NO_RETURN:
+            if b is not None and b is not UNBOUND:
+                raise MissingReturnError(_NO_RETURN)
+            return 0 if b is None else 1
+        if b is NO_RETURN and a is not NO_RETURN:
+            if a is not None and a is not UNBOUND:
+                raise MissingReturnError("the else branch must also have a return statement.")
+            return 1 if a is None else 0
+        return 0 if a is UNBOUND else 1 if b is UNBOUND else None
+
+    def _with_gap(
+        self, gap: int, ours: Parts, theirs: Parts, offsets: Any, chosen: tuple[list[int], list[int]]
+    ) -> Any:
+        """A value that only one side has: zeros stand for it on the other, where nobody reads it."""
+        there = theirs if gap == 0 else ours
+        leaves: list[Any] = []
+        for k, leaf in enumerate(there.leaves):
+            if not there.dynamic[k]:
+                leaves.append((False, leaf))
+                continue
+            leaves.append((True, len(chosen[0])))
+            chosen[1 - gap].append(offsets[1 - gap][k])
+            chosen[gap].append(-1)
+        return there, leaves
+
+    def _check(self, name: str, a: Any, b: Any, ours: Parts, theirs: Parts) -> None:
+        for mine, side in ((a, "main"), (b, "else")):
+            if mine is UNBOUND:
+                raise InvalidArgumentError(f"'{name}' must also be initialized in the {side} branch.")
+        for mine, side in ((a, "main"), (b, "else")):
+            if mine is None and not (a is None and b is None):
+                raise InvalidArgumentError(f"'{name}' is None at the end of the {side} branch.")
+        if not same_structure(ours.structure, theirs.structure):
+            raise ArgumentTypeError(
+                f"'{name}' must have the same nested structure in the main and else branches: it is {_nest(ours)} in the "
+                f"main branch and {_nest(theirs)} in the else branch."
+            )
+
+
+_NO_RETURN = (
+    "the function returns a value where a tensor says so, and comes to its end without one otherwise: the else branch must "
+    "also have a return statement (a return statement cannot be placed inside this TensorFlow loop unless a value is "
+    "returned behind the loop too)."
+)
+
+
+def _label(name: str, mark: str) -> str:
+    return "the return value" if mark == "!" else name
+
+
+def _offsets(parts: Parts, start: int) -> list[int]:
+    """For each leaf its number among the outputs of a branch."""
+    out = []
+    for dynamic in parts.dynamic:
+        out.append(start if dynamic else -1)
+        start += dynamic
+    return out
+
+
+def _nest(parts: Parts) -> str:
+    from graphad.ops.control.parts import Nest
+
+    return str(Nest(parts.build(parts.leaves)))
+
+
+def _shown(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 60 else f"a {type(x).__name__}"
+
+
+# -- logic -----------------------------------------------------------------------------------------------------------------
+
+
+def none_of(flags: Sequence[Any]) -> Any:
+    """Whether no flag is set."""
+    out = logical_not(as_predicate("not", flags[0]))
+    for flag in flags[1:]:
+        out = logical_and(out, logical_not(as_predicate("not", flag)))
+    return out
+
+
+def staged_and(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
+    """`first and ...`: what follows runs only where the first holds."""
+    from graphad.autograph.operators import and_
+
+    return conditional(
+        as_predicate("and", first),
+        lambda: as_predicate("and", and_(others[0](), *others[1:])),
+        lambda: lift(np.False_),
+    )
+
+
+def staged_or(first: Any, others: Sequence[Callable[[], Any]]) -> Any:
+    """`first or ...`: what follows runs only where the first does not hold."""
+    from graphad.autograph.operators import or_
+
+    return conditional(
+        as_predicate("or", first),
+        lambda: lift(np.True_),
+        lambda: as_predicate("or", or_(others[0](), *others[1:])),
+    )

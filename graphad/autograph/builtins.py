@@ -1,0 +1,151 @@
+"""Builtins that mean something for tensors inside of converted functions: len, int, float, range, sorted, enumerate, zip, map."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from graphad.autograph.loops import Elements
+from graphad.autograph.state import is_symbolic
+from graphad.core import dtypes
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.levels import trace_in_progress
+from graphad.core.tensor import Tensor
+from graphad.ops.array import range as tensor_range
+from graphad.ops.array import shape, sort
+from graphad.ops.array.slice import getitem
+from graphad.ops.math import cast, maximum, minimum, where
+
+
+def _len(x: Any) -> Any:
+    """The first size: a number where it is known, else a tensor."""
+    if not is_symbolic(x) or (x.dims and x.dims[0] is not None):
+        return len(x)
+    if x.dims == ():
+        raise InvalidArgumentError("len: it requires a non-scalar tensor, got one of rank 0.")
+    return getitem(shape(x), 0)
+
+
+def _int(x: Any = 0, *base: Any, **options: Any) -> Any:
+    return cast(x, dtypes.int32) if is_symbolic(x) and not base and not options else int(x, *base, **options)
+
+
+def _float(x: Any = 0.0) -> Any:
+    return cast(x, dtypes.float32) if is_symbolic(x) else float(x)
+
+
+def _range(*bounds: Any) -> Any:
+    """As Python's, bounds that have passed each other give no numbers."""
+    if not any(map(is_symbolic, bounds)):
+        return range(*bounds)
+    start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])
+    step = bounds[2] if len(bounds) > 2 else 1
+    if is_symbolic(step):
+        stop = where(step > 0, maximum(stop, start), minimum(stop, start))
+    else:
+        stop = (maximum if step > 0 else minimum)(stop, start)
+    return tensor_range(start, stop, step)
+
+
+def _sorted(x: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
+    if not is_symbolic(x):
+        return sorted(x, key=key, reverse=reverse)
+    if key is not None:
+        raise ArgumentTypeError("sorted: a tensor is sorted without a key; use argsort and gather.")
+    return sort(x, direction="DESCENDING" if reverse else "ASCENDING")
+
+
+class Staged:
+    """Elements made of those of tensors: what `enumerate`, `zip` and `map` give for tensors while a function is traced."""
+
+    def __init__(self, nest: Any, make: Callable[[Any], Any] | None, plain: Callable[[], Any]) -> None:
+        self._nest = nest
+        self._make = make
+        self._plain = plain
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._plain())
+
+    def __next__(self) -> Any:
+        self._plain = _once(self._plain)
+        return next(self._plain())
+
+    def __graphad_elements__(self) -> Elements:
+        return Elements(self._nest, self._make)
+
+    def made(self, element: Any) -> Any:
+        return element if self._make is None else self._make(element)
+
+
+def _once(plain: Callable[[], Any]) -> Callable[[], Any]:
+    found = iter(plain())
+    return lambda: found
+
+
+def _stacks(iterables: Any) -> Any:
+    """Whether a loop over these together is staged: all are tensors, or made of tensors."""
+    return (
+        trace_in_progress() is not None
+        and iterables
+        and all(isinstance(x, Staged) or (isinstance(x, Tensor) and x.dims != ()) for x in iterables)
+    )
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    if not _stacks([iterable]):
+        return enumerate(iterable, start)
+    nest = iterable._nest if isinstance(iterable, Staged) else iterable
+    length = Elements(nest).walk.limit()
+    made = iterable.made if isinstance(iterable, Staged) else _same
+    return Staged(
+        (tensor_range(start, start + length), nest),
+        lambda pair: (pair[0], made(pair[1])),
+        lambda: enumerate(iterable, start),
+    )
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    if strict or not _stacks(iterables):
+        return zip(*iterables, strict=strict)
+    nests = [x._nest if isinstance(x, Staged) else x for x in iterables]
+    walks = [Elements(nest).walk for nest in nests]
+    if len({walk.length for walk in walks}) > 1 or walks[0].length is None:
+        least = walks[0].limit()
+        for walk in walks[1:]:
+            least = minimum(least, walk.limit())
+        nests = [walk.nest.build([getitem(x, slice(None, least)) for x in walk.xs]) for walk in walks]
+    makers = [x.made if isinstance(x, Staged) else _same for x in iterables]
+    return Staged(
+        tuple(nests),
+        lambda items: tuple([made(item) for made, item in builtins.zip(makers, items, strict=True)]),
+        lambda: zip(*iterables),
+    )
+
+
+def _map(function: Any, *iterables: Any) -> Any:
+    from graphad.autograph.call import of
+
+    function = of(function)
+    if not _stacks(iterables):
+        return map(function, *iterables)
+    zipped = _zip(*iterables)
+    return Staged(
+        zipped._nest, lambda items: function(*zipped.made(items)), lambda: map(function, *iterables)
+    )
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+OVERLOADS: dict[Any, Any] = {
+    len: _len,
+    int: _int,
+    float: _float,
+    range: _range,
+    sorted: _sorted,
+    enumerate: _enumerate,
+    zip: _zip,
+    map: _map,
+}

@@ -1,0 +1,120 @@
+"""What converted code calls in place of what the user's code names: functions with their control flow converted.
+
+User functions are converted, library code is called as it is. A few builtins have a meaning for tensors here.
+"""
+
+from __future__ import annotations
+
+import functools
+import sysconfig
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from graphad.autograph.convert import NO_FEATURES, converted_function, is_converted
+from graphad.core.frames import is_own
+
+# Packages that are never converted, beside graphad, the standard library and what is installed and does not use graphad.
+LIBRARIES = frozenset(
+    "numpy scipy numba llvmlite pandas PIL matplotlib sklearn tqdm optree msgpack ml_dtypes mpi4py pytest _pytest pluggy "
+    "hypothesis IPython ipykernel pdb ipdb pydevd debugpy coverage keras tensorflow jax torch".split()
+)
+# Functions of graphad that call a function of the user's, which is then converted too.
+_TAKE_FUNCTIONS = frozenset(
+    "cond case switch_case while_loop map_fn scan foldl foldr vectorized_map custom_gradient recompute_grad "
+    "grad_pass_through".split()
+)
+_PATHS = tuple({path for key in ("stdlib", "platstdlib") if (path := sysconfig.get_paths().get(key))})
+_SITES = ("site-packages", "dist-packages")
+_libraries: dict[str, bool] = {}
+
+
+def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
+    """What to call in the place of `f`."""
+    kind = type(f)
+    if kind is FunctionType:
+        return _function(f, features)
+    if kind is MethodType:
+        inner = f.__func__
+        if type(inner) is not FunctionType:
+            return f
+        made = _function(inner, features)
+        return f if made is inner else MethodType(made, f.__self__)
+    if kind is BuiltinFunctionType or kind is type:
+        from graphad.autograph.builtins import OVERLOADS
+
+        return OVERLOADS.get(f, f)
+    if kind is functools.partial:
+        made = of(f.func, features)
+        return f if made is f.func else functools.partial(made, *f.args, **f.keywords)
+    if isinstance(f, type):
+        return f
+    call = call_method(kind)
+    if type(call) is FunctionType:
+        made = _function(call, features)
+        return f if made is call else MethodType(made, f)
+    return f
+
+
+def call_method(kind: type) -> Any:
+    """The `__call__` that a class or one of its bases defines."""
+    return next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
+
+
+def _function(f: FunctionType, features: frozenset[str]) -> Any:
+    code = f.__code__
+    if is_converted(code):
+        return f
+    if is_own(code.co_filename):
+        if f.__name__ in _TAKE_FUNCTIONS and "." not in f.__qualname__:
+            return functools.partial(_with_functions, f)
+        return f
+    if not may_convert(f):
+        return f
+    return converted_function(f, features)
+
+
+def _with_functions(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of graphad, with the functions among its arguments converted."""
+    return f(*[_inside(x) for x in args], **{key: _inside(x) for key, x in kwargs.items()})
+
+
+def _inside(x: Any) -> Any:
+    if isinstance(x, FunctionType | MethodType | functools.partial):
+        return of(x)
+    if isinstance(x, list | tuple) and type(x) in (list, tuple):
+        return type(x)([_inside(item) for item in x])
+    if type(x) is dict:
+        return {key: _inside(item) for key, item in x.items()}
+    return x
+
+
+def may_convert(f: Any) -> bool:
+    """Whether a function is the user's, and not asked to be left alone."""
+    if getattr(f, "__graphad_do_not_convert__", False):
+        return False
+    filename = f.__code__.co_filename
+    module = f.__globals__.get("__name__", "")
+    key = f"{filename}\0{module}"
+    known = _libraries.get(key)
+    if known is None:
+        known = _libraries[key] = _is_library(filename, module, f.__globals__)
+    return not known
+
+
+def _is_library(filename: str, module: str, names: dict[str, Any]) -> bool:
+    if is_own(filename) or module.partition(".")[0] in LIBRARIES:
+        return True
+    installed = any(site in filename for site in _SITES)
+    if not installed and (filename.startswith(_PATHS) or filename.startswith("<frozen")):
+        return True
+    return installed and not _uses_graphad(module, names)
+
+
+def _uses_graphad(module: str, names: dict[str, Any]) -> bool:
+    """Whether an installed module has anything of graphad among its names."""
+    for value in list(names.values()):
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(home, str) and (home == "graphad" or home.startswith("graphad.")):
+            return True
+    return False

@@ -1,0 +1,212 @@
+"""Functions with their control flow converted: once for each code object, bound anew to each function's own variables.
+
+The converted code is compiled under the user's file name and line numbers, so tracebacks, breakpoints and coverage see the user's
+lines. It shares the cells of the function it was made of.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from graphad.core.frames import unconverted
+
+_FUTURES = 0x1FF0000  # the flags of `from __future__ import ...` in a code object
+
+
+class Template:
+    """The converted form of a code object.
+
+    Attributes:
+      code: The code, or None where the function runs as it is.
+      reason: Why it could not be converted, None where that was not needed.
+    """
+
+    __slots__ = ("code", "reason", "tree")
+
+    def __init__(self, code: CodeType | None, reason: str | None = None, tree: Any = None) -> None:
+        self.code = code
+        self.reason = reason
+        self.tree = tree
+
+
+_templates: dict[tuple[int, frozenset[str]], tuple[Any, Template]] = {}
+_converted: dict[int, Any] = {}  # the codes that conversion made, by id
+_lock = threading.RLock()
+NO_FEATURES: frozenset[str] = frozenset()
+
+
+# Whether functions that graphad calls for the user are converted: True while a converted function runs.
+_status: ContextVar[bool] = ContextVar("graphad_autograph", default=False)
+
+
+@contextmanager
+def converting(on: bool) -> Iterator[None]:
+    """Switch conversion on or off for what is called meanwhile."""
+    token = _status.set(on)
+    try:
+        yield
+    finally:
+        _status.reset(token)
+
+
+def converted(f: Any, options: Any = None) -> Any:
+    """What to call in the place of `f` so that its control flow may depend on tensors; `f` itself where nothing has to change."""
+    from graphad.autograph.call import of
+
+    return of(f, features_of(options))
+
+
+def converted_here(f: Callable[..., Any]) -> Callable[..., Any]:
+    """As `converted`, if `f` is called for a function that is converted itself."""
+    return converted(f) if _status.get() else f
+
+
+def features_of(options: Any) -> frozenset[str]:
+    """The names of optional features, from one or several of `Feature`."""
+    if options is None:
+        return NO_FEATURES
+    listed = options if isinstance(options, list | tuple | set | frozenset) else [options]
+    names = frozenset(str(getattr(item, "value", item)) for item in listed)
+    return names | frozenset(("ASSERT_STATEMENTS", "LISTS")) if "ALL" in names else names
+
+
+def is_converted(code: CodeType) -> bool:
+    """Whether a code object is the result of a conversion."""
+    return id(code) in _converted
+
+
+def converted_function(f: FunctionType, features: frozenset[str] = NO_FEATURES) -> FunctionType:
+    """`f` with its control flow converted; `f` itself where there is nothing to convert, or no source."""
+    template = template_of(f, features)
+    return f if template.code is None else bound(f, template.code)
+
+
+def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always: bool = False) -> Template:
+    """The converted form of a function's code; with `always` also where nothing in it has to be converted."""
+    code = f.__code__
+    key = id(code), features
+    known = _templates.get(key)
+    if known is not None and known[0]() is code:
+        return known[1]
+    from graphad.autograph.scan import needs_conversion
+
+    if not always and not needs_conversion(f):  # what it calls may be another function the next time
+        return _NOTHING_TO_DO
+    with _lock:
+        known = _templates.get(key)
+        if known is None or known[0]() is not code:
+            known = weakref.ref(code, lambda _: _templates.pop(key, None)), _make(f, features)
+            _templates[key] = known
+    if known[1].reason is not None:
+        unconverted[code] = known[1].reason
+    return known[1]
+
+
+_NOTHING_TO_DO = Template(None)
+
+
+def _make(f: FunctionType, features: frozenset[str]) -> Template:
+    import ast
+
+    from graphad.autograph.rewrite import is_plain, rewritten
+    from graphad.autograph.source import NoSourceError, find
+
+    code = f.__code__
+    try:
+        found = find(f)
+    except NoSourceError as cause:
+        _say(1, "AutoGraph could not transform %s and will run it as-is: %s", f, cause)
+        return Template(None, str(cause))
+    if not is_plain(found.node):
+        return Template(None, "a generator or coroutine is not converted")
+    helpers: set[str] = set()
+    node = rewritten(found.node, features, helpers)
+    tree = node
+    if isinstance(node, ast.Lambda):
+        node = ast.copy_location(ast.Return(node), node)
+    else:
+        node = ast.FunctionDef(**{field: getattr(tree, field) for field in tree._fields})
+        node.name = _NAME  # in its own name it would find itself, and not what the user's function finds
+        node.lineno = code.co_firstlineno
+        node.end_lineno, node.col_offset, node.end_col_offset = tree.end_lineno, 0, tree.end_col_offset
+    free = [name for name in code.co_freevars if name != "__class__"]
+    inner: list[ast.stmt] = [node]
+    if found.owner is not None:
+        inner = [ast.ClassDef(name=found.owner, bases=[], keywords=[], body=inner, decorator_list=[])]
+        if "type_params" in ast.ClassDef._fields:
+            inner[0].type_params = []  # type: ignore[attr-defined]
+    outer = ast.parse(f"def make({', '.join(['ag__', *free])}): pass")
+    outer.body[0].body = inner  # type: ignore[attr-defined]
+    if isinstance(node, ast.Return) and found.owner is not None:  # a lambda in a class: no `return` there
+        inner[0].body = [ast.copy_location(ast.Expr(node.value), node)]  # type: ignore[attr-defined]
+    ast.fix_missing_locations(outer)
+    flags = code.co_flags & _FUTURES
+    module = compile(outer, code.co_filename, "exec", flags, dont_inherit=True)
+    made = _first(module, "<lambda>" if isinstance(tree, ast.Lambda) else _NAME)
+    made = _renamed(made.replace(co_name=code.co_name), code.co_qualname, helpers)
+    _note(made)
+    return Template(made, None, tree)
+
+
+def _first(code: CodeType, name: str) -> CodeType:
+    """The function of this name inside of a code object, the outermost first."""
+    level = [code]
+    while True:
+        level = [const for outer in level for const in outer.co_consts if isinstance(const, CodeType)]
+        for const in level:
+            if const.co_name == name:
+                return const
+
+
+def _renamed(code: CodeType, qualname: str, helpers: set[str]) -> CodeType:
+    """The code with the helpers called like the function they belong to, as tracebacks and messages show them."""
+    consts = []
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            if const.co_name in helpers:
+                const = _renamed(const.replace(co_name=code.co_name), qualname, helpers)
+            else:
+                const = _renamed(const, f"{qualname}.<locals>.{const.co_name}", helpers)
+        consts.append(const)
+    return code.replace(co_consts=tuple(consts), co_qualname=qualname)
+
+
+def _note(code: CodeType) -> None:
+    _converted[id(code)] = code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            _note(const)
+
+
+def bound(f: FunctionType, code: CodeType) -> FunctionType:
+    """A function of converted code with everything else as `f` has it."""
+    import graphad.autograph.operators as operators
+
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    closure = tuple([_AG if name == "ag__" else cells[name] for name in code.co_freevars])
+    if _AG.cell_contents is None:
+        _AG.cell_contents = operators
+    made = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, closure)
+    made.__kwdefaults__ = f.__kwdefaults__
+    made.__qualname__ = f.__qualname__
+    made.__module__ = f.__module__
+    made.__doc__ = f.__doc__
+    made.__annotations__ = f.__annotations__
+    made.__dict__.update(f.__dict__)
+    return made
+
+
+_AG = CellType(None)
+_NAME = "ag__function"
+
+
+def _say(level: int, message: str, *values: Any) -> None:
+    from graphad.autograph.verbosity import say
+
+    say(level, message, *values)

@@ -1,0 +1,5 @@
+"""What a program can say about the conversion of its control flow."""
+
+from graphad.autograph.directives import Feature as Feature
+from graphad.autograph.directives import do_not_convert as do_not_convert
+from graphad.autograph.directives import set_loop_options as set_loop_options

@@ -1,0 +1,310 @@
+"""`break`, `continue` and `return` inside of control flow, written with flags and conditions.
+
+    while c:                      stop = False
+        a                         while not stop and c:
+        if d: break       =>          a
+        b                             if d: stop = True
+                                      else: b
+
+What follows an `if` of which one side always jumps moves to the other side; what follows a statement that may jump stands under
+a condition on the flags it may set. A `return` that nothing surrounds stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+RETURN_VALUE = "return_value"
+DO_RETURN = "do_return"
+
+
+class Loop:
+    """The flags of a loop that is being rewritten."""
+
+    def __init__(self, breaks: str, continues: str) -> None:
+        self.breaks = breaks
+        self.continues = continues
+        self.has_break = False
+        self.has_continue = False
+        self.has_return = False
+
+
+class Jumps:
+    """Rewrites the body of one function.
+
+    Attributes:
+      value, flag: The names for the value to return, and for whether to return it.
+      lowered: Whether returns have been rewritten.
+    """
+
+    def __init__(self, fresh: Callable[[str], str]) -> None:
+        self._fresh = fresh
+        self.value = self.flag = ""
+        self.lowered = False
+        self._flag_read = False
+
+    def rewrite(self, node: ast.FunctionDef) -> list[ast.stmt]:
+        """The function's body without jumps."""
+        body = list(node.body)
+        self.lowered = any(_has_inner_return(statement) for statement in body)
+        if self.lowered:
+            self.value, self.flag = self._fresh(RETURN_VALUE), self._fresh(DO_RETURN)
+            if not ends(body):
+                nothing = ast.Return(value=_call("no_return"))
+                body.append(_at(nothing, _last(body)))
+        body, _ = self._block(body, None)
+        if self.lowered:
+            first, last = node.body[0], _last(node.body)
+            if self._flag_read:
+                body.insert(0, _at(_assign(self.flag, ast.Constant(False)), first))
+            else:
+                _drop(body, self.flag)
+            result = _call("returned", ast.Name(self.value, ast.Load()))
+            body.append(_at(ast.Return(value=result), last))
+        return body
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def _block(self, body: Sequence[ast.stmt], loop: Loop | None) -> tuple[list[ast.stmt], set[str]]:
+        """The statements without jumps, and the flags they may set."""
+        out: list[ast.stmt] = []
+        for k, statement in enumerate(body):
+            rest = list(body[k + 1 :])
+            if isinstance(statement, ast.If) and rest and self._jumps_out(statement, loop):
+                then_ends, else_ends = ends(statement.body), ends(statement.orelse)
+                if then_ends and else_ends:
+                    rest = []
+                elif then_ends:
+                    statement = _copy(statement, orelse=[*statement.orelse, *rest])
+                    rest = []
+                elif else_ends:
+                    statement = _copy(statement, body=[*statement.body, *rest])
+                    rest = []
+            rewritten, flags = self._statement(statement, loop)
+            out += rewritten
+            if isinstance(statement, ast.Return | ast.Break | ast.Continue | ast.Raise):
+                return out, flags  # nothing behind it ever runs
+            if flags and rest:
+                following, more = self._block(rest, loop)
+                self._flag_read |= self.flag in flags
+                guard = ast.If(test=_go_on(flags), body=following, orelse=[])
+                guard.is_guard = True  # type: ignore[attr-defined]
+                out.append(_at(guard, rest[0]))
+                return out, flags | more
+            if flags:
+                return out, flags
+            if not rest:
+                return out, set()
+        return out, set()
+
+    def _jumps_out(self, statement: ast.If, loop: Loop | None) -> bool:
+        return (self.lowered and _contains(statement, ast.Return)) or (
+            loop is not None
+            and (_jumps_of_loop(statement, ast.Break) or _jumps_of_loop(statement, ast.Continue))
+        )
+
+    def _statement(self, node: Any, loop: Loop | None) -> tuple[list[ast.stmt], set[str]]:
+        if isinstance(node, ast.Return):
+            if not self.lowered:
+                return [node], set()
+            value = node.value or ast.Constant(None)
+            if loop is not None:
+                loop.has_return = True
+            return [
+                _at(_assign(self.value, value), node),
+                _at(_assign(self.flag, ast.Constant(True)), node),
+            ], {self.flag}
+        if isinstance(node, ast.Break):
+            assert loop is not None
+            loop.has_break = True
+            return [_at(_assign(loop.breaks, ast.Constant(True)), node)], {loop.breaks}
+        if isinstance(node, ast.Continue):
+            assert loop is not None
+            loop.has_continue = True
+            return [_at(_assign(loop.continues, ast.Constant(True)), node)], {loop.continues}
+        if isinstance(node, ast.If):
+            body, a = self._block(node.body, loop)
+            orelse, b = self._block(node.orelse, loop)
+            return [_copy(node, body=body, orelse=orelse)], a | b
+        if isinstance(node, ast.While | ast.For):
+            return self._loop(node, loop)
+        if isinstance(node, ast.With):
+            body, flags = self._block(node.body, loop)
+            return [_copy(node, body=body)], flags
+        if isinstance(node, ast.Try | ast.TryStar):
+            return self._try(node, loop)
+        if isinstance(node, ast.Match):
+            flags = set()
+            cases = []
+            for case in node.cases:
+                body, more = self._block(case.body, loop)
+                flags |= more
+                cases.append(_copy(case, body=body))
+            return [_copy(node, cases=cases)], flags
+        return [node], set()
+
+    def _try(self, node: Any, loop: Loop | None) -> tuple[list[ast.stmt], set[str]]:
+        body, flags = self._block(node.body, loop)
+        orelse, more = self._block(node.orelse, loop)
+        if flags and orelse:
+            self._flag_read |= self.flag in flags
+            guard = ast.If(test=_go_on(flags), body=orelse, orelse=[])
+            guard.is_guard = True  # type: ignore[attr-defined]
+            orelse = [_at(guard, node.orelse[0])]
+        flags |= more
+        handlers = []
+        for handler in node.handlers:
+            inside, more = self._block(handler.body, loop)
+            flags |= more
+            handlers.append(_copy(handler, body=inside))
+        final, more = self._block(node.finalbody, loop)
+        return [_copy(node, body=body, handlers=handlers, orelse=orelse, finalbody=final)], flags | more
+
+    def _loop(self, node: Any, outer: Loop | None) -> tuple[list[ast.stmt], set[str]]:
+        loop = Loop(self._fresh("break_"), self._fresh("continue_"))
+        body, _ = self._block(node.body, loop)
+        stops = [loop.breaks] if loop.has_break else []
+        if loop.has_return:
+            stops.append(self.flag)
+            self._flag_read = True
+            if outer is not None:
+                outer.has_return = True
+        first = node.body[0]
+        resets = [*stops, *([loop.continues] if loop.has_continue else [])]
+        body = [*[_at(_assign(name, ast.Constant(False)), first) for name in resets], *body]
+        before = [_at(_assign(loop.breaks, ast.Constant(False)), node)] if loop.has_break else []
+        if isinstance(node, ast.While):
+            test = node.test
+            if stops:
+                test = ast.BoolOp(op=ast.And(), values=[_go_on(stops), node.test])
+            made: Any = _copy(node, test=_at(test, node.test), body=body, orelse=[])
+        else:
+            made = _copy(node, body=body, orelse=[])
+            made.extra_test = _at(_go_on(stops), node) if stops else None
+        out: list[ast.stmt] = [*before, made]
+        flags = {self.flag} if loop.has_return else set()
+        if node.orelse:
+            orelse, more = self._block(node.orelse, outer)
+            if stops:
+                guard = ast.If(test=_go_on(stops), body=orelse, orelse=[])
+                guard.is_guard = True  # type: ignore[attr-defined]
+                orelse = [_at(guard, node.orelse[0])]
+            out += orelse
+            flags |= more
+        return out, flags
+
+
+# -- what a statement holds ------------------------------------------------------------------------------------------------
+
+
+def ends(body: Sequence[ast.stmt]) -> bool:
+    """Whether control never comes to the end of the statements."""
+    return any(_ends(statement) for statement in body)
+
+
+def _ends(node: Any) -> bool:
+    if isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise):
+        return True
+    if isinstance(node, ast.If):
+        return ends(node.body) and ends(node.orelse)
+    if isinstance(node, ast.With):
+        return ends(node.body) and not _contains(
+            node, ast.Raise
+        )  # a context manager may swallow an exception
+    if isinstance(node, ast.Try | ast.TryStar):
+        inside = ends(node.body) or ends(node.orelse)
+        return ends(node.finalbody) or (inside and all(ends(handler.body) for handler in node.handlers))
+    return False
+
+
+def _inner(node: ast.AST) -> Any:
+    """The nodes inside of a statement, without those of inner functions and classes."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(current)
+
+
+def _contains(node: ast.AST, kind: type) -> bool:
+    return any(isinstance(child, kind) for child in _inner(node))
+
+
+def _has_inner_return(node: ast.AST) -> bool:
+    """Whether a `return` stands inside of an `if` or a loop."""
+    return any(
+        isinstance(child, ast.If | ast.While | ast.For) and _contains(child, ast.Return)
+        for child in _inner(node)
+    )
+
+
+def _jumps_of_loop(node: Any, kind: type) -> bool:
+    """Whether a `break` or `continue` of the loop around the statement stands in it."""
+    if isinstance(node, kind):
+        return True
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        return False
+    if isinstance(node, ast.While | ast.For):
+        return any(_jumps_of_loop(child, kind) for child in node.orelse)
+    return any(_jumps_of_loop(child, kind) for child in ast.iter_child_nodes(node))
+
+
+def _drop(body: list[ast.stmt], name: str) -> None:
+    """Take out the assignments to a flag that nobody reads."""
+    for node in list(body):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == name
+        ):
+            body.remove(node)
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            _drop(getattr(node, field, []), name)
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            _drop(part.body, name)
+
+
+# -- small makers ----------------------------------------------------------------------------------------------------------
+
+
+def _assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign(targets=[ast.Name(name, ast.Store())], value=value)
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    made = ast.Call(
+        func=ast.Attribute(value=ast.Name("ag__", ast.Load()), attr=name, ctx=ast.Load()),
+        args=list(args),
+        keywords=[],
+    )
+    made.is_ours = True  # type: ignore[attr-defined]
+    return made
+
+
+def _go_on(flags: Any) -> ast.expr:
+    return _call("go_on", *[ast.Name(name, ast.Load()) for name in sorted(flags)])
+
+
+def _at(node: Any, like: Any) -> Any:
+    ast.copy_location(node, like)
+    if like.end_lineno != like.lineno:
+        node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1
+    return ast.fix_missing_locations(node)
+
+
+def _copy(node: Any, **fields: Any) -> Any:
+    """A node with other fields."""
+    given = {name: getattr(node, name, None) for name in node._fields}
+    made = type(node)(**{**given, **fields})
+    for extra in ("is_guard", "extra_test"):
+        if hasattr(node, extra):
+            setattr(made, extra, getattr(node, extra))
+    return ast.copy_location(made, node) if hasattr(node, "lineno") else made
+
+
+def _last(body: Sequence[ast.stmt]) -> ast.stmt:
+    return body[-1]

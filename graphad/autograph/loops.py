@@ -1,0 +1,403 @@
+"""Loops that a tensor decides: the body is traced once and becomes one `loop`.
+
+Variables that a step reads or that are needed later go through the loop. One that has no value before the loop, and that no step
+reads before it gives it one, only comes out of it; after no step at all it is zeros.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.autograph.branches import staged_if
+from graphad.autograph.state import UNBOUND, Local, Parts, bound_references, locals_of
+from graphad.core.convert import lift, lift_like, lift_own
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.shapes import as_dims, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Handle, Tensor
+from graphad.ops.control.cond import as_predicate, placeholder
+from graphad.ops.control.parts import Part, same_structure
+from graphad.ops.control.scan import Walk
+from graphad.ops.control.while_loop import bind_loop, step_limit
+from graphad.ops.math import minimum
+
+
+def staged_while(
+    test: Callable[[], Any],
+    body: Callable[[], Any],
+    carried: Sequence[str],
+    after: Sequence[str],
+    others: Sequence[str],
+    refs: Sequence[Any],
+    options: Callable[[], Any] | None,
+) -> None:
+    """Trace the loop from its present state on, and give its variables the values behind it."""
+    state = _State((body, test), carried, after, others, refs)
+    state.run(test, body, None, options)
+
+
+def staged_for(
+    elements: Elements,
+    test: Callable[[], Any] | None,
+    body: Callable[[Any], Any],
+    carried: Sequence[str],
+    after: Sequence[str],
+    others: Sequence[str],
+    refs: Sequence[Any],
+    options: Callable[[], Any] | None,
+) -> None:
+    """As `staged_while`, over the elements of tensors."""
+    state = _State((body, test), carried, after, others, refs)
+    state.run(test, body, elements, options)
+
+
+def guarded_step(
+    holds: Any,
+    body: Callable[[Any], Any],
+    element: Any,
+    carried: Sequence[str],
+    after: Sequence[str],
+    others: Sequence[str],
+    refs: Sequence[Any],
+) -> None:
+    """One step of a Python loop that a tensor may have ended."""
+
+    def step() -> None:
+        body(element)
+
+    def skip() -> None:
+        pass
+
+    names = locals_of((body,))
+    present = [name for name in (*carried, *after) if name.rstrip("!?") in names]
+    chosen = staged_if(holds, step, skip, present, others, refs, locals_of((body,)))
+    chosen()
+
+
+class Elements:
+    """What a staged `for` walks along.
+
+    Attributes:
+      walk: The tensors.
+      make: From a nest of slices to the element.
+    """
+
+    def __init__(self, nest: Any, make: Callable[[Any], Any] | None = None) -> None:
+        self.walk = Walk("for", nest)
+        self.make = make
+
+    def element(self, slices: Sequence[Any]) -> Any:
+        nest = self.walk.nest.build(slices)
+        return nest if self.make is None else self.make(nest)
+
+
+def elements_of(x: Any) -> Elements | None:
+    """The elements of a tensor, or of what is made of tensors alone; None for what Python iterates."""
+    if isinstance(x, Handle):
+        x = lift_own(x)
+    if isinstance(x, Tensor):
+        if x.dims == ():
+            raise ArgumentTypeError("for: cannot iterate over a scalar tensor.")
+        return Elements(x)
+    staged = getattr(x, "__graphad_elements__", None)
+    return None if staged is None else staged()
+
+
+class _State:
+    """The variables of one loop."""
+
+    def __init__(
+        self,
+        functions: Sequence[Any],
+        carried: Sequence[str],
+        after: Sequence[str],
+        others: Sequence[str],
+        refs: Sequence[Any],
+    ) -> None:
+        cells = locals_of(functions)
+        self.places: list[Any] = []
+        self.marks: list[str] = []
+        self.is_read: list[bool] = []
+        for names, is_read in ((carried, True), (after, False)):
+            for marked in names:
+                name = marked.rstrip("!?")
+                if name in cells:
+                    self.places.append(Local(name, cells[name]))
+                    self.marks.append(marked[len(name) :])
+                    self.is_read.append(is_read)
+        for ref in bound_references(refs):
+            self.places.append(ref)
+            self.marks.append("")
+            self.is_read.append(True)
+        self.hidden = [Local(name, cells[name]) for name in others if name in cells]
+        self.before = [place.read() for place in self.places]
+        self.hidden_before = [place.read() for place in self.hidden]
+
+    def back(self) -> None:
+        """Give every variable the value that it had before the loop."""
+        for place, value in zip(self.places, self.before, strict=True):
+            place.write(value)
+        for place, value in zip(self.hidden, self.hidden_before, strict=True):
+            place.write(value)
+
+    def run(
+        self,
+        test: Callable[[], Any] | None,
+        body: Callable[..., Any],
+        elements: Elements | None,
+        options: Callable[[], Any] | None,
+    ) -> None:
+        """Trace, bind and finish the loop."""
+        chosen = {} if options is None else options()
+        try:
+            tracing = _Tracing(self, chosen.get("shape_invariants"))
+            results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
+        finally:
+            self.back()
+        for place, value in zip(self.places, results, strict=True):
+            place.write(value)
+        for place in self.hidden:
+            place.write(UNBOUND)
+
+
+class _Tracing:
+    """One trace of a loop: what goes through it, and what its body leaves."""
+
+    def __init__(self, state: _State, shape_invariants: Any) -> None:
+        self._state = state
+        self._parts: list[Parts | None] = []  # None for what has no value before the loop
+        self._values: list[Any] = []  # the tensors that go through
+        self._labels: list[str] = []
+        for place, value, is_read in zip(state.places, state.before, state.is_read, strict=True):
+            if value is UNBOUND or (value is None and not is_read):
+                self._parts.append(None)
+                continue
+            parts = Parts(value)
+            self._parts.append(parts)
+            for leaf, dynamic in zip(parts.leaves, parts.dynamic, strict=True):
+                if dynamic:
+                    self._values.append(lift_own(leaf))
+                    self._labels.append(place.name)
+        self._specs = self._carry_specs(shape_invariants)
+        self._left: list[Any] = []
+        self._late: list[tuple[int, Parts]] = []
+
+    def _carry_specs(self, shape_invariants: Any) -> list[TensorSpec]:
+        specs = [TensorSpec.of(x.dims, x.dtype) for x in self._values]
+        for variable, shape in shape_invariants or ():
+            dims = shape.dims if isinstance(shape, TensorSpec) else as_dims(shape)
+            number, found = 0, False
+            for parts in self._parts:
+                if parts is None:
+                    continue
+                matches = [leaf is variable for leaf in parts.leaves]
+                whole = len(matches) == 1 and matches[0]
+                for dynamic, match in zip(parts.dynamic, matches, strict=True):
+                    if dynamic:
+                        if match or whole:
+                            wide = specs[number].with_dims(dims)
+                            if not wide.describes(specs[number].dims):
+                                raise InvalidArgumentError(
+                                    f"set_loop_options: '{self._labels[number]}' has shape {format_dims(specs[number].dims)}, "
+                                    f"which its shape invariant {format_dims(dims)} does not allow."
+                                )
+                            specs[number], found = wide, True
+                        number += 1
+            if not found:
+                raise InvalidArgumentError(
+                    f"set_loop_options: shape_invariants names {variable!r}, which is none of the loop's variables; name "
+                    "variables that the loop changes, as (variable, shape)."
+                )
+        return specs
+
+    def bind(
+        self,
+        test: Callable[[], Any] | None,
+        body: Callable[..., Any],
+        elements: Elements | None,
+        maximum: Any,
+    ) -> list[Any]:
+        """The values of the variables behind the loop."""
+        n = len(self._values)
+        walk = None if elements is None else elements.walk
+        slices = [] if walk is None else walk.specs()
+
+        def run_test(*carry: Any) -> list[Any]:
+            self._enter(carry)
+            return [as_predicate("while", self._defined(test))]
+
+        def run_body(*values: Any) -> list[Any]:
+            self._enter(values[:n])
+            if elements is None:
+                self._defined(body)
+            else:
+                element = elements.element(values[n:])
+                self._defined(lambda: body(element))
+            return self._leave()
+
+        test_part = None if test is None else Part("while", run_test, self._specs, "test")
+        body_part = Part("while", run_body, [*self._specs, *slices], "body")
+        self._check_shapes(body_part.graph.output_specs)
+        late = body_part.graph.output_specs[n:]
+        # What only comes out of the loop goes in as zeros that no step reads.
+        start = [*self._values, *[lift(placeholder(spec)) for spec in late]]
+        limit = None if walk is None else walk.limit()
+        if maximum is not None:
+            most = step_limit(maximum)
+            limit = most if limit is None else minimum(limit, most)
+        steps = walk.length if walk is not None and test is None and maximum is None else None
+        outputs = bind_loop(
+            test_part,
+            body_part,
+            limit,
+            start,
+            [] if walk is None else walk.xs,
+            [*self._specs, *late, *slices],
+            steps=steps,
+            unread=len(late),
+        )
+        return self._results(outputs[: len(start)], n)
+
+    def _enter(self, carry: Sequence[Any]) -> None:
+        """Give the variables the values of a step."""
+        self._state.back()
+        number = 0
+        for place, parts in zip(self._state.places, self._parts, strict=True):
+            if parts is None:
+                continue
+            leaves = list(parts.leaves)
+            for k, dynamic in enumerate(parts.dynamic):
+                if dynamic:
+                    leaves[k] = carry[number]
+                    number += 1
+            if any(parts.dynamic):
+                place.write(parts.build(leaves))
+
+    def _defined(self, function: Any) -> Any:
+        """Call it; a variable without a value is one that has to have one before the loop."""
+        try:
+            return function()
+        except NameError as cause:
+            found = getattr(cause, "name", None) or _quoted(str(cause))
+            missing = [
+                place.name
+                for place, parts in zip(self._state.places, self._parts, strict=True)
+                if parts is None
+            ]
+            if found in missing:
+                raise InvalidArgumentError(
+                    f"'{found}' must be defined before the loop: a step reads it, and the loop is one over tensors."
+                ) from cause
+            raise
+
+    def _leave(self) -> list[Any]:
+        """The tensors that a step leaves, those that go through the loop first."""
+        out: list[Any] = []
+        late: list[Any] = []
+        self._left = [place.read() for place in self._state.places]
+        self._late = []
+        number = 0
+        rows = zip(self._state.places, self._parts, self._left, strict=True)
+        for k, (place, parts, value) in enumerate(rows):
+            if parts is None:
+                if value is not UNBOUND and value is not None:
+                    found = Parts(value)
+                    self._late.append((k, found))
+                    late += [
+                        lift_own(x) for x, dynamic in zip(found.leaves, found.dynamic, strict=True) if dynamic
+                    ]
+                continue
+            found = self._same(place.name, parts, value)
+            for leaf, old, dynamic, dynamic_before in zip(
+                found.leaves, parts.leaves, found.dynamic, parts.dynamic, strict=True
+            ):
+                if not dynamic_before:
+                    if leaf is not old and not (isinstance(leaf, str) and leaf == old):
+                        raise ArgumentTypeError(
+                            f"'{place.name}' is {_shown(old)} before the loop, but {_shown(leaf)} after one iteration; in a loop "
+                            "over tensors what changes must be a tensor."
+                        )
+                    continue
+                if not dynamic:
+                    raise ArgumentTypeError(
+                        f"'{place.name}' is {_shown(leaf)} at the end of the iteration; it must be a tensor."
+                    )
+                out.append(_same_dtype(place.name, leaf, self._values[number].dtype))
+                number += 1
+        return [*out, *late]
+
+    def _same(self, name: str, parts: Parts, value: Any) -> Parts:
+        """The value after a step, taken apart as before it."""
+        if value is UNBOUND:
+            raise InvalidArgumentError(
+                f"'{name}' has no value at the end of the iteration; it had one before the loop."
+            )
+        if value is None and parts.leaves != [None]:
+            raise InvalidArgumentError(f"'{name}' is None at the end of the iteration.")
+        if value is not None and parts.leaves == [None]:
+            raise InvalidArgumentError(
+                f"'{name}' is None before the loop; give it a value of the kind that it has later."
+            )
+        found = Parts(value)
+        if not same_structure(found.structure, parts.structure):
+            raise ArgumentTypeError(
+                f"'{name}' does not have the same nested structure after one iteration: it is structured as "
+                f"{parts.build(['*'] * len(parts.leaves))} before the loop, and as {found.build(['*'] * len(found.leaves))} "
+                "after one iteration."
+            )
+        return found
+
+    def _check_shapes(self, after: Sequence[TensorSpec]) -> None:
+        for spec, new, label in zip(self._specs, after, self._labels, strict=False):
+            if not spec.describes(new.dims):
+                raise InvalidArgumentError(
+                    f"'{label}' has shape {format_dims(spec.dims)} before the loop, but shape {format_dims(new.dims)} after one "
+                    "iteration. Use tf.autograph.experimental.set_loop_options to set shape invariants."
+                )
+
+    def _results(self, outputs: Sequence[Any], n: int) -> list[Any]:
+        results: list[Any] = []
+        number = 0
+        for parts, old in zip(self._parts, self._state.before, strict=True):
+            if parts is None:
+                results.append(old)
+                continue
+            leaves = list(parts.leaves)
+            for k, dynamic in enumerate(parts.dynamic):
+                if dynamic:
+                    leaves[k] = outputs[number]
+                    number += 1
+            results.append(parts.build(leaves) if any(parts.dynamic) else old)
+        number = n
+        for place, parts in self._late:
+            leaves = list(parts.leaves)
+            for k, dynamic in enumerate(parts.dynamic):
+                if dynamic:
+                    leaves[k] = outputs[number]
+                    number += 1
+            results[place] = parts.build(leaves)
+        return results
+
+
+def _same_dtype(name: str, leaf: Any, dtype: Any) -> Any:
+    try:
+        y = lift_own(leaf) if isinstance(leaf, Handle) else lift_like("while", leaf, dtype)
+    except DTypeError:
+        y = lift(leaf)
+    if y.dtype is not dtype:
+        raise DTypeError(
+            f"'{name}' has dtype {dtype.name} before the loop, but dtype {y.dtype.name} after one iteration."
+        )
+    return y
+
+
+def _quoted(message: str) -> str | None:
+    found = re.search(r"'(\w+)'", message)
+    return found.group(1) if found else None
+
+
+def _shown(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 60 else f"a {type(x).__name__}"

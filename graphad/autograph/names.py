@@ -1,0 +1,203 @@
+"""Which names a piece of code reads and binds, and which are still needed behind it.
+
+Reads and bindings are those of one function's own scope: comprehensions, lambdas and inner functions have their own, of which
+only what they read from outside counts. Liveness is computed backwards over the statements; break, continue and return have
+become flags before (`jumps.py`), so control only goes forwards, round loops, and from a `try` to its handlers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Names:
+    """What a piece of code does with the names of its scope.
+
+    Attributes:
+      read: Names it reads, also those that its inner functions read.
+      bound: Names it gives a value (or deletes).
+      captured: Names that inner functions and lambdas read, maybe later.
+      places: Attributes and items that it assigns, by their text: `self.x`, `d['k']`.
+      declared_global, declared_nonlocal: Names it declares so.
+    """
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+        self.bound: set[str] = set()
+        self.captured: set[str] = set()
+        self.places: dict[str, ast.expr] = {}
+        self.declared_global: set[str] = set()
+        self.declared_nonlocal: set[str] = set()
+
+
+def names_of(nodes: Any) -> Names:
+    """The names of one node, or of several."""
+    names = Names()
+    for node in nodes if isinstance(nodes, list | tuple) else [nodes]:
+        _visit(node, names)
+    return names
+
+
+def _visit(node: Any, names: Names) -> None:
+    if isinstance(node, ast.Name):
+        (names.read if isinstance(node.ctx, ast.Load) else names.bound).add(node.id)
+        return
+    if isinstance(node, _SCOPES):
+        _visit_scope(node, names)
+        return
+    if isinstance(node, _COMPREHENSIONS):
+        _visit_comprehension(node, names)
+        return
+    if isinstance(node, ast.Global):
+        names.declared_global.update(node.names)
+        return
+    if isinstance(node, ast.Nonlocal):
+        names.declared_nonlocal.update(node.names)
+        return
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        names.bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        return
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        names.read.add(node.target.id)
+    if isinstance(node, ast.AnnAssign) and node.value is None and isinstance(node.target, ast.Name):
+        return
+    if isinstance(node, ast.Delete):
+        names.read.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    if isinstance(node, ast.ExceptHandler) and node.name:
+        names.bound.add(node.name)
+    if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+        names.bound.add(node.name)
+    if isinstance(node, ast.MatchMapping) and node.rest:
+        names.bound.add(node.rest)
+    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        if _is_place(node):
+            names.places[ast.unparse(node)] = node
+    for child in ast.iter_child_nodes(node):
+        _visit(child, names)
+
+
+def _visit_scope(node: Any, names: Names) -> None:
+    if isinstance(node, ast.ClassDef):
+        outside: list[Any] = [*node.decorator_list, *node.bases, *node.keywords]
+        inside = names_of(node.body)
+        free = inside.read
+        names.bound.add(node.name)
+    else:
+        args = node.args
+        outside = [*args.defaults, *[d for d in args.kw_defaults if d is not None]]
+        own = {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+        own |= {a.arg for a in (args.vararg, args.kwarg) if a is not None}
+        if isinstance(node, ast.Lambda):
+            inside = names_of(node.body)
+        else:
+            outside += node.decorator_list
+            inside = names_of(node.body)
+            names.bound.add(node.name)
+            own |= inside.bound - inside.declared_nonlocal - inside.declared_global
+        free = inside.read - own
+        names.captured |= free | inside.declared_nonlocal
+    for child in outside:
+        _visit(child, names)
+    names.read |= free
+
+
+def _visit_comprehension(node: Any, names: Names) -> None:
+    inside = Names()
+    own: set[str] = set()
+    for generator in node.generators:
+        own |= names_of(generator.target).bound
+        _visit(generator.iter, inside)
+        for test in generator.ifs:
+            _visit(test, inside)
+    for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
+        _visit(part, inside)
+    names.read |= inside.read - own
+    names.captured |= inside.captured - own
+    names.bound |= inside.bound - own  # by `:=`
+
+
+def _is_place(node: ast.expr) -> bool:
+    """Whether an attribute or item can be followed: names, attributes and constant or named keys only."""
+    if isinstance(node, ast.Name):
+        return True
+    if isinstance(node, ast.Attribute):
+        return _is_place(node.value)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant | ast.Name) and _is_place(node.value)
+    return False
+
+
+def binds_in_expression(node: Any) -> bool:
+    """Whether `:=` occurs in an expression, which must then stay in its own function."""
+    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node))
+
+
+def mark_liveness(body: Sequence[ast.stmt], out: Iterable[str] = ()) -> None:
+    """Give each `if` and loop of a function the attribute `live_out`, and each loop `live_head`."""
+    _block(body, set(out))
+
+
+def _block(body: Sequence[ast.stmt], out: set[str]) -> set[str]:
+    for statement in reversed(body):
+        out = _statement(statement, out)
+    return out
+
+
+def _statement(node: Any, out: set[str]) -> set[str]:
+    if isinstance(node, ast.If):
+        node.live_out = out  # type: ignore[attr-defined]
+        return names_of(node.test).read | _block(node.body, out) | _block(node.orelse, out)
+    if isinstance(node, ast.While | ast.For):
+        return _loop(node, out)
+    if isinstance(node, ast.With):
+        names = names_of([*node.items])
+        return (_block(node.body, out) - names.bound) | names.read
+    if isinstance(node, ast.Try | ast.TryStar):
+        end = _block(node.finalbody, out)
+        caught: set[str] = set(end) if node.finalbody else set()
+        for handler in node.handlers:
+            inside = _block(handler.body, end) - ({handler.name} if handler.name else set())
+            caught |= inside | (names_of(handler.type).read if handler.type is not None else set())
+        return _block(node.body, _block(node.orelse, end) | caught) | caught
+    if isinstance(node, ast.Match):
+        live = set(out)
+        for case in node.cases:
+            pattern = names_of(case.pattern)
+            guard = names_of(case.guard).read if case.guard is not None else set()
+            live |= ((_block(case.body, out) | guard) - pattern.bound) | pattern.read
+        return live | names_of(node.subject).read
+    if isinstance(node, ast.Return | ast.Raise):
+        return names_of(node).read
+    names = names_of(node)
+    return (out - names.bound) | names.read
+
+
+def _loop(node: Any, out: set[str]) -> set[str]:
+    node.live_out = out
+    if isinstance(node, ast.While):
+        target: set[str] = set()
+        test = names_of(node.test).read
+    else:
+        target = names_of(node.target).bound
+        extra = getattr(node, "extra_test", None)
+        test = names_of(extra).read if extra is not None else set()
+        test = test | names_of(node.target).read
+    # What one step leaves for the next. What follows the loop is added last: it marks the statements inside for good.
+    head = _fixed_point(node, test, target)
+    node.live_head = head
+    return _fixed_point(node, head | out, target) | (
+        names_of(node.iter).read if isinstance(node, ast.For) else set()
+    )
+
+
+def _fixed_point(node: Any, head: set[str], target: set[str]) -> set[str]:
+    while True:
+        more = head | (_block(node.body, head) - target)
+        if more == head:
+            return head
+        head = more

@@ -1,0 +1,279 @@
+"""What converted code calls: its `ag__`.
+
+Each of these does what Python does unless a tensor that has no value yet decides; then it is staged (`branches.py`, `loops.py`).
+`if_` and the loops hand functions back to the user's own line instead of calling them, so that a traceback of Python
+control flow shows the user's lines alone.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from graphad.autograph.call import of
+from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
+from graphad.core.levels import busy, trace_in_progress
+from graphad.core.tensor import Handle, Tensor
+
+__all__ = [
+    "and_",
+    "assert_",
+    "attribute",
+    "compare",
+    "for_",
+    "global_",
+    "go_on",
+    "if_",
+    "if_expression",
+    "item",
+    "no_return",
+    "not_",
+    "of",
+    "options",
+    "or_",
+    "returned",
+    "while_",
+]
+
+attribute = Attribute
+item = Item
+
+
+def global_(name: str, names: dict[str, Any]) -> Item:
+    """A global variable that is assigned."""
+    return Item(name, lambda: names, lambda: name)
+
+
+def no_return() -> Any:
+    """Stands for the value of a function whose end is reached without a `return`."""
+    return NO_RETURN
+
+
+def returned(value: Any) -> Any:
+    """What a function returns."""
+    return None if value is NO_RETURN else value
+
+
+def _decider(x: Any) -> Any:
+    """What decides about a branch: while tracing a variable's value."""
+    if isinstance(x, Handle) and busy() is not None:
+        return x.value()  # type: ignore[attr-defined]
+    return x
+
+
+# -- if --------------------------------------------------------------------------------------------------------------------
+
+
+def if_(
+    test: Any,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    live: Sequence[str] = (),
+    others: Sequence[str] = (),
+    refs: Sequence[Any] = (),
+) -> Callable[[], Any]:
+    """The branch to run; for a tensor both are traced here, and there is nothing left to run."""
+    test = _decider(test)
+    if not is_symbolic(test):
+        return then if test else otherwise
+    from graphad.autograph.branches import staged_if
+
+    return staged_if(test, then, otherwise, live, others, refs)
+
+
+def if_expression(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """`then() if test else otherwise()`."""
+    test = _decider(test)
+    if not is_symbolic(test):
+        return then() if test else otherwise()
+    from graphad.autograph.branches import staged_value
+
+    return staged_value(test, then, otherwise)
+
+
+# -- logic -----------------------------------------------------------------------------------------------------------------
+
+
+def go_on(*flags: Any) -> Any:
+    """Whether no flag is set: no break, continue or return has happened."""
+    open_ones = []
+    for flag in flags:
+        if is_symbolic(flag):
+            open_ones.append(flag)
+        elif flag:
+            return False
+    if not open_ones:
+        return True
+    from graphad.autograph.branches import none_of
+
+    return none_of(open_ones)
+
+
+def and_(first: Any, *others: Callable[[], Any]) -> Any:
+    """`first and others[0]() and ...`."""
+    value = _decider(first)
+    for k, other in enumerate(others):
+        if is_symbolic(value):
+            from graphad.autograph.branches import staged_and
+
+            return staged_and(value, others[k:])
+        if not value:
+            return first if k == 0 else value
+        value = _decider(other())
+    return value
+
+
+def or_(first: Any, *others: Callable[[], Any]) -> Any:
+    """`first or others[0]() or ...`."""
+    value = _decider(first)
+    for k, other in enumerate(others):
+        if is_symbolic(value):
+            from graphad.autograph.branches import staged_or
+
+            return staged_or(value, others[k:])
+        if value:
+            return first if k == 0 else value
+        value = _decider(other())
+    return value
+
+
+def not_(x: Any) -> Any:
+    """`not x`."""
+    x = _decider(x)
+    if not is_symbolic(x):
+        return not x
+    from graphad.autograph.branches import none_of
+
+    return none_of([x])
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+
+
+def compare(left: Any, sign: str, right: Any, *more: Any) -> Any:
+    """`left < right < more[1]()`: each operand is evaluated once, and only while all comparisons before it hold."""
+    pairs = list(zip(more[::2], more[1::2], strict=True))
+
+    def go(k: int, x: Any) -> Callable[[], Any]:
+        def compared() -> Any:
+            sign, operand = pairs[k]
+            y = operand()
+            held = _OPERATORS[sign](x, y)
+            return and_(held, go(k + 1, y)) if k + 1 < len(pairs) else held
+
+        return compared
+
+    held = _OPERATORS[sign](left, right)
+    return and_(held, go(0, right)) if pairs else held
+
+
+def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
+    """`assert test, message`; on a tensor an op of the graph (an optional feature)."""
+    from graphad.ops.state.effects import Assert
+
+    value = _decider(test())
+    if is_symbolic(value):
+        said = message()
+        Assert(value, ["assertion failed" if said is None else str(said)])
+    elif not value:
+        said = message()
+        raise AssertionError(*(() if said is None else (said,)))
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------------
+
+
+def while_(
+    test: Callable[[], Any],
+    body: Callable[[], Any],
+    carried: Sequence[str] = (),
+    after: Sequence[str] = (),
+    others: Sequence[str] = (),
+    refs: Sequence[Any] = (),
+    options: Callable[[], Any] | None = None,
+) -> bool:
+    """Whether Python shall run the body (again). Once the test is a tensor, the rest of the loop is staged here."""
+    holds = _decider(test())
+    if not is_symbolic(holds):
+        return bool(holds)
+    from graphad.autograph.loops import staged_while
+
+    staged_while(test, body, carried, after, others, refs, options)
+    return False
+
+
+def for_(
+    iterated: Any,
+    test: Callable[[], Any] | None,
+    body: Callable[[Any], Any],
+    carried: Sequence[str] = (),
+    after: Sequence[str] = (),
+    others: Sequence[str] = (),
+    refs: Sequence[Any] = (),
+    options: Callable[[], Any] | None = None,
+) -> Any:
+    """The elements for which Python shall run the body; a loop over a tensor is staged here, and leaves none."""
+    if trace_in_progress() is not None:
+        from graphad.autograph.loops import elements_of, staged_for
+
+        elements = elements_of(iterated)
+        if elements is not None:
+            staged_for(elements, test, body, carried, after, others, refs, options)
+            return ()
+    if test is None:
+        return iterated
+    return _while_open(iterated, test, body, carried, after, others, refs)
+
+
+def _while_open(
+    iterated: Any,
+    test: Callable[[], Any],
+    body: Callable[[Any], Any],
+    carried: Sequence[str],
+    after: Sequence[str],
+    others: Sequence[str],
+    refs: Sequence[Any],
+) -> Iterator[Any]:
+    """The elements of a loop with `break`, as long as it goes on; each under a condition once a tensor decides about that."""
+    iterator = iter(iterated)
+    while True:
+        holds = test()
+        if not is_symbolic(holds) and not holds:
+            return
+        try:
+            element = next(iterator)
+        except StopIteration:
+            return
+        if not is_symbolic(holds):
+            yield element
+            continue
+        from graphad.autograph.loops import guarded_step
+
+        guarded_step(holds, body, element, carried, after, others, refs)
+
+
+def options(
+    parallel_iterations: Any = None,
+    swap_memory: Any = None,
+    maximum_iterations: Any = None,
+    shape_invariants: Any = None,
+) -> dict[str, Any]:
+    """What `set_loop_options` says about the loop it stands in."""
+    return {"maximum_iterations": maximum_iterations, "shape_invariants": shape_invariants}
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether something is a tensor, with a value or without."""
+    return isinstance(x, Tensor)

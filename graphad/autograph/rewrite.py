@@ -1,0 +1,418 @@
+"""One function's syntax tree, rewritten so that its control flow asks at run time whether a tensor decides.
+
+    if c:            def if_body(): nonlocal y; y = a
+        y = a   =>   def else_body(): nonlocal y; y = b
+    else:            ag__.if_(c, if_body, else_body, ("y",))()
+        y = b
+
+The branches and loop bodies become inner functions that share the function's variables. What `ag__` stands for is `operators.py`:
+for a Python condition it hands back one of the two functions, which the user's own line then calls; for a tensor it traces
+both. Every node keeps the user's line.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphad.autograph.jumps import Jumps
+from graphad.autograph.names import binds_in_expression, mark_liveness, names_of
+
+# Builtins that look at the frame they are called from.
+_OF_FRAMES = frozenset(("super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"))
+_COMPARISONS = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+HELPERS = ("if_body", "else_body", "loop_body", "loop_test")
+
+
+def rewritten(node: Any, features: frozenset[str], helpers: set[str]) -> Any:
+    """The converted form of a FunctionDef or Lambda, without decorators, defaults and annotations.
+
+    Args:
+      node: The function; it is not changed.
+      features: Names of optional features.
+      helpers: Receives the names of the inner functions that were made.
+    """
+    node = copy.deepcopy(node)
+    _strip(node)
+    if isinstance(node, ast.Lambda):
+        node.body = _Rewriter(node, features, helpers).expression(node.body)
+        return node
+    return _Rewriter(node, features, helpers).function(node)
+
+
+def is_plain(node: Any) -> bool:
+    """Whether a function neither yields nor awaits, so that its parts can become functions."""
+    if isinstance(node, ast.AsyncFunctionDef):
+        return False
+    body = node.body if isinstance(node.body, list) else [node.body]
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        child = waiting.pop()
+        if isinstance(child, ast.Yield | ast.YieldFrom | ast.Await | ast.AsyncFor | ast.AsyncWith):
+            return False
+        if isinstance(child, ast.comprehension) and child.is_async:
+            return False
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(child)
+    return True
+
+
+def _strip(node: Any) -> None:
+    """Take out what was evaluated when the function was defined; its values are put back into the new function."""
+    args = node.args
+    args.defaults = [_like(ast.Constant(None), d) for d in args.defaults]
+    args.kw_defaults = [None if d is None else _like(ast.Constant(None), d) for d in args.kw_defaults]
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
+        if arg is not None:
+            arg.annotation = None
+    if isinstance(node, ast.FunctionDef):
+        node.decorator_list = []
+        node.returns = None
+        if hasattr(node, "type_params"):
+            node.type_params = []
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Rewrites one function; inner functions have rewriters of their own."""
+
+    def __init__(self, node: Any, features: frozenset[str], helpers: set[str]) -> None:
+        self._features = features
+        self._helpers = helpers
+        self._taken = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+        self._taken |= {child.arg for child in ast.walk(node) if isinstance(child, ast.arg)}
+        self._taken |= {child.name for child in ast.walk(node) if isinstance(child, ast.FunctionDef)}
+        self._captured: set[str] = set()
+        self._globals: set[str] = set()
+        self._moved: set[str] = set()  # names that inner functions bind for this one
+        args = node.args
+        listed = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
+        self._parameters = [arg.arg for arg in listed if arg is not None]
+        self._value = ""
+
+    def _fresh(self, stem: str) -> str:
+        name, number = stem, 0
+        while name in self._taken:
+            number += 1
+            name = f"{stem.rstrip('_')}_{number}"
+        self._taken.add(name)
+        return name
+
+    def expression(self, node: ast.expr) -> Any:
+        return self.visit(node)
+
+    def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        names = names_of(node.body)
+        self._globals = names.declared_global
+        node.body = _without_declarations(node.body)
+        jumps = Jumps(self._fresh)
+        body = jumps.rewrite(node)
+        self._value = jumps.value
+        mark_liveness(body)
+        self._captured = names.captured
+        rest = self._statements(body)
+        head: list[ast.stmt] = []
+        if rest and isinstance(rest[0], ast.Expr) and isinstance(rest[0].value, ast.Constant):
+            head.append(rest.pop(0))  # the docstring
+        if self._globals:
+            head.append(ast.Global(names=sorted(self._globals)))
+        if names.declared_nonlocal:
+            head.append(ast.Nonlocal(names=sorted(names.declared_nonlocal)))
+        known = {*self._parameters, *self._globals, *names.declared_nonlocal}
+        for name in sorted(self._moved - known):  # makes it a variable of this function, and does nothing
+            head.append(
+                ast.AnnAssign(
+                    target=ast.Name(name, ast.Store()), annotation=ast.Constant(None), value=None, simple=1
+                )
+            )
+        node.body = [*[_like(statement, node) for statement in head], *rest] or [_like(ast.Pass(), node)]
+        return node
+
+    def _statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for statement in body:
+            new = self.visit(statement)
+            out += new if isinstance(new, list) else [new]
+        return out
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def visit_If(self, node: ast.If) -> Any:
+        names = names_of([*node.body, *node.orelse])
+        live = names.bound & node.live_out  # type: ignore[attr-defined]
+        test = self.visit(node.test)
+        then = self._helper("if_body", self._statements(node.body), names.bound, node)
+        otherwise = self._helper("else_body", self._statements(node.orelse), names.bound, node)
+        chosen = _ag(
+            "if_",
+            test,
+            _load(then.name),
+            _load(otherwise.name),
+            *self._state(node, names, live),
+        )
+        call = ast.Call(func=chosen, args=[], keywords=[])
+        return [then, otherwise, _like(ast.Expr(call), node)]
+
+    def visit_While(self, node: ast.While) -> Any:
+        options, body = _options(node.body)
+        names = names_of([*body, node.test])
+        test = self._helper("loop_test", [_like(ast.Return(self.visit(node.test)), node.test)], set(), node)
+        made = self._helper("loop_body", self._statements(body), names.bound, node)
+        asked = _ag("while_", _load(test.name), _load(made.name), *self._loop_state(node, names, options))
+        loop = ast.While(test=asked, body=[_expression(ast.Call(_load(made.name), [], []), node)], orelse=[])
+        return [test, made, _like(loop, node)]
+
+    def visit_For(self, node: ast.For) -> Any:
+        options, body = _options(node.body)
+        names = names_of([*body, node.target])
+        item = self._fresh("item")
+        iterated = self.visit(node.iter)
+        first = _like(ast.Assign(targets=[self.visit(node.target)], value=_load(item)), node.target)
+        extra = node.extra_test  # type: ignore[attr-defined]
+        before: list[ast.stmt] = []
+        test: ast.expr = ast.Constant(None)
+        if extra is not None:
+            helper = self._helper("loop_test", [_like(ast.Return(extra), node)], set(), node)
+            before.append(helper)
+            test = _load(helper.name)
+        made = self._helper("loop_body", [first, *self._statements(body)], names.bound, node, (item,))
+        asked = _ag("for_", iterated, test, _load(made.name), *self._loop_state(node, names, options))
+        call = _expression(ast.Call(_load(made.name), [_load(item)], []), node)
+        loop = ast.For(target=ast.Name(item, ast.Store()), iter=asked, body=[call], orelse=[])
+        return [*before, made, _like(loop, node)]
+
+    def _helper(
+        self, stem: str, body: list[ast.stmt], bound: set[str], like: Any, parameters: Iterable[str] = ()
+    ) -> ast.FunctionDef:
+        """An inner function that binds names of this one."""
+        name = self._fresh(stem)
+        self._helpers.add(name)
+        head: list[ast.stmt] = []
+        shared = sorted(bound - self._globals)
+        if shared:
+            self._moved.update(shared)
+            head.append(ast.Nonlocal(names=shared))
+        if bound & self._globals:
+            head.append(ast.Global(names=sorted(bound & self._globals)))
+        args = ast.arguments(
+            posonlyargs=[],
+            args=[ast.arg(arg=p) for p in parameters],
+            kwonlyargs=[],
+            kw_defaults=[],
+            defaults=[],
+        )
+        made = ast.FunctionDef(
+            name=name, args=args, body=[*head, *(body or [ast.Pass()])], decorator_list=[], returns=None
+        )
+        if hasattr(ast.FunctionDef, "type_params") or "type_params" in ast.FunctionDef._fields:
+            made.type_params = []  # type: ignore[attr-defined]
+        return _like(made, like)  # type: ignore[no-any-return]
+
+    def _state(self, node: Any, names: Any, live: set[str]) -> list[ast.expr]:
+        """The arguments that say which names a branch changes: those needed later, the others, attributes and items."""
+        local = names.bound - self._globals
+        shown = [self._marked(name, node) for name in sorted(live & local)]
+        weak = [f"{name}?" for name in sorted((local - live) & self._captured)]
+        others = sorted(local - live - self._captured)
+        out = [_strings([*shown, *weak])]
+        refs = self._references(names)
+        if others or refs:
+            out.append(_strings(others))
+        if refs:
+            out.append(ast.Tuple(elts=refs, ctx=ast.Load()))
+        return out
+
+    def _loop_state(self, node: Any, names: Any, options: Any) -> list[ast.expr]:
+        local = names.bound - self._globals
+        carried = local & node.live_head
+        after = (local & node.live_out) - carried
+        weak = (local & self._captured) - carried - after
+        others = local - carried - after - weak
+        out = [
+            _strings([self._marked(name, node) for name in sorted(carried)]),
+            _strings(
+                [
+                    *[self._marked(name, node) for name in sorted(after)],
+                    *[f"{name}?" for name in sorted(weak)],
+                ]
+            ),
+            _strings(sorted(others)),
+            ast.Tuple(elts=self._references(names), ctx=ast.Load()),
+        ]
+        if options is not None:
+            out.append(_thunk(self.visit(options)))
+        while len(out) > 2 and isinstance(out[-1], ast.Tuple) and not out[-1].elts:
+            out.pop()
+        return out
+
+    def _marked(self, name: str, node: Any) -> str:
+        return f"{name}!" if name == self._value else name
+
+    def _references(self, names: Any) -> list[ast.expr]:
+        """What stands for globals, attributes and items that are assigned."""
+        refs: list[ast.expr] = []
+        for name in sorted(names.bound & self._globals):
+            refs.append(_ag("global_", ast.Constant(name), ast.Call(_load("globals"), [], [])))
+        for text, place in sorted(names.places.items()):
+            if names_of(_loaded(place)).read & names.bound:
+                continue  # what it is an attribute of changes as well
+            base = _thunk(_loaded(place.value))  # type: ignore[attr-defined]
+            if isinstance(place, ast.Attribute):
+                refs.append(_ag("attribute", ast.Constant(text), base, ast.Constant(place.attr)))
+            elif isinstance(place, ast.Subscript):
+                refs.append(_ag("item", ast.Constant(text), base, _thunk(_loaded(place.slice))))
+        return refs
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return _like(ast.Pass(), node)
+        return _like(ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value)), node)
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        if "ASSERT_STATEMENTS" not in self._features or binds_in_expression(node):
+            return self.generic_visit(node)
+        message = ast.Constant(None) if node.msg is None else self.visit(node.msg)
+        return _expression(_ag("assert_", _thunk(self.visit(node.test)), _thunk(message)), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
+        if node.decorator_list or not is_plain(node):
+            return node  # it is converted when it is called, if its decorators leave it to be
+        node.args = self.visit(node.args)
+        return _Rewriter(node, self._features, self._helpers).function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return self.generic_visit(node) if is_plain(node) else node
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if getattr(node, "is_ours", False):
+            return self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else None
+        if name == "super" and not node.args and not node.keywords and self._parameters:
+            node.args = [_like(_load(n), node) for n in ("__class__", self._parameters[0])]
+            return node
+        new = self.generic_visit(node)
+        if name not in _OF_FRAMES:
+            new.func = _like(_ag("of", new.func), new.func)
+        return new
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        if any(binds_in_expression(value) for value in node.values[1:]):
+            return self.generic_visit(node)
+        first, *rest = [self.visit(value) for value in node.values]
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return _like(_ag(name, first, *[_thunk(value) for value in rest]), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return _like(_ag("not_", operand), node)
+        node.operand = operand
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) == 1 or any(binds_in_expression(x) for x in node.comparators[1:]):
+            return self.generic_visit(node)
+        first, second, *rest = [self.visit(x) for x in (node.left, *node.comparators)]
+        signs = [ast.Constant(_COMPARISONS[type(op)]) for op in node.ops]
+        pairs = [signs[0], second]
+        for sign, value in zip(signs[1:], rest, strict=True):
+            pairs += [sign, _thunk(value)]
+        return _like(_ag("compare", first, *pairs), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        if binds_in_expression(node.body) or binds_in_expression(node.orelse):
+            return self.generic_visit(node)
+        test, body, orelse = (self.visit(x) for x in (node.test, node.body, node.orelse))
+        return _like(_ag("if_expression", test, _thunk(body), _thunk(orelse)), node)
+
+
+def _options(body: list[ast.stmt]) -> tuple[Any, list[ast.stmt]]:
+    """The call of `set_loop_options` at the top of a loop, and what else is in it."""
+    for k, statement in enumerate(body):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call):
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+            if name == "set_loop_options":
+                options = _like(ast.Call(_ag("options").func, call.args, call.keywords), call)
+                options.is_ours = True
+                return options, [*body[:k], *body[k + 1 :]]
+    return None, body
+
+
+def _without_declarations(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements without `global` and `nonlocal`."""
+    out: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            out.append(_like(ast.Pass(), node))
+            continue
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for field in ("body", "orelse", "finalbody"):
+                if getattr(node, field, None):
+                    setattr(node, field, _without_declarations(getattr(node, field)))
+            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                part.body = _without_declarations(part.body)
+        out.append(node)
+    return out
+
+
+def _ag(name: str, *args: ast.expr) -> ast.Call:
+    made = ast.Call(
+        func=ast.Attribute(value=_load("ag__"), attr=name, ctx=ast.Load()), args=list(args), keywords=[]
+    )
+    made.is_ours = True  # type: ignore[attr-defined]
+    return made
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _loaded(node: Any) -> Any:
+    """An assigned expression as one that is read."""
+    node = copy.deepcopy(node)
+    if hasattr(node, "ctx"):
+        node.ctx = ast.Load()
+    return node
+
+
+def _thunk(value: ast.expr) -> ast.Lambda:
+    args = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(args=args, body=value)
+
+
+def _strings(names: Sequence[str]) -> ast.Tuple:
+    return ast.Tuple(elts=[ast.Constant(name) for name in names], ctx=ast.Load())
+
+
+def _expression(value: ast.expr, like: Any) -> Any:
+    return _like(ast.Expr(value), like)
+
+
+def _like(node: Any, place: Any) -> Any:
+    """A new node, and what is new in it, at the place of another; of one of several lines at its first."""
+    ast.copy_location(node, place)
+    if place.end_lineno != place.lineno:
+        node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1
+    return ast.fix_missing_locations(node)

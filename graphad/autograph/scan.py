@@ -1,0 +1,115 @@
+"""A cheap look at a function's bytecode: has it, or anything it calls by name, control flow that could meet a tensor?
+
+The answer "no" must be right, and saves reading and rewriting the source; "yes" is the answer whenever what is called cannot be
+told from the code: a parameter, a method of one, an item.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
+_FREE = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"))
+_ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
+_JUMPS = frozenset(("FOR_ITER",))
+_HARMLESS_CALLS = frozenset(("CALL_INTRINSIC_1", "CALL_INTRINSIC_2"))
+_UNKNOWN = object()
+_NULL = object()
+
+
+def needs_conversion(f: FunctionType) -> bool:
+    """Whether converting the function may change what it does."""
+    return _needs(f, set())
+
+
+def _needs(f: FunctionType, seen: set[int]) -> bool:
+    code = f.__code__
+    if id(code) in seen:
+        return False
+    seen.add(id(code))
+    cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
+    return _code_needs(code, f.__globals__, cells, seen)
+
+
+def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], seen: set[int]) -> bool:
+    if any(isinstance(const, CodeType) for const in code.co_consts):
+        return True
+    stack: list[Any] = []  # what the code puts on the stack, as far as it is known
+    called: list[Any] = []
+    for instruction in dis.get_instructions(code):
+        name, argument = instruction.opname, instruction.arg
+        if name in _JUMPS or ("JUMP" in name and "_IF_" in name) or name == "UNARY_NOT":
+            return True
+        effect = dis.stack_effect(instruction.opcode, argument)
+        if name in _GLOBAL:
+            stack += [_NULL] * (effect - 1)
+            stack.append(_global(instruction.argval, names))
+        elif name in _FREE:
+            stack.append(_free(instruction.argval, cells))
+        elif name in _ATTRIBUTE:
+            base = stack.pop() if stack else _UNKNOWN
+            stack += [_attribute(base, instruction.argval)] + [_NULL] * effect
+        elif name == "PUSH_NULL":
+            stack.append(_NULL)
+        elif name == "KW_NAMES" or name == "PRECALL":
+            pass
+        elif name in ("CALL", "CALL_KW"):
+            # Below the arguments: the function and NULL, in either order, or a method and its object.
+            below = (argument or 0) + (2 if name == "CALL" else 3)
+            callee = [x for x in stack[-below : len(stack) - below + 2] if x is not _NULL]
+            if len(stack) < below or len(callee) != 1 or callee[0] is _UNKNOWN:
+                return True
+            called.append(callee[0])
+            del stack[-below:]
+            stack.append(_UNKNOWN)
+        elif name.startswith("CALL"):
+            if name not in _HARMLESS_CALLS:
+                return True
+            stack[-1:] = [_UNKNOWN]
+        elif name in ("SWAP", "COPY"):
+            stack = [_UNKNOWN] * (len(stack) + effect)
+        else:
+            depth = max(len(stack) + effect, 0)
+            stack = [*stack[: max(min(len(stack), depth) - (effect <= 0), 0)]]
+            stack += [_UNKNOWN] * (depth - len(stack))
+    return any(_may_branch(found, seen) for found in called)
+
+
+def _free(name: str, cells: dict[str, Any]) -> Any:
+    try:
+        return cells[name].cell_contents
+    except (KeyError, ValueError):
+        return _UNKNOWN
+
+
+def _global(name: str, names: dict[str, Any]) -> Any:
+    found = names.get(name, _UNKNOWN)
+    return getattr(builtins, name, _UNKNOWN) if found is _UNKNOWN else found
+
+
+def _attribute(base: Any, name: str) -> Any:
+    if isinstance(base, ModuleType):
+        return getattr(base, name, _UNKNOWN)
+    return _UNKNOWN
+
+
+def _may_branch(found: Any, seen: set[int]) -> bool:
+    """Whether calling this may run control flow of the user's."""
+    from graphad.autograph.builtins import OVERLOADS
+    from graphad.autograph.call import call_method, may_convert
+
+    if isinstance(found, MethodType):
+        found = found.__func__
+    if isinstance(found, FunctionType):
+        return may_convert(found) and _needs(found, seen)
+    if isinstance(found, ModuleType):
+        return False
+    if isinstance(found, type):
+        return found in OVERLOADS
+    if type(found).__module__ == "builtins":
+        return callable(found) and found in OVERLOADS
+    call = call_method(type(found))
+    return type(call) is FunctionType and may_convert(call)

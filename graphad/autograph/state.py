@@ -1,0 +1,165 @@
+"""The variables that a branch or a loop body changes, read and written from outside of it.
+
+Local variables are the cells of the inner functions (`rewrite.py`); globals, attributes and items are references. A name that has
+no value reads as UNBOUND. A value is taken apart into leaves: tensors and what becomes one go into the graph, anything
+else is a Python object that has to stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CellType
+from typing import Any
+
+from graphad.core.convert import exports_array
+from graphad.core.nest import flatten_composites
+from graphad.core.tensor import EagerTensor, Handle, Tensor
+
+
+class _Unbound:
+    def __repr__(self) -> str:
+        return "<no value>"
+
+
+UNBOUND: Any = _Unbound()
+
+
+class _NoReturn:
+    def __repr__(self) -> str:
+        return "<no return statement>"
+
+
+NO_RETURN: Any = _NoReturn()
+_DYNAMIC = (Tensor, Handle, bool, int, float, complex)
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether Python cannot decide on a value now: a tensor that is being traced, or one that differs from row to row."""
+    return isinstance(x, Tensor) and type(x) is not EagerTensor
+
+
+def is_dynamic(x: Any) -> bool:
+    """Whether a leaf goes into the graph."""
+    return isinstance(x, _DYNAMIC) or hasattr(x, "__graphad_tensor__") or exports_array(x)
+
+
+class Attribute:
+    """An attribute that is assigned: `self.x`."""
+
+    __slots__ = ("_base", "_key", "name")
+
+    def __init__(self, name: str, base: Callable[[], Any], key: str) -> None:
+        self.name = name
+        self._base = base
+        self._key = key
+
+    def bound(self) -> Attribute | None:
+        """The same, of the object that it belongs to now; None if there is none yet."""
+        try:
+            base = self._base()
+        except (NameError, AttributeError, LookupError):
+            return None
+        if isinstance(base, Tensor | Handle):
+            return None
+        return Attribute(self.name, lambda: base, self._key)
+
+    def read(self) -> Any:
+        return getattr(self._base(), self._key, UNBOUND)
+
+    def write(self, value: Any) -> None:
+        base = self._base()
+        if value is not UNBOUND:
+            if getattr(base, self._key, UNBOUND) is not value:
+                setattr(base, self._key, value)
+        elif hasattr(base, self._key):
+            delattr(base, self._key)
+
+
+class Item:
+    """An item that is assigned: `d['k']`."""
+
+    __slots__ = ("_base", "_key", "name")
+
+    def __init__(self, name: str, base: Callable[[], Any], key: Callable[[], Any]) -> None:
+        self.name = name
+        self._base = base
+        self._key = key
+
+    def bound(self) -> Item | None:
+        try:
+            base, key = self._base(), self._key()
+        except (NameError, AttributeError, LookupError):
+            return None
+        if not isinstance(base, list | dict) or is_symbolic(key):
+            return None
+        return Item(self.name, lambda: base, lambda: key)
+
+    def read(self) -> Any:
+        try:
+            return self._base()[self._key()]
+        except LookupError:
+            return UNBOUND
+
+    def write(self, value: Any) -> None:
+        base, key = self._base(), self._key()
+        if value is not UNBOUND:
+            base[key] = value
+        elif isinstance(base, dict):
+            base.pop(key, None)
+
+
+class Local:
+    """A variable of the function."""
+
+    __slots__ = ("_cell", "name")
+
+    def __init__(self, name: str, cell: CellType) -> None:
+        self.name = name
+        self._cell = cell
+
+    def read(self) -> Any:
+        try:
+            return self._cell.cell_contents
+        except ValueError:
+            return UNBOUND
+
+    def write(self, value: Any) -> None:
+        if value is not UNBOUND:
+            self._cell.cell_contents = value
+        elif self.read() is not UNBOUND:
+            del self._cell.cell_contents
+
+
+def locals_of(functions: Sequence[Any]) -> dict[str, CellType]:
+    """The cells of inner functions by name."""
+    cells: dict[str, CellType] = {}
+    for function in functions:
+        if function is not None:
+            cells.update(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return cells
+
+
+def bound_references(refs: Sequence[Any]) -> list[Any]:
+    """References to what exists now."""
+    return [bound for ref in refs if (bound := ref.bound()) is not None]
+
+
+class Parts:
+    """A value taken apart.
+
+    Attributes:
+      leaves: Its leaves.
+      dynamic: For each leaf whether it goes into the graph.
+    """
+
+    __slots__ = ("_rebuild", "dynamic", "leaves", "structure")
+
+    def __init__(self, value: Any) -> None:
+        if value is UNBOUND:
+            value = ()
+        self.leaves, self._rebuild = flatten_composites(value)
+        self.dynamic = [is_dynamic(leaf) for leaf in self.leaves]
+        self.structure = self._rebuild([None] * len(self.leaves))
+
+    def build(self, leaves: Sequence[Any]) -> Any:
+        return self._rebuild(list(leaves))

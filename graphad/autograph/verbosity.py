@@ -1,0 +1,46 @@
+"""How much conversion says about itself, and to whom."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+_level: int | None = None
+_to_stdout = False
+
+
+def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
+    """How much conversion logs: 0 nothing (the default, or the environment's AUTOGRAPH_VERBOSITY), 1 what could not be
+    converted, 3 and more also the converted code.
+
+    Args:
+      level: The level.
+      alsologtostdout: Print the messages too.
+    """
+    global _level, _to_stdout
+    _level, _to_stdout = int(level), bool(alsologtostdout)
+
+
+def verbosity() -> int:
+    """The level in force."""
+    if _level is not None:
+        return _level
+    given = os.environ.get("AUTOGRAPH_VERBOSITY", "0")
+    return int(given) if given.isdigit() else 0
+
+
+def trace(*args: Any) -> None:
+    """Print values while a function is traced, with their symbols for tensors that have no value yet."""
+    print(*args)
+
+
+def say(level: int, message: str, *values: Any) -> None:
+    """Log a message of this level."""
+    if verbosity() < level:
+        return
+    import logging
+
+    logging.getLogger("graphad").warning(message, *values)
+    if _to_stdout:
+        print(message % values, file=sys.stdout)
