@@ -294,7 +294,9 @@ class EagerTensor(Exports, Tensor):
         return self.data.__index__()  # type: ignore[no-any-return]
 
     def __format__(self, spec: str) -> str:
-        return format(self.data, spec) if not self.data.shape else format(str(self), spec)
+        if self.data.shape:
+            return format(str(self), spec)
+        return format(self.data, spec) if spec else str(self.data)  # in as few digits as tell it apart
 
     def __repr__(self) -> str:
         text = repr(self.data) if self.data.shape else str(self.data)
@@ -303,7 +305,7 @@ class EagerTensor(Exports, Tensor):
 
     def __str__(self) -> str:
         gap = "\n" if len(self.data.shape) > 1 else ""
-        return f"tf.Tensor({gap}{self.data}, shape={format_dims(self.dims)}, dtype={self.dtype.name})"
+        return f"tf.Tensor({gap}{self.data!s}, shape={format_dims(self.dims)}, dtype={self.dtype.name})"
 
     def __copy__(self) -> EagerTensor:
         return self

@@ -13,6 +13,8 @@ def test_repr_str_and_format():
     t = tf.constant(1.0)
     assert repr(t) == "<tf.Tensor: shape=(), dtype=float32, numpy=1.0>"
     assert str(t) == "tf.Tensor(1.0, shape=(), dtype=float32)"
+    tenth = tf.constant(0.1)
+    assert (str(tenth), f"{tenth}") == ("tf.Tensor(0.1, shape=(), dtype=float32)", "0.1")
     assert f"{t}" == "1.0"
     assert f"{tf.constant(3.14159):.2f}" == "3.14"
     assert (
