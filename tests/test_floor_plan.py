@@ -40,7 +40,7 @@ SERIALIZATION_FLOORS = (
     ("errors",),
     ("wire",),
     ("schema",),
-    ("storage",),  # records and arrays as a directory
+    ("storage", "tensorflow"),  # records and arrays as a directory; the files of others
     ("convert",),
     ("saved_model",),
     ("checkpoint",),  # a saved model without functions, restored by structure
@@ -49,7 +49,12 @@ SERIALIZATION_FLOORS = (
 )
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
 ROOF = ("keras",)
-WITHOUT_GRAPHAD = ("serialization.wire", "serialization.schema", "serialization.storage")
+WITHOUT_GRAPHAD = (
+    "serialization.wire",
+    "serialization.schema",
+    "serialization.storage",
+    "serialization.tensorflow",
+)
 
 # Packages that are slow to import or optional, and the only places that may import them, inside functions.
 LAZY = {

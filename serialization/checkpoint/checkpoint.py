@@ -11,6 +11,7 @@ from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, Inva
 from graphad.core.levels import trace_in_progress
 from graphad.core.trackable import PRIVATE, Trackable
 from graphad.eager.variable import Variable
+from serialization.checkpoint.foreign import require_nodes
 from serialization.checkpoint.reader import open_checkpoint
 from serialization.checkpoint.restore import Restoration
 from serialization.checkpoint.saved import Saved, find_child
@@ -194,7 +195,8 @@ class Checkpoint(Trackable):
         """Give the objects the values of a checkpoint that `save` has made: those that are there, and later ones as they come.
 
         Args:
-          save_path: What `save` returned; a directory of `tf.saved_model.save` will do. None restores nothing.
+          save_path: What `save` returned; a directory of `tf.saved_model.save` will do, and so will a checkpoint or SavedModel
+            that TensorFlow has written. None restores nothing.
         Returns: A status that says what has matched.
         Raises:
           MissingCheckpointError (an OSError): there is none.
@@ -219,6 +221,7 @@ class Checkpoint(Trackable):
         path = path_of_user(f"Checkpoint.{op}", save_path, "save_path")
         options = options_of(f"Checkpoint.{op}", CheckpointOptions, options)
         saved = open_checkpoint(f"Checkpoint.{op}", path, options.limits or DEFAULT_LIMITS)
+        require_nodes(saved)
         if options.experimental_skip_slot_variables:
             saved = _without_slots(saved)
         restoration = Restoration(saved)

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
+from serialization.checkpoint.foreign import prefix_at, saved_of_bundle
 from serialization.checkpoint.saved import Saved, Stored, plain_of, saved_of_model
 from serialization.checkpoint.states import latest_checkpoint
 from serialization.errors import MissingModelError, shown
@@ -28,13 +29,16 @@ class MissingKeyError(InvalidArgumentError, KeyError):
 
 
 def open_checkpoint(op: str, path: str, limits: Limits = DEFAULT_LIMITS) -> Saved:
-    """The checkpoint, or the saved model, at a path.
+    """The checkpoint, or the saved model, at a path: of this library or of TensorFlow's.
 
     Raises: MissingCheckpointError (an OSError): there is none. LoadError: it is damaged, too large, or unsafe.
     """
     if contains_model(path):
         model, arrays = read_model(path, limits)
         return saved_of_model(path, model, arrays, limits)
+    prefix = prefix_at(path)
+    if prefix is not None:
+        return saved_of_bundle(prefix, limits)
     directory, name = os.path.split(path)
     try:
         there = sorted(os.listdir(directory or "."))
@@ -109,7 +113,7 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
     Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged.
     """
     path = path_of_user("load_checkpoint", ckpt_dir_or_file)
-    if os.path.isdir(path) and not contains_model(path):
+    if os.path.isdir(path) and not contains_model(path) and prefix_at(path) is None:
         path = latest_checkpoint(path) or path
     return CheckpointReader(open_checkpoint("load_checkpoint", path))
 

@@ -117,7 +117,7 @@ class Restoration:
         self._match(step, starts, again)
         self._match_slots(step)
         values = self._checked(step)
-        self._commit(step)
+        self._commit(step, [x for x, _, owner in starts if x is not owner and isinstance(x, CONTAINERS)])
         for x, array in values:
             _give(x, array)
             vars(x)[_RESTORED] = self._serial
@@ -185,11 +185,11 @@ class Restoration:
                 found.append((x, stored))
         return [(x, _own(stored.read())) for x, stored in found]
 
-    def _commit(self, step: _Step) -> None:
+    def _commit(self, step: _Step, coming: list[Any]) -> None:
         self.nodes.update(step.nodes)
         self.objects.update(step.objects)
         for owner in step.owners.values():
-            self._mark(owner)
+            self._mark(owner, coming)
 
     def _tell(self, x: Any, node: int) -> None:
         if isinstance(x, CONTAINERS) or (id(x), node) in self._told:
@@ -207,13 +207,13 @@ class Restoration:
 
     # -- what is pending -------------------------------------------------------------------------------------------
 
-    def _mark(self, owner: Any) -> None:
-        """Mark an object with what it may still get."""
+    def _mark(self, owner: Any, coming: list[Any]) -> None:
+        """Mark an object with what it may still get; `coming` are lists and dicts that are about to become attributes."""
         if not can_carry(owner) or id(owner) not in self.objects:
             return
         watched: list[tuple[Any, list[int]]] = []
         waits = self._lacks(owner)
-        for container in _containers_of(owner):
+        for container in _containers_of(owner, coming):
             known = self.objects.get(id(container))
             if known is not None and self._lacks(container):
                 watched.append((container, _items(container)))
@@ -340,10 +340,10 @@ def _nothing() -> None:
     return None
 
 
-def _containers_of(owner: Any) -> Iterator[Any]:
+def _containers_of(owner: Any, coming: list[Any]) -> Iterator[Any]:
     """The lists, tuples and dicts among the attributes of an object, and those inside of them."""
     seen = set()
-    stack = [child for _, child in state_of(owner) if isinstance(child, CONTAINERS)]
+    stack = coming + [child for _, child in state_of(owner) if isinstance(child, CONTAINERS)]
     while stack:
         container = stack.pop()
         if id(container) not in seen:

@@ -1,0 +1,94 @@
+"""TensorFlow's checkpoints as nodes and values, with what Keras calls otherwise under the names of this library.
+
+Keras keeps the layers of a Sequential below `_functional`, after the input, or as `layer-0`, `layer-1`, ..., and what an
+optimizer knows of variables in lists that run side by side. These become children and slots; Keras' names stay beside them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from serialization.checkpoint.saved import Node, Saved, Slot, Stored
+from serialization.errors import LoadError, UnsupportedModelError
+from serialization.tensorflow import GRAPH, INDEX, STRING, Bundle, ObjectNode, nodes_of
+from serialization.wire.limits import Limits
+
+_VARIABLES = "_trainable_variables"
+# Keras' lists of what an optimizer keeps, with the names of this library; older files name slots one by one.
+_LISTS = {"_momentums": "m", "_velocities": "v", "momentums": "momentum"}
+
+
+def prefix_at(path: str) -> str | None:
+    """The prefix of the checkpoint of TensorFlow's that a path names: itself, or what is inside of a SavedModel."""
+    for prefix in (path, os.path.join(path, "variables", "variables")):
+        if path and os.path.isfile(prefix + INDEX):
+            return prefix
+    return None
+
+
+def saved_of_bundle(prefix: str, limits: Limits) -> Saved:
+    """A checkpoint of TensorFlow's. One that was written by names alone, as before its version 2, has no nodes."""
+    bundle = Bundle(prefix, limits)
+    values = {}
+    for key, entry in bundle.entries.items():
+        if entry.dtype is not None and entry.dtype != STRING:
+            values[key] = Stored(entry.dtype, entry.shape, lambda key=key: bundle.array(key))
+    if GRAPH not in bundle.entries:
+        return Saved(prefix, (), values)
+    try:
+        listed = nodes_of(bundle.string(GRAPH), limits)
+    except LoadError as error:
+        error.file = error.file or prefix + INDEX
+        raise
+    nodes = [Node(dict(node.children), _key(node, values), _slots(node, listed)) for node in listed]
+    for number, node in enumerate(listed):
+        layers = _layers(node, listed)
+        if layers and "layers" not in node.children:
+            nodes[number] = nodes[number].replace(children={**nodes[number].children, "layers": len(nodes)})
+            nodes.append(Node({str(i): layer for i, layer in enumerate(layers)}))
+    return Saved(prefix, tuple(nodes), values)
+
+
+def require_nodes(saved: Saved) -> None:
+    """Raise unless a checkpoint can be restored by structure."""
+    if not saved.nodes:
+        raise UnsupportedModelError(
+            "it has no object graph, only names, so it cannot be restored by structure; read its values with "
+            "tf.train.load_checkpoint and assign them.",
+            file=saved.place,
+        )
+
+
+def _key(node: ObjectNode, values: dict[str, Stored]) -> str | None:
+    key = node.keys.get("VARIABLE_VALUE")
+    return key if key in values else None
+
+
+def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[Slot, ...]:
+    slots = [Slot(*slot) for slot in node.slots]
+    variables = node.children.get(_VARIABLES)
+    if variables is not None:
+        of = listed[variables].children
+        for name, slot in _LISTS.items():
+            kept = node.children.get(name)
+            if kept is not None:
+                there = listed[kept].children
+                slots += [Slot(slot, of[place], there[place]) for place in there if place in of]
+    return tuple(slots)
+
+
+def _layers(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> list[int]:
+    """The layers of a Sequential in order."""
+    functional = node.children.get("_functional")
+    if functional is not None:
+        operations = listed[functional].children.get("_operations")
+        if operations is not None:
+            return _in_order(listed[operations].children, "")[1:]
+    return _in_order(node.children, "layer-")
+
+
+def _in_order(children: dict[str, int], prefix: str) -> list[int]:
+    found = []
+    while f"{prefix}{len(found)}" in children:
+        found.append(children[f"{prefix}{len(found)}"])
+    return found

@@ -1,0 +1,210 @@
+"""Writes the files of this folder, and `expected.json` with what is in them. It needs TensorFlow; the tests do not:
+
+python tests/serialization/checkpoint/data/generate.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import Any
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
+
+
+def place(*names: str) -> str:
+    return os.path.join(HERE, *names)
+
+
+def plain(x: Any) -> Any:
+    """A value as JSON holds it: numbers of every dtype as text of their parts."""
+    array = np.asarray(x)
+    if np.iscomplexobj(array):
+        return [array.real.tolist(), array.imag.tolist()]
+    return array.astype(np.float64).tolist() if array.dtype.kind not in "biu" else array.tolist()
+
+
+def dtypes() -> Any:
+    start = tf.constant([[1.0, 2.0, 0.0], [0.0, 1.0, 5.0]])
+    variables = {name: tf.Variable(tf.cast(start, getattr(tf, name))) for name in DTYPES}
+    checkpoint = tf.train.Checkpoint(
+        **variables,
+        empty=tf.Variable(tf.zeros([0, 3])),
+        text=tf.Variable("a text"),
+        large=tf.Variable(np.arange(1000.0)),
+    )
+    checkpoint.write(place("dtypes"))
+    return {name: plain(variable) for name, variable in variables.items()}
+
+
+class Net(tf.Module):
+    """Shared, cyclic, in lists, dicts and tuples; one name with a slash."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = tf.Variable([1.0, 2.0])
+        self.same = self.w
+        self.parts = [tf.Variable(3.0), {"a/b.c": tf.Variable(4.0)}]
+        self.pair = (tf.Variable(5), tf.Variable([6.0]))
+        self.own = self
+        self.generator = tf.random.Generator.from_seed(1)
+
+
+def module() -> Any:
+    checkpoint = tf.train.Checkpoint(net=Net(), step=tf.Variable(7, dtype=tf.int64))
+    manager = tf.train.CheckpointManager(checkpoint, place("module"), max_to_keep=2)
+    for _ in range(3):
+        manager.save()
+    return tf.train.list_variables(manager.latest_checkpoint)
+
+
+def train(net: Any, optimizer: Any, steps: int) -> None:
+    x = tf.constant(np.linspace(-1, 1, 12, dtype=np.float32).reshape(6, 2))
+    y = tf.reduce_sum(x, axis=1, keepdims=True)
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((net(x) - y) ** 2)
+        variables = net.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+
+def weights(net: Any) -> Any:
+    return [plain(value) for value in net.get_weights()]
+
+
+def sequential() -> Any:
+    """A Keras Sequential with Adam: in the middle of a training, and three steps later; its weights in Keras' own files."""
+    keras.utils.set_random_seed(1)
+    layers = keras.layers
+    net = keras.Sequential(
+        [
+            layers.Input((2,)),
+            layers.Dense(4, activation="tanh", name="first"),
+            layers.BatchNormalization(),
+            keras.Sequential([layers.Dense(3, activation="relu"), layers.Dense(2, use_bias=False)]),
+            layers.Dense(1),
+        ]
+    )
+    optimizer = keras.optimizers.Adam(0.1)
+    train(net, optimizer, 3)
+    net.layers[1].moving_mean.assign([0.1, 0.2, 0.3, 0.4])
+    tf.train.Checkpoint(net=net, optimizer=optimizer, step=tf.Variable(3)).save(place("sequential"))
+    net.save_weights(place("sequential.weights.h5"))
+    net.save(place("sequential.keras"))
+    net.save(place("sequential.h5"))
+    import h5py
+    from keras.src.legacy.saving import legacy_h5_format
+
+    with h5py.File(place("weights_alone.h5"), "w") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, net)
+    before = weights(net)
+    train(net, optimizer, 3)
+    return {"before": before, "after": weights(net)}
+
+
+class Small(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = keras.layers.Dense(3, activation="tanh")
+        self.last = keras.layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        return self.last(self.first(x))
+
+
+class Model(keras.Model):
+    """With a list of layers, which checkpoints of TensorFlow find only through the optimizer, and Keras' own files by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = keras.layers.Dense(3, activation="tanh")
+        self.blocks = [keras.layers.Dense(3), keras.layers.Dense(3)]
+        self.last = keras.layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        x = self.first(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.last(x)
+
+
+def subclassed() -> Any:
+    keras.utils.set_random_seed(2)
+    net = Small()
+    optimizer = keras.optimizers.SGD(0.05, momentum=0.9)
+    train(net, optimizer, 3)
+    tf.train.Checkpoint(net=net, optimizer=optimizer).save(place("subclassed"))
+    before = weights(net.first) + weights(net.last)
+    train(net, optimizer, 3)
+    return {"before": before, "after": weights(net.first) + weights(net.last)}
+
+
+def with_list() -> Any:
+    keras.utils.set_random_seed(3)
+    net = Model()
+    net(tf.zeros([1, 2]))
+    net.save_weights(place("with_list.weights.h5"))
+    return [value for layer in (net.first, *net.blocks, net.last) for value in weights(layer)]
+
+
+def saved_model() -> None:
+    net = tf.Module()
+    net.w = tf.Variable([1.0, 2.0])
+    net.inner = tf.Module()
+    net.inner.v = tf.Variable([[3.0]])
+    tf.saved_model.save(net, place("saved_model"))
+    for name in ("assets", "fingerprint.pb", "saved_model.pb"):  # the tests need its variables alone
+        path = place("saved_model", name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+
+
+def by_name() -> None:
+    """As version 1 of TensorFlow saved: names and no objects; one variable in slices."""
+    v1 = tf.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.get_variable("scope/w", initializer=[1.0, 2.0], use_resource=True)
+        v1.get_variable(
+            "sliced",
+            shape=[4, 2],
+            initializer=v1.ones_initializer(),
+            partitioner=v1.fixed_size_partitioner(2),
+            use_resource=True,
+        )
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, place("by_name"), write_meta_graph=False, write_state=False)
+
+
+def main() -> None:
+    for name in os.listdir(HERE):
+        if name != os.path.basename(__file__):
+            path = place(name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    expected = {
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "dtypes": dtypes(),
+        "module": module(),
+        "sequential": sequential(),
+        "subclassed": subclassed(),
+        "with_list": with_list(),
+    }
+    saved_model()
+    by_name()
+    if os.path.exists(place("checkpoint")):
+        os.unlink(place("checkpoint"))  # of the saves without a directory of their own
+    with open(place("expected.json"), "w") as file:
+        json.dump(expected, file, indent=None)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

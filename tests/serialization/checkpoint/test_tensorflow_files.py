@@ -1,0 +1,377 @@
+"""Checkpoints that TensorFlow has written: read by name, restored by structure, refused where they are damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from serialization.errors import CorruptModelError, LimitExceededError, LoadError, UnsupportedModelError
+from serialization.tensorflow import Bundle, nodes_of
+from serialization.tensorflow.crc import crc32c, masked
+from serialization.tensorflow.proto import fields
+from serialization.tensorflow.table import entries_of
+from serialization.wire.limits import DEFAULT_LIMITS, Limits
+from tests.serialization.checkpoint.foreign import (
+    EXPECTED,
+    Small,
+    close,
+    in_order_of_keras,
+    place,
+    sequential,
+    train,
+)
+
+
+def test_values_of_every_dtype(tmp_path):
+    reader = tf.train.load_checkpoint(place("dtypes"))
+    for name, expected in EXPECTED["dtypes"].items():
+        value = reader.get_tensor(name)
+        assert reader.get_variable_to_dtype_map()[f"{name}/.ATTRIBUTES/VARIABLE_VALUE"].name == name
+        assert value.dtype.name == name and value.shape == (2, 3)
+        if np.iscomplexobj(value):
+            assert [value.real.tolist(), value.imag.tolist()] == expected
+        else:
+            assert value.tolist() == expected
+    assert reader.get_tensor("empty").shape == (0, 3)
+    assert reader.get_tensor("large").tolist() == list(range(1000))
+    assert not reader.has_tensor("text")  # there are no strings
+
+
+def test_keys_are_those_of_tensorflow():
+    strings = [["_CHECKPOINTABLE_OBJECT_GRAPH", []]]
+    listed = [list(pair) for pair in tf.train.list_variables(place("module"))]
+    assert strings + listed == EXPECTED["module"]
+
+
+def test_the_state_file_of_tensorflow():
+    path = tf.train.latest_checkpoint(place("module"))
+    assert path == place("module", "ckpt-3")
+    state = tf.train.get_checkpoint_state(place("module"))
+    assert [os.path.basename(p) for p in state.all_model_checkpoint_paths] == ["ckpt-2", "ckpt-3"]
+    assert len(state.all_model_checkpoint_timestamps) == 2
+
+
+MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
+
+
+class Net(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable([0.0, 0.0])
+        self.same = self.w
+        self.parts = [tf.Variable(0.0), {"a/b.c": tf.Variable(0.0)}]
+        self.pair = (tf.Variable(0), tf.Variable([0.0]))
+        self.own = self
+
+
+def test_a_module_is_restored_by_structure():
+    net, step = Net(), tf.Variable(0, dtype="int64")
+    status = tf.train.Checkpoint(net=net, step=step).restore(tf.train.latest_checkpoint(place("module")))
+    status.assert_existing_objects_matched()
+    assert net.w.numpy().tolist() == [1.0, 2.0] and float(net.parts[0]) == 3.0
+    assert (
+        float(net.parts[1]["a/b.c"]) == 4.0
+        and int(net.pair[0]) == 5
+        and net.pair[1].numpy().tolist() == [6.0]
+    )
+    assert int(step) == 7
+    with pytest.raises(AssertionError, match="net/generator/_state_var"):  # another kind of generator
+        status.assert_consumed()
+
+
+def test_what_comes_later_is_restored_from_tensorflow_too():
+    checkpoint = tf.train.Checkpoint()
+    status = checkpoint.restore(place("module", "ckpt-3"))
+    net = tf.Module()
+    checkpoint.net = net
+    net.parts = []
+    net.parts.append(tf.Variable(0.0))
+    assert float(net.variables[0]) == 3.0
+    net.w = tf.Variable([0.0, 0.0])
+    assert net.w.numpy().tolist() == [1.0, 2.0]
+    status.assert_existing_objects_matched()
+
+
+def test_our_keys_are_those_of_tensorflow(tmp_path):
+    net, step = Net(), tf.Variable(7, dtype="int64")
+    path = tf.train.Checkpoint(net=net, step=step).save(tmp_path / "x")
+    mine = {key for key, _ in tf.train.list_variables(path)}
+    theirs = {key for key, _ in EXPECTED["module"] if "generator" not in key and not key.startswith("_")}
+    # which of two names of a variable comes first is for the order of attributes: by name here, by time there
+    assert {key.replace("same", "w") for key in mine} == theirs
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_a_training_of_keras_goes_on(ready):
+    net, optimizer, step = sequential(), tf.keras.optimizers.Adam(0.5), tf.Variable(0)
+    if ready:
+        net(tf.zeros([1, 2]))
+        optimizer.build(net.trainable_variables)
+    status = tf.train.Checkpoint(net=net, optimizer=optimizer, step=step).restore(place("sequential-1"))
+    net(tf.zeros([1, 2]))
+    optimizer.build(net.trainable_variables)
+    status.assert_consumed()
+    close(in_order_of_keras(net), EXPECTED["sequential"]["before"])
+    assert int(step) == int(optimizer.iterations) == 3 and float(optimizer.learning_rate) == np.float32(0.1)
+    train(net, optimizer, 3)
+    close(in_order_of_keras(net), EXPECTED["sequential"]["after"], 1e-5)
+
+
+def test_a_training_of_a_subclassed_model_goes_on():
+    net, optimizer = Small(), tf.keras.optimizers.SGD(0.5, momentum=0.9)
+    status = tf.train.Checkpoint(net=net, optimizer=optimizer).restore(place("subclassed-1"))
+    net(tf.zeros([1, 2]))
+    optimizer.build(net.trainable_variables)
+    status.assert_consumed()
+    close(net.first.get_weights() + net.last.get_weights(), EXPECTED["subclassed"]["before"])
+    train(net, optimizer, 3)
+    close(net.first.get_weights() + net.last.get_weights(), EXPECTED["subclassed"]["after"], 1e-5)
+
+
+def test_the_variables_of_a_saved_model_of_tensorflow():
+    net = tf.Module()
+    net.w, net.inner = tf.Variable([0.0, 0.0]), tf.Module()
+    net.inner.v = tf.Variable([[0.0]])
+    tf.train.Checkpoint(net).read(place("saved_model")).assert_existing_objects_matched()
+    assert net.w.numpy().tolist() == [1.0, 2.0] and net.inner.v.numpy().tolist() == [[3.0]]
+    assert tf.train.load_variable(place("saved_model"), "inner/v").tolist() == [[3.0]]
+
+
+def test_names_without_objects():
+    reader = tf.train.load_checkpoint(place("by_name"))
+    assert reader.get_tensor("scope/w").tolist() == [1.0, 2.0]
+    with pytest.raises(UnsupportedModelError, match="stored in slices"):
+        reader.get_tensor("sliced")
+    with pytest.raises(UnsupportedModelError, match=r"by_name: it has no object graph.*load_checkpoint"):
+        tf.train.Checkpoint(w=tf.Variable([0.0, 0.0])).restore(place("by_name"))
+
+
+def copied(tmp_path, name: str) -> str:
+    for part in (".index", ".data-00000-of-00001"):
+        shutil.copy(place(name) + part, tmp_path / (name + part))
+    return str(tmp_path / name)
+
+
+def read_all(prefix: str) -> None:
+    """All that a reader may be asked for."""
+    reader = tf.train.load_checkpoint(prefix)
+    for key in reader.get_variable_to_shape_map():
+        reader.get_tensor(key)
+    net = sequential()
+    net(tf.zeros([1, 2]))
+    tf.train.Checkpoint(net=net).restore(prefix).expect_partial()
+
+
+@pytest.mark.parametrize("name", ["sequential-1", "dtypes"])
+@pytest.mark.parametrize("part", [".index", ".data-00000-of-00001"])
+def test_every_damaged_byte_is_found(tmp_path, name, part):
+    prefix = copied(tmp_path, name)
+    whole = Bundle(prefix, DEFAULT_LIMITS)
+    rng = random.Random(7)
+    with open(prefix + part, "rb") as file:
+        data = file.read()
+    covered = range(len(data) - 48) if part == ".index" else range(len(data))
+    for _ in range(150):
+        changed = bytearray(data)
+        changed[rng.choice(covered)] ^= 1 << rng.randrange(8)
+        with open(prefix + part, "wb") as file:
+            file.write(changed)
+        with pytest.raises(LoadError):
+            bundle = Bundle(prefix, DEFAULT_LIMITS)
+            for key, entry in bundle.entries.items():
+                if entry.dtype == "string":
+                    bundle.string(key)
+                else:
+                    bundle.array(key)
+            # the block of statistics, empty, stands between the entries and their index, and is read by nobody
+            assert part == ".index" and bundle.entries == whole.entries
+            raise CorruptModelError("unread")
+
+
+def resealed(rng: random.Random, data: bytes) -> bytes:
+    """An index with changes in its blocks and right checksums: what an opponent would write."""
+    entries = [list(entry) for entry in entries_of(data, DEFAULT_LIMITS)]
+    for _ in range(rng.randrange(1, 4)):
+        entry = rng.choice(entries)
+        value = bytearray(entry[1])
+        kind = rng.randrange(4)
+        if kind == 0 and value:
+            value[rng.randrange(len(value))] = rng.randrange(256)
+        elif kind == 1:
+            value = value[: rng.randrange(len(value) + 1)]
+        elif kind == 2:
+            at = rng.randrange(len(value) + 1)
+            value[at:at] = rng.choice(
+                [b"\xff" * 9 + b"\x01", b"\x12\x7f", b"\x28\x80\x80\x80\x80\x10", rng.randbytes(3)]
+            )
+        else:
+            entry[0] = entry[0][: rng.randrange(len(entry[0]) + 1)] + rng.randbytes(2)
+        entry[1] = bytes(value)
+    return table_of(sorted((bytes(key), value) for key, value in entries))
+
+
+def number(x: int) -> bytes:
+    out = bytearray()
+    while x > 127:
+        out.append(x & 127 | 128)
+        x >>= 7
+    return bytes([*out, x])
+
+
+def block_of(entries) -> bytes:
+    out = b"".join(b"\0" + number(len(key)) + number(len(value)) + key + value for key, value in entries)
+    return out + bytes(4) + (1).to_bytes(4, "little")
+
+
+def table_of(entries) -> bytes:
+    return table_of_blocks(block_of(entries))
+
+
+def table_of_blocks(data: bytes) -> bytes:
+    """A table with one block of entries, its checksums right."""
+
+    def sealed(block: bytes) -> bytes:
+        return block + b"\0" + masked(crc32c(block + b"\0")).to_bytes(4, "little")
+
+    index = block_of([(b"\xff", number(0) + number(len(data)))])
+    footer = number(0) + number(0) + number(len(data) + 5) + number(len(index))
+    return sealed(data) + sealed(index) + footer.ljust(40, b"\0") + MAGIC
+
+
+def test_hostile_indexes_are_refused_by_name(tmp_path):
+    prefix = copied(tmp_path, "sequential-1")
+    with open(prefix + ".index", "rb") as file:
+        data = file.read()
+    rng = random.Random(11)
+    refused = 0
+    for _ in range(250):
+        with open(prefix + ".index", "wb") as file:
+            file.write(resealed(rng, data))
+        try:
+            read_all(prefix)
+        except LoadError:
+            refused += 1
+        except ValueError as error:  # a shape that fits its bytes but not the variable
+            assert "restore" in str(error), error
+    assert refused > 150
+
+
+def with_graph(rng: random.Random, graph: bytes) -> bytes:
+    changed = bytearray(graph)
+    for _ in range(rng.randrange(1, 6)):
+        kind = rng.randrange(3)
+        at = rng.randrange(len(changed))
+        if kind == 0:
+            changed[at] = rng.randrange(256)
+        elif kind == 1:
+            del changed[at : at + rng.randrange(1, 5)]
+        else:
+            changed[at:at] = rng.randbytes(rng.randrange(1, 5))
+    return bytes(changed)
+
+
+def test_hostile_object_graphs_are_refused_by_name(monkeypatch):
+    graph = Bundle(place("sequential-1"), DEFAULT_LIMITS).string("_CHECKPOINTABLE_OBJECT_GRAPH")
+    rng = random.Random(13)
+    refused = 0
+    for _ in range(300):
+        changed = with_graph(rng, graph)
+        monkeypatch.setattr(Bundle, "string", lambda self, name, changed=changed: changed)
+        net = sequential()
+        net(tf.zeros([1, 2]))
+        optimizer = tf.keras.optimizers.Adam()
+        optimizer.build(net.trainable_variables)
+        try:
+            with pytest.MonkeyPatch.context() as quiet:
+                quiet.setattr("serialization.checkpoint.restore.warn_user", lambda text: None)
+                tf.train.Checkpoint(net=net, optimizer=optimizer).restore(
+                    place("sequential-1")
+                ).expect_partial()
+        except LoadError:
+            refused += 1
+        except ValueError as error:
+            assert "restore" in str(error), error
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda data: list(fields(data)),
+        lambda data: nodes_of(data, DEFAULT_LIMITS),
+        lambda data: list(entries_of(data, DEFAULT_LIMITS)),
+        lambda data: list(entries_of(data + MAGIC, DEFAULT_LIMITS)),
+    ],
+)
+def test_bytes_of_no_meaning_are_refused(read):
+    rng = random.Random(17)
+    for _ in range(300):
+        with contextlib.suppress(LoadError):
+            read(rng.randbytes(rng.randrange(200)))
+
+
+def test_a_long_prefix_shared_by_many_keys_is_refused_before_it_takes_memory(tmp_path):
+    entries = b"\0" + number(60_000) + number(0) + b"k" * 60_000
+    for i in range(1, 50_000):
+        entries += number(60_000) + number(3) + number(0) + i.to_bytes(3, "big")
+    file = table_of_blocks(entries + bytes(4) + (1).to_bytes(4, "little"))
+    (tmp_path / "x.index").write_bytes(file)
+    tracemalloc.start()
+    try:
+        with pytest.raises(LoadError):
+            Bundle(str(tmp_path / "x"), DEFAULT_LIMITS)
+        with pytest.raises(LimitExceededError, match="'manifest_bytes'"):
+            for _ in entries_of(file, DEFAULT_LIMITS.replace(manifest_bytes=1 << 20)):
+                pass
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_limits_are_named(tmp_path):
+    with pytest.raises(LimitExceededError, match="'tensors'"):
+        Bundle(place("dtypes"), Limits(tensors=3))
+    with pytest.raises(LimitExceededError, match="'manifest_bytes'"):
+        Bundle(place("dtypes"), Limits(manifest_bytes=100))
+    with pytest.raises(LimitExceededError, match="'objects'"):
+        options = tf.train.CheckpointOptions(limits=Limits(objects=3))
+        tf.train.Checkpoint().read(place("module", "ckpt-3"), options)
+
+
+def test_missing_and_short_parts(tmp_path):
+    prefix = copied(tmp_path, "dtypes")
+    with open(prefix + ".data-00000-of-00001", "r+b") as file:
+        file.truncate(100)
+    with pytest.raises(CorruptModelError, match=r"data-00000-of-00001: .*cut short"):
+        tf.train.load_variable(prefix, "large")
+    os.unlink(prefix + ".data-00000-of-00001")
+    with pytest.raises(OSError, match="the file is missing"):
+        tf.train.load_variable(prefix, "large")
+    os.mkfifo(prefix + ".data-00000-of-00001")
+    with pytest.raises(LoadError, match="no plain file"):
+        tf.train.load_variable(prefix, "large")
+
+
+def test_checksums_are_those_of_the_definition(rng):
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(b"") == 0 and crc32c(bytes(32)) == 0x8A9136AA and crc32c(b"\xff" * 32) == 0x62A8AB43
+
+    def bit_by_bit(data: bytes) -> int:
+        register = 0xFFFFFFFF
+        for byte in data:
+            register ^= byte
+            for _ in range(8):
+                register = register >> 1 ^ (0x82F63B78 if register & 1 else 0)
+        return register ^ 0xFFFFFFFF
+
+    for size in (1, 511, 512, 513, 1023, 4096, 5000, 70_001):
+        data = rng.bytes(size)
+        assert crc32c(data) == bit_by_bit(data)
+        assert crc32c(data[size // 3 :], crc32c(data[: size // 3])) == crc32c(data)
