@@ -20,8 +20,9 @@ import graphad.function.decorator
 import graphad.module
 from graphad.core.late import attach
 from graphad.core.registry import register_later
+from graphad.core.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 newaxis = None
 

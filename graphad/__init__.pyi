@@ -2,8 +2,10 @@
 
 from graphad import autodiff as autodiff
 from graphad import autograph as autograph
+from graphad import compat as compat
 from graphad import config as config
 from graphad import debugging as debugging
+from graphad import dtypes as dtypes
 from graphad import errors as errors
 from graphad import initializers as initializers
 from graphad import keras as keras
@@ -11,11 +13,14 @@ from graphad import linalg as linalg
 from graphad import losses as losses
 from graphad import math as math
 from graphad import metrics as metrics
+from graphad import nest as nest
 from graphad import nn as nn
 from graphad import optimizers as optimizers
 from graphad import random as random
 from graphad import saved_model as saved_model
+from graphad import test as test
 from graphad import train as train
+from graphad import version as version
 from graphad.core.device import device as device
 from graphad.core.dtypes import DType as DType
 from graphad.core.dtypes import as_dtype as as_dtype
@@ -37,9 +42,18 @@ from graphad.core.dtypes import uint16 as uint16
 from graphad.core.dtypes import uint32 as uint32
 from graphad.core.dtypes import uint64 as uint64
 from graphad.core.indexed_slices import IndexedSlices as IndexedSlices
+from graphad.core.logs import get_logger as get_logger
+from graphad.core.names import get_current_name_scope as get_current_name_scope
 from graphad.core.names import name_scope as name_scope
+from graphad.core.scopes import control_dependencies as control_dependencies
+from graphad.core.scopes import executing_eagerly as executing_eagerly
+from graphad.core.scopes import group as group
+from graphad.core.scopes import init_scope as init_scope
+from graphad.core.scopes import inside_function as inside_function
+from graphad.core.scopes import no_op as no_op
 from graphad.core.shapes import TensorShape as TensorShape
 from graphad.core.spec import TensorSpec as TensorSpec
+from graphad.core.spec import TypeSpec as TypeSpec
 from graphad.core.tensor import Tensor as Tensor
 from graphad.eager.variable import Variable as Variable
 from graphad.function.decorator import function as function
@@ -57,6 +71,7 @@ from graphad.ops.array import broadcast_to as broadcast_to
 from graphad.ops.array import concat as concat
 from graphad.ops.array import constant as constant
 from graphad.ops.array import convert_to_tensor as convert_to_tensor
+from graphad.ops.array import ensure_shape as ensure_shape
 from graphad.ops.array import expand_dims as expand_dims
 from graphad.ops.array import eye as eye
 from graphad.ops.array import fill as fill
@@ -93,6 +108,14 @@ from graphad.ops.array import unstack as unstack
 from graphad.ops.array import zeros as zeros
 from graphad.ops.array import zeros_like as zeros_like
 from graphad.ops.array.sort import argsort as argsort
+from graphad.ops.array.static import broadcast_dynamic_shape as broadcast_dynamic_shape
+from graphad.ops.array.static import broadcast_static_shape as broadcast_static_shape
+from graphad.ops.array.static import get_static_value as get_static_value
+from graphad.ops.array.static import identity_n as identity_n
+from graphad.ops.array.static import is_symbolic_tensor as is_symbolic_tensor
+from graphad.ops.array.static import is_tensor as is_tensor
+from graphad.ops.array.static import tuple_of
+from graphad.ops.array.static import type_spec_from_value as type_spec_from_value
 from graphad.ops.control.branch import case as case
 from graphad.ops.control.branch import cond as cond
 from graphad.ops.control.branch import switch_case as switch_case
@@ -167,6 +190,10 @@ from graphad.ops.math import truediv as truediv
 from graphad.ops.math import where as where
 from graphad.ops.math.search import searchsorted as searchsorted
 from graphad.ops.math.search import sequence_mask as sequence_mask
+from graphad.ops.state.checks import assert_equal as assert_equal
+from graphad.ops.state.checks import assert_greater as assert_greater
+from graphad.ops.state.checks import assert_less as assert_less
+from graphad.ops.state.checks import assert_rank as assert_rank
 from graphad.ops.state.effects import Assert as Assert
 from graphad.ops.state.effects import print as print
 from graphad.tools.explain import explain as explain
@@ -176,3 +203,4 @@ __version__: str
 newaxis: None
 
 bool = bool_
+tuple = tuple_of

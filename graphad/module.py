@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any
 
@@ -29,7 +28,7 @@ class Module(Trackable):
                 f"'{name}' is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
             )
         self._graphad_name = name
-        self._graphad_scope = f"{current_scope()}{name}/"
+        self._graphad_scope = name_scope(f"{current_scope()}{name}/")
 
     @property
     def name(self) -> str:
@@ -42,9 +41,9 @@ class Module(Trackable):
             ) from None
 
     @property
-    def name_scope(self) -> AbstractContextManager[str]:
-        """A context in which variables get this module's name in front of theirs."""
-        return name_scope(self._graphad_scope)
+    def name_scope(self) -> name_scope:
+        """The scope in which variables get this module's name in front of theirs, that of its creation included."""
+        return self._graphad_scope
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:

@@ -48,7 +48,7 @@ SERIALIZATION_FLOORS = (
     ("__main__",),
 )
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
-ROOF = ("keras",)
+ROOF = ("compat", "config", "keras")
 WITHOUT_GRAPHAD = (
     "serialization.wire",
     "serialization.schema",

@@ -114,6 +114,12 @@ def test_every_namespace_is_imported_under_its_own_path():
     assert set(fresh("import sys\n" + "\n".join(lines)).split()) == {"True"}
 
 
+def test_the_version_is_that_of_the_package():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'version = "{tf.__version__}"' in text
+    assert tf.__version__ == tf.version.VERSION
+
+
 def test_layers_are_imported_as_from_keras():
     code = (
         "from graphad.keras.layers import Dense; import graphad as tf; print(tf.keras.layers.Dense is Dense)"

@@ -24,7 +24,7 @@ _SUBJECTS = {
     "files, pictures and sound are left to other packages": "io gfile image audio load_library load_op_library",
     "programs run on one device": "distribute dtensor tpu DeviceSpec",
     "models are saved by `saved_model` alone": "lite mlir make_ndarray make_tensor_proto",
-    "events are left to other packages": "summary profiler get_logger logging",
+    "events are left to other packages": "summary profiler",
     "there are no graphs to build by hand and no sessions; `function` traces":
         "Graph Operation Session InteractiveSession ConfigProto placeholder placeholder_with_default get_default_graph "
         "reset_default_graph global_variables_initializer local_variables_initializer get_variable variable_scope "

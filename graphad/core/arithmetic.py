@@ -1,6 +1,6 @@
 """What operators on tensors and variables give, in words for type checkers: `graphad.ops.operators` installs them.
 
-`numpy`, too: a tensor has it outside traces, and type checkers do not know of traces.
+`numpy`, too: a tensor has it outside traces, and type checkers do not know of traces; and `set_shape`, which needs an op.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ class Arithmetic:
         raise NotImplementedError
 
     def numpy(self) -> Any:
+        raise NotImplementedError
+
+    def set_shape(self, shape: Any) -> None:
         raise NotImplementedError
 
     def __getitem__(self, key: Any) -> Tensor:

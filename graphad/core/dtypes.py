@@ -72,6 +72,42 @@ class DType:
         return self.kind == FLOAT or self.kind == COMPLEX
 
     @property
+    def base_dtype(self) -> DType:
+        """The dtype itself: there are no others that refer to it."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """The dtype of the real and the imaginary part; the dtype itself if it is not complex."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @property
+    def is_quantized(self) -> bool:
+        """False: there are no quantised numbers."""
+        return False
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has arrays of this dtype."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """Bytes per element."""
+        return self.itemsize
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The range of intensities in pictures of this dtype: 0 to 1 for floats, 0 to the largest number for integers."""
+        if self.is_complex:
+            raise ArgumentTypeError("limits: complex numbers have no order, and so no limits.")
+        return (0, 1) if self.is_floating else (0, True if self.is_bool else self.max)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether values of the dtype that `other` names may stand where this one is asked for: where they are the same."""
+        return as_dtype(other) is self
+
+    @property
     def info(self) -> Any:
         """What NumPy says of the numbers of this dtype: `min`, `max`, and `eps` for floats."""
         if self is bfloat16:
@@ -82,11 +118,18 @@ class DType:
 
     @property
     def min(self) -> Any:
-        return self.info.min
+        """The smallest number. Raises: ArgumentTypeError (a TypeError): the dtype has no order."""
+        return self._ordered("min").min
 
     @property
     def max(self) -> Any:
-        return self.info.max
+        """The largest number. Raises: ArgumentTypeError (a TypeError): the dtype has no order."""
+        return self._ordered("max").max
+
+    def _ordered(self, word: str) -> Any:
+        if self.is_complex or self.is_bool:
+            raise ArgumentTypeError(f"{word}: {self.name} has no {word}; integer and float dtypes have one.")
+        return self.info
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"
@@ -173,6 +216,8 @@ def as_dtype(type_value: Any) -> DType:
     x = type_value
     if isinstance(x, DType):
         return x
+    if x is None:
+        raise ArgumentTypeError("as_dtype: None is no dtype; give one, such as float32, or its name.")
     if isinstance(x, str):
         found = _BY_NAME.get(x)
         if found is not None:

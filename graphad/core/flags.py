@@ -19,6 +19,7 @@ class Flags:
       jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
       pool_bytes: How much memory of large results is kept for later ones.
       relaxed_arithmetic: Compiling may change the last bits of results.
+      threads: How many threads compiled kernels share, 0 for as many as there are processors.
     """
 
     __slots__ = (
@@ -28,6 +29,7 @@ class Flags:
         "pool_bytes",
         "relaxed_arithmetic",
         "run_functions_eagerly",
+        "threads",
     )
 
     def __init__(self) -> None:
@@ -36,6 +38,7 @@ class Flags:
         self.jit = _jit_of_environment()
         self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best
         self.pool_bytes = 256 << 20
+        self.threads = 0
         self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")
 
 

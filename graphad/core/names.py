@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from contextvars import ContextVar
+from typing import Any
 
-_scope: ContextVar[str] = ContextVar("graphad_name_scope", default="")
+from graphad.core.errors import InvalidArgumentError
+
+# The prefix in force, and what was in force before it.
+_scopes: ContextVar[tuple[str, Any]] = ContextVar("graphad_name_scopes", default=("", None))
 
 
 def current_scope() -> str:
     """The prefix in force, "" or "outer/inner/"."""
-    return _scope.get()
+    return _scopes.get()[0]
 
 
-@contextmanager
-def name_scope(name: str) -> Iterator[str]:
-    """Put `name` in front of the names of variables made inside; a name ending in "/" replaces the whole prefix."""
-    prefix = name if name.endswith("/") else f"{_scope.get()}{name}/"
-    token = _scope.set(prefix)
-    try:
-        yield prefix
-    finally:
-        _scope.reset(token)
+def get_current_name_scope() -> str:
+    """The name scope in force, "outer/inner", or "" outside of all."""
+    return current_scope().removesuffix("/")
+
+
+class name_scope(ContextDecorator):
+    """A block, or a decorated function, in which variables get `name` in front of theirs.
+
+    Args:
+      name: A part of names; one that ends in "/" replaces all that is in front, and "" leaves all scopes.
+    Raises: InvalidArgumentError (a ValueError): `name` is no text.
+
+    Entered, it gives the whole prefix. It may be entered again, also inside of itself.
+
+    Attributes:
+      name: The name as it was given.
+    """
+
+    def __init__(self, name: str) -> None:
+        if name is not None and not isinstance(name, str):
+            raise InvalidArgumentError(f"name_scope: name for name_scope must be a string, got {name!r}.")
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __enter__(self) -> str:
+        name = self._name or ""
+        prefix = name if not name or name.endswith("/") else f"{current_scope()}{name}/"
+        _scopes.set((prefix, _scopes.get()))
+        return prefix
+
+    def __exit__(self, *error: object) -> None:
+        _scopes.set(_scopes.get()[1])
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        return name_scope, (self._name,)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from graphad.core.dimension import Dimension
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 
@@ -18,14 +19,19 @@ Dims = tuple[Any, ...] | None
 class TensorShape:
     """The shape of a tensor: a tuple of sizes, None for an unknown size; `TensorShape(None)` has unknown rank."""
 
-    __slots__ = ("dims",)
+    __slots__ = ("_dims",)
 
     def __init__(self, dims: Any) -> None:
-        self.dims: Dims = as_dims(dims)
+        self._dims: Dims = as_dims(dims)
+
+    @property
+    def dims(self) -> list[Dimension] | None:
+        """The sizes as Dimensions, None where the rank is unknown."""
+        return None if self._dims is None else [Dimension(size) for size in self._dims]
 
     @property
     def rank(self) -> int | None:
-        return None if self.dims is None else len(self.dims)
+        return None if self._dims is None else len(self._dims)
 
     @property
     def ndims(self) -> int | None:
@@ -33,57 +39,113 @@ class TensorShape:
 
     def as_list(self) -> list[int | None]:
         """The sizes as a list. Raises: InvalidArgumentError: the rank is unknown."""
-        if self.dims is None:
+        if self._dims is None:
             raise InvalidArgumentError("as_list() is not defined on an unknown TensorShape.")
-        return list(self.dims)
+        return list(self._dims)
 
     def is_fully_defined(self) -> bool:
-        return is_definite(self.dims)
+        return is_definite(self._dims)
 
     def num_elements(self) -> int | None:
         """The number of elements, None while a size is unknown."""
-        if self.dims is None or not is_definite(self.dims):
+        if self._dims is None or not is_definite(self._dims):
             return None
         total = 1
-        for size in self.dims:
+        for size in self._dims:
             total *= size
         return total
 
     def is_compatible_with(self, other: Any) -> bool:
-        return are_compatible(self.dims, as_dims(other))
+        """Whether one tensor could have both shapes."""
+        return are_compatible(self._dims, as_dims(other))
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises: InvalidArgumentError (a ValueError): no tensor could have both shapes."""
+        if not self.is_compatible_with(other):
+            raise InvalidArgumentError(f"Shapes {self} and {TensorShape(other)} are incompatible")
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every tensor that has this shape has the other one, too."""
+        return describes(as_dims(other), self._dims)
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The shape of least freedom that both are subtypes of: sizes that differ are unknown, and so are ranks."""
+        return TensorShape(common_dims(self._dims, as_dims(other)))
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorShape | None:
+        """The same for several shapes; None where one of `others` is no TensorShape."""
+        dims = self._dims
+        for other in others:
+            if not isinstance(other, TensorShape):
+                return None
+            dims = common_dims(dims, other._dims)
+        return TensorShape(dims)
 
     def merge_with(self, other: Any) -> TensorShape:
-        """The shape that both describe. Raises: InvalidArgumentError: they contradict each other."""
+        """The shape that both describe. Raises: InvalidArgumentError (a ValueError): they contradict each other."""
         theirs = as_dims(other)
-        if not are_compatible(self.dims, theirs):
-            raise InvalidArgumentError(
-                f"merge_with: shapes {self} and {TensorShape(theirs)} are not compatible."
-            )
-        if self.dims is None or theirs is None:
-            return TensorShape(theirs if self.dims is None else self.dims)
-        return TensorShape([b if a is None else a for a, b in zip(self.dims, theirs, strict=True)])
+        self.assert_is_compatible_with(TensorShape(theirs))
+        if self._dims is None or theirs is None:
+            return TensorShape(theirs if self._dims is None else self._dims)
+        return TensorShape([b if a is None else a for a, b in zip(self._dims, theirs, strict=True)])
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """This shape, of unknown sizes if its rank is unknown. Raises: InvalidArgumentError (a ValueError): another rank."""
+        if self._dims is None:
+            return TensorShape([None] * rank)
+        self.assert_has_rank(rank)
+        return self
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape. Raises: InvalidArgumentError (a ValueError): its rank is below `rank`."""
+        if self._dims is not None and len(self._dims) < rank:
+            raise InvalidArgumentError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape. Raises: InvalidArgumentError (a ValueError): its rank is above `rank`."""
+        if self._dims is not None and len(self._dims) > rank:
+            raise InvalidArgumentError(f"Shape {self} must have rank at most {rank}")
+        return self
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises: InvalidArgumentError (a ValueError): it has another rank, for certain."""
+        if self._dims is not None and len(self._dims) != rank:
+            raise InvalidArgumentError(f"Shape {self} must have rank {rank}")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raises: InvalidArgumentError (a ValueError): the ranks differ, for certain."""
+        theirs = TensorShape(other)
+        if None not in (self.rank, theirs.rank) and self.rank != theirs.rank:
+            raise InvalidArgumentError(f"Shapes {self} and {theirs} must have the same rank")
+
+    def assert_is_fully_defined(self) -> None:
+        """Raises: InvalidArgumentError (a ValueError): the rank or a size is unknown."""
+        if not self.is_fully_defined():
+            raise InvalidArgumentError(f"Shape {self} is not fully defined")
 
     def concatenate(self, other: Any) -> TensorShape:
+        """The axes of this shape, then those of the other."""
         theirs = as_dims(other)
-        return TensorShape(None if self.dims is None or theirs is None else self.dims + theirs)
+        return TensorShape(None if self._dims is None or theirs is None else self._dims + theirs)
 
     def __len__(self) -> int:
-        if self.dims is None:
+        if self._dims is None:
             raise InvalidArgumentError("Cannot take the length of shape with unknown rank.")
-        return len(self.dims)
+        return len(self._dims)
 
     def __bool__(self) -> bool:
-        return self.dims is not None
+        return self._dims is not None
 
     def __iter__(self) -> Iterator[Any]:
-        if self.dims is None:
+        if self._dims is None:
             raise InvalidArgumentError("Cannot iterate over a shape with unknown rank.")
-        return iter(self.dims)
+        return iter(self._dims)
 
     def __getitem__(self, key: Any) -> Any:
-        if self.dims is None:
-            return TensorShape(None) if isinstance(key, slice) else None
-        return TensorShape(self.dims[key]) if isinstance(key, slice) else self.dims[key]
+        if self._dims is None:
+            return TensorShape(_length_of(key)) if isinstance(key, slice) else None
+        return TensorShape(self._dims[key]) if isinstance(key, slice) else self._dims[key]
 
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)
@@ -93,21 +155,21 @@ class TensorShape:
 
     def __eq__(self, other: object) -> bool:
         try:
-            return self.dims == as_dims(other)
+            return self._dims == as_dims(other)
         except (ArgumentTypeError, InvalidArgumentError):
             return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.dims)
+        return hash(self._dims)
 
     def __repr__(self) -> str:
-        return f"TensorShape({None if self.dims is None else list(self.dims)})"
+        return f"TensorShape({None if self._dims is None else list(self._dims)})"
 
     def __str__(self) -> str:
-        return format_dims(self.dims)
+        return format_dims(self._dims)
 
     def __reduce__(self) -> tuple[Any, tuple[Any]]:
-        return TensorShape, (self.dims,)
+        return TensorShape, (self._dims,)
 
 
 def as_dims(x: Any) -> Dims:
@@ -115,10 +177,10 @@ def as_dims(x: Any) -> Dims:
     if x is None:
         return None
     if isinstance(x, TensorShape):
-        return x.dims
+        return x._dims
     if type(x) is tuple and all(type(size) is int and size >= 0 for size in x):
         return x
-    if isinstance(x, int | Dim) or (hasattr(x, "__index__") and not hasattr(x, "__len__")):
+    if isinstance(x, int | Dim | Dimension) or (hasattr(x, "__index__") and not hasattr(x, "__len__")):
         return (_size(x),)
     if isinstance(x, str) or not isinstance(x, Iterable):
         raise ArgumentTypeError(
@@ -130,6 +192,8 @@ def as_dims(x: Any) -> Dims:
 def _size(x: Any) -> Any:
     if x is None or isinstance(x, Dim):
         return x
+    if isinstance(x, Dimension):
+        return x.value
     try:
         size = x.__index__()
     except (AttributeError, TypeError) as cause:
@@ -158,6 +222,32 @@ def are_compatible(a: Dims, b: Dims) -> bool:
     if a is None or b is None:
         return True
     return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+
+
+def describes(general: Dims, special: Dims) -> bool:
+    """Whether every shape that `special` allows is one that `general` allows."""
+    if general is None:
+        return True
+    if special is None or len(special) != len(general):
+        return False
+    return all(a is None or (b is not None and a == b) for a, b in zip(general, special, strict=True))
+
+
+def common_dims(a: Dims, b: Dims) -> Dims:
+    """What is known of both shapes."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(
+        [x if x is not None and y is not None and x == y else None for x, y in zip(a, b, strict=True)]
+    )
+
+
+def _length_of(key: slice) -> list[None] | None:
+    """What a slice of a shape of unknown rank has, if only its own bounds say so."""
+    start = 0 if key.start is None else key.start
+    if key.stop is None or start < 0 or key.stop < 0 or key.step not in (None, 1):
+        return None
+    return [None] * max(0, key.stop - start)
 
 
 def broadcast_dims(op: str, *shapes: Dims) -> Dims:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.dtypes import DType
-from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import (
+    Dims,
+    TensorShape,
+    are_compatible,
+    as_dims,
+    common_dims,
+    describes,
+    format_dims,
+    is_definite,
+)
 
 
-class TensorSpec:
+class TypeSpec:
+    """What describes a value without its data: `TensorSpec` is the only kind."""
+
+    __slots__ = ()
+
+
+class TensorSpec(TypeSpec):
     """Shape and dtype of a tensor, without its data.
 
     Args:
@@ -42,6 +59,11 @@ class TensorSpec:
         """The spec of an existing tensor."""
         return cls(tensor.shape, tensor.dtype, name)
 
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """A spec of the same shape and dtype, under another name if one is given."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
     @property
     def shape(self) -> TensorShape:
         return TensorShape(self.dims)
@@ -61,19 +83,39 @@ class TensorSpec:
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Whether a tensor described by a spec, or a tensor, may be passed where this spec is asked for."""
         x = spec_or_tensor
-        spec = x if isinstance(x, TensorSpec) else TensorSpec.of(as_dims(x.shape), x.dtype)
+        if not isinstance(x, TensorSpec) and not hasattr(x, "shape"):
+            return False
+        spec = x if isinstance(x, TensorSpec) else TensorSpec(x.shape, x.dtype)
         return spec.dtype is self.dtype and are_compatible(self.dims, spec.dims)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every tensor that this spec describes is one that the other describes; a name must be the other's, too."""
+        return (
+            isinstance(other, TensorSpec)
+            and self.dtype is other.dtype
+            and other.describes(self.dims)
+            and self.name in (None, other.name)
+        )
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorSpec | None:
+        """The spec of least freedom that describes what this one and `others` describe; None where dtypes or names differ."""
+        dims = self.dims
+        for other in others:
+            if not isinstance(other, TensorSpec) or (other.dtype, other.name) != (self.dtype, self.name):
+                return None
+            dims = common_dims(dims, other.dims)
+        return TensorSpec(dims, self.dtype, self.name)
+
+    def most_specific_compatible_type(self, other: Any) -> TensorSpec:
+        """The same for two specs. Raises: InvalidArgumentError (a ValueError): their dtypes differ."""
+        found = self.most_specific_common_supertype([other])
+        if found is None:
+            raise InvalidArgumentError(f"No TypeSpec is compatible with both {self} and {other}")
+        return found
 
     def describes(self, dims: Dims) -> bool:
         """Whether every shape that `dims` allows is one that this spec allows."""
-        if self.dims is None:
-            return True
-        if dims is None or len(dims) != len(self.dims):
-            return False
-        return all(
-            mine is None or (theirs is not None and mine == theirs)
-            for mine, theirs in zip(self.dims, dims, strict=True)
-        )
+        return describes(self.dims, dims)
 
     def __eq__(self, other: object) -> bool:
         return (

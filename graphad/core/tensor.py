@@ -18,6 +18,7 @@ from graphad.core.errors import (
     InvalidArgumentError,
     SymbolicConversionError,
     SymbolicValueError,
+    UnavailableError,
 )
 from graphad.core.levels import busy, note_exit
 from graphad.core.shapes import TensorShape, format_dims
@@ -126,6 +127,18 @@ class Reference:
         return f"<Reference wrapping {self._target!r}>"
 
 
+_NO_GRAPHS = "there is no graph of operations to look at; `explain` shows what a function does"
+
+
+def _undefined(name: str, why: str) -> Any:
+    """A property that TensorFlow's tensors have while a graph is built, and graphad's never."""
+
+    def refuse(self: Any) -> NoReturn:
+        raise AttributeError(f"Tensor.{name}: {why}.", name=name)
+
+    return property(refuse)
+
+
 class Tensor(Arithmetic):
     """An immutable array of one dtype. Made by `constant`, by `convert_to_tensor` and by every op."""
 
@@ -160,6 +173,14 @@ class Tensor(Arithmetic):
     def ref(self) -> Reference:
         """A hashable reference to this tensor."""
         return Reference(self)
+
+    experimental_ref = ref
+
+    op = _undefined("op", _NO_GRAPHS)
+    graph = _undefined("graph", _NO_GRAPHS)
+    value_index = _undefined("value_index", _NO_GRAPHS)
+    consumers = _undefined("consumers", _NO_GRAPHS)
+    eval = _undefined("eval", "there are no sessions; `numpy()` gives the value of a tensor that has one")
 
     def __hash__(self) -> int:
         raise ArgumentTypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
@@ -245,6 +266,21 @@ class EagerTensor(Exports, Tensor):
     @property
     def device(self) -> str:
         return "cpu:0"
+
+    @property
+    def backing_device(self) -> str:
+        """The device that has the data."""
+        return "cpu:0"
+
+    def cpu(self) -> EagerTensor:
+        """The tensor with its data on the CPU, where they are."""
+        return self
+
+    def gpu(self, gpu_index: int = 0) -> NoReturn:
+        """Not there yet: tensors live on the CPU."""
+        raise UnavailableError(
+            f"Tensor.gpu: there is no 'cuda:{gpu_index}' for tensors in this release; they live on the CPU."
+        )
 
     @property
     def nbytes(self) -> int:

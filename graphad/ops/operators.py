@@ -20,6 +20,7 @@ from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops import numpy_protocols
 from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.ensure import set_shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.math.arithmetic import ADD, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
@@ -188,6 +189,14 @@ def _getitem(self: Any, key: Any) -> Any:
     return getitem(_value(self), key)
 
 
+def _set_shape(self: Any, shape: Any) -> None:
+    """Say what is known of this tensor's shape; where that is only seen at run time, it is checked then.
+
+    Raises: InvalidArgumentError (a ValueError): the tensor has another shape.
+    """
+    set_shape(self, shape)
+
+
 def _operators() -> dict[str, Any]:
     table: dict[str, Any] = {
         "__neg__": _neg,
@@ -195,6 +204,7 @@ def _operators() -> dict[str, Any]:
         "__abs__": _abs,
         "__invert__": _invert,
         "__getitem__": _getitem,
+        "set_shape": _set_shape,
         "__eq__": _equality(EQUAL, operator.eq, False, "eq"),
         "__ne__": _equality(NOT_EQUAL, operator.ne, True, "ne"),
         "__array_ufunc__": numpy_protocols.array_ufunc,

@@ -93,6 +93,9 @@ class Trace:
         self.number: dict[int, int] | None = None
         self.creation: Any = None  # what a function in progress says about variables made inside it
         self._known: dict[int, int] = {}
+        self._arguments: dict[
+            int, tuple[Any, int]
+        ] = {}  # symbols that were placed, and where they were at first
 
     def input(self, spec: TensorSpec, name: str | None = None) -> SymbolicTensor:
         """A new input of the graph."""
@@ -128,6 +131,11 @@ class Trace:
         if type(x) is SymbolicTensor and not self._is_adopted(x) and not self._is_below(x.trace):
             raise x.out_of_scope(op)
         return self.capture(x)
+
+    def place(self, x: SymbolicTensor, y: SymbolicTensor) -> None:
+        """From now on `x` is what `y` is; to tapes it remains itself, and as an argument of the function what it was."""
+        self._arguments.setdefault(id(x), (x, x.index))
+        x.index, x.spec = y.index, y.spec
 
     def capture(self, x: Any) -> int:
         """Make an outer value an input of the graph; returns its serial number."""
@@ -179,7 +187,8 @@ class Trace:
     ) -> Graph:
         """The graph with inputs `own_inputs` followed by the captures."""
         serials = [self.serial(y, op) for y in outputs]
-        order = [x.index for x in own_inputs] + self.capture_serials
+        first = [self._arguments.get(id(x), (x, x.index))[1] for x in own_inputs]
+        order = first + self.capture_serials
         graph, self.number = self.builder.finish(serials, self.name, order, keep_all)
         size = expanded_nodes(graph)
         if size > EXPANDED_LIMIT:

@@ -19,6 +19,7 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
+from graphad.core.registry import lookup
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -416,6 +417,9 @@ def eye(
     lead = static_sizes("eye", batch_shape)
     if lead is None or not is_definite(matrix.dims):
         if isinstance(batch_shape, Tensor):
+            if batch_shape.dims is None or None in batch_shape.dims:  # even their number is not known
+                ends = lift([num_rows, num_columns], batch_shape.dtype)
+                return broadcast_for("eye", matrix, bind(lookup("concat")(0), batch_shape, ends))
             batch_shape = [batch_shape[i] for i in range(len(batch_shape))]
         return broadcast_for("eye", matrix, [*batch_shape, num_rows, num_columns])
     require_sizes("eye", lead, "batch_shape")

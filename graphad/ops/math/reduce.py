@@ -376,7 +376,9 @@ def as_axes(op: str, axis: Any, x: Any) -> tuple[int, ...] | None:
         axis = axis.data
     if isinstance(axis, np.ndarray | np.generic):
         axis = axis.tolist()
-    if isinstance(axis, float) or (not hasattr(axis, "__index__") and not isinstance(axis, list | tuple)):
+    if isinstance(axis, float) or (
+        not hasattr(axis, "__index__") and not isinstance(axis, list | tuple | range)
+    ):
         raise ArgumentTypeError(f"{op}: axis must be None, an integer or a list of integers, got {axis!r}.")
     return normalize_axes(op, axis, x.ndim, "x", x.dims)
 

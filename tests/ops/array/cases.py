@@ -57,6 +57,10 @@ def eye_by_size(x: Any) -> Any:
     return a.eye(a.shape(x)[0], dtype=x.dtype)
 
 
+def ensured(x: Any) -> Any:
+    return a.ensure_shape(x, [None, 4])
+
+
 def times_eye(x: Any) -> Any:
     return x * bind(EyeOf(2, 3, FLOAT64))
 
@@ -233,6 +237,8 @@ COORDINATES = np.array([[0, 1], [2, 0], [0, 1]], np.int32)
 
 CREATE = [
     OpCase(a.identity, real(3, 4), expected=lambda x: x),
+    OpCase(ensured, real(3, 4), expected=lambda x: x),
+    OpCase(ensured, integer(2, 4), expected=lambda x: x),
     OpCase(a.identity, np.float64(2.0), expected=lambda x: x),
     OpCase(a.stop_gradient, real(3, 4), expected=lambda x: x, order=0),
     OpCase(a.zeros_like, real(3, 4), expected=np.zeros_like, order=0),

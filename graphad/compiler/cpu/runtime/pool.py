@@ -23,6 +23,7 @@ from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.runtime.assembly import Function
 from graphad.compiler.cpu.runtime.driver import call_row
 from graphad.core import forks
+from graphad.core.flags import flags
 from graphad.core.frames import warn_user
 
 # words of the control block; those that different threads write stand on cache lines of their own
@@ -199,9 +200,11 @@ def region_kernel() -> int:
 
 
 def thread_count() -> int:
-    """How many threads a region may use, the caller included: GRAPHAD_THREADS, else the processors given to
-    this process.
+    """How many threads a region may use, the caller included: what `set_intra_op_parallelism_threads` or GRAPHAD_THREADS
+    says, else the processors given to this process.
     """
+    if flags.threads:
+        return flags.threads
     asked = os.environ.get("GRAPHAD_THREADS", "").strip()
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -306,6 +309,11 @@ class Pool:
         block = np.array([rows.ctypes.data, len(rows), self.control], np.int64)
         step = np.array([[region_kernel(), block.ctypes.data]], np.int64)
         return driver.run_table(step)[0]
+
+
+def is_started() -> bool:
+    """Whether there are threads already, of which there will be no more."""
+    return _pool is not None
 
 
 _pool: Pool | None = None

@@ -1,0 +1,5 @@
+"""What programs written for several versions of Python and TensorFlow ask for."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,9 @@
+"""How much graphad logs."""
+
+from graphad.core.logs import DEBUG as DEBUG
+from graphad.core.logs import ERROR as ERROR
+from graphad.core.logs import FATAL as FATAL
+from graphad.core.logs import INFO as INFO
+from graphad.core.logs import WARN as WARN
+from graphad.core.logs import get_verbosity as get_verbosity
+from graphad.core.logs import set_verbosity as set_verbosity

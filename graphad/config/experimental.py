@@ -1,0 +1,5 @@
+"""Settings of devices under the names that programs call at their top."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

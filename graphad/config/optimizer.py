@@ -1,0 +1,5 @@
+"""TensorFlow's names for the settings of compilation."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

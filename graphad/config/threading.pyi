@@ -1,0 +1,6 @@
+"""How many threads compute."""
+
+from graphad.tools.devices import get_inter_op_parallelism_threads as get_inter_op_parallelism_threads
+from graphad.tools.devices import get_intra_op_parallelism_threads as get_intra_op_parallelism_threads
+from graphad.tools.devices import set_inter_op_parallelism_threads as set_inter_op_parallelism_threads
+from graphad.tools.devices import set_intra_op_parallelism_threads as set_intra_op_parallelism_threads

@@ -1,0 +1,71 @@
+"""Whether ops run at once or are traced, and the ways out of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.levels import entered, trace_in_progress
+from graphad.core.nest import leaves_of
+from graphad.core.tensor import VALUES
+
+
+def executing_eagerly() -> bool:
+    """Whether ops run at once: not while a function is traced, not in the function of a loop or a branch that is traced."""
+    return trace_in_progress() is None
+
+
+def inside_function() -> bool:
+    """Whether a function is being traced."""
+    return trace_in_progress() is not None
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Leave all functions that are being traced: ops in the block run at once, and no tape records them.
+
+    Example:
+      >>> @function
+      ... def f():
+      ...     with init_scope():
+      ...         return constant(executing_eagerly())
+      >>> bool(f())
+      True
+    """
+    with entered(None):
+        yield
+
+
+@contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """A block whose ops run after `control_inputs`, which holds for every block: effects keep the program's order.
+
+    Args:
+      control_inputs: A list of tensors, variables or what `group` gives, or None. While ops run at once, functions in it
+        are called.
+    Raises: ArgumentTypeError (a TypeError): it is no list.
+    """
+    if control_inputs is not None and not isinstance(control_inputs, list | tuple):
+        raise ArgumentTypeError(
+            f"control_dependencies: control_inputs is {control_inputs!r}; give a list of tensors, or None."
+        )
+    for x in control_inputs or ():
+        if callable(x) and not isinstance(x, VALUES) and executing_eagerly():
+            x()
+    yield
+
+
+def no_op(name: str | None = None) -> None:
+    """Nothing; what a function without a result returns, and `group` gives."""
+
+
+def group(*inputs: Any, name: str | None = None) -> None:
+    """All of `inputs`, as one thing to wait for: nothing, since effects have happened, or are traced, in the program's order.
+
+    Raises: ArgumentTypeError (a TypeError): one of them is no tensor, variable or None.
+    """
+    for x in leaves_of(list(inputs)):
+        if x is not None and not isinstance(x, VALUES):
+            raise ArgumentTypeError(f"group: {x!r} is no tensor; give tensors, variables or None.")

@@ -1,0 +1,5 @@
+"""Element types and conversion between them."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,5 @@
+"""Lists, tuples and dicts of values: flatten, compare, rebuild."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,88 @@
+"""`ensure_shape`: what the program knows of a shape, checked when the shape is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import Op, define
+from graphad.core.shapes import are_compatible, as_dims, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Tensor
+from graphad.kernels import forms
+
+
+@define
+class EnsureShape(Op):
+    """x, whose shape is `dims`, where None stands for any size."""
+
+    name = "ensure_shape"
+    keeps = (False, False)
+    aliases = {0: 0}
+    dims: tuple[int | None, ...]
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        self._check(x.dims)
+        if x.dims is None:
+            return TensorSpec.of(self.dims, x.dtype)
+        sizes = [mine if size is None else size for mine, size in zip(self.dims, x.dims, strict=True)]
+        return TensorSpec.of(tuple(sizes), x.dtype)
+
+    def eval(self, x: Any) -> Any:
+        self._check(x.shape)
+        return x
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (g,)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return bind(EnsureShape((None, *self.dims)), x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0]
+
+    def lower(self, x: TensorSpec) -> Any:
+        return forms.View("reshape", x.dims)
+
+    def _check(self, dims: Any) -> None:
+        if not are_compatible(self.dims, dims):
+            raise InvalidArgumentError(
+                f"ensure_shape: the tensor has shape {format_dims(dims)}, which is not compatible with the expected shape "
+                f"{format_dims(self.dims)}."
+            )
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`x`, whose shape is `shape`: checked at once where it is known, else when the function runs.
+
+    Args:
+      x: Tensor of any dtype; differentiable.
+      shape: Sizes, None for any size; or None, for any shape.
+    Returns: `x`, of which the sizes that were unknown while tracing are now those of `shape`.
+    Raises: InvalidArgumentError (a ValueError): `x` has another shape.
+    Example:
+      >>> ensure_shape([[1, 2]], [None, 2]).shape
+      TensorShape([1, 2])
+    """
+    x, dims = lift(x), as_dims(shape)
+    if dims is None:
+        return x  # type: ignore[no-any-return]
+    return bind(EnsureShape(dims), x)  # type: ignore[no-any-return]
+
+
+def set_shape(x: Any, shape: Any) -> None:
+    """`Tensor.set_shape`: from now on `x` has the sizes of `shape` where its own are unknown.
+
+    What a traced tensor turns out to be at run time is compared with them, as by `ensure_shape`.
+    """
+    dims = as_dims(shape)
+    if dims is None:
+        return
+    if type(x) is EagerTensor:
+        EnsureShape(dims)._check(x.dims)
+        return
+    if EnsureShape(dims).infer(x.spec).dims != x.dims:
+        x.trace.place(x, bind(EnsureShape(dims), x))

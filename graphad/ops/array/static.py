@@ -1,0 +1,115 @@
+"""What is known of values and shapes without running anything, and shapes that two tensors have together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_own
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.registry import lookup
+from graphad.core.shapes import TensorShape, as_dims, broadcast_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.ops.array.create import IDENTITY, ones
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.array.sizes import known_value
+from graphad.ops.array.support import index_tensor
+from graphad.ops.state.effects import require
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, a variable or sparse slices of one; NumPy arrays, numbers and lists are not."""
+    return isinstance(x, Tensor | Handle | IndexedSlices)
+
+
+def is_symbolic_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor of a function that is being traced, which has no value yet."""
+    return isinstance(x, Tensor) and type(x) is not EagerTensor
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as far as it is known now, without running anything.
+
+    Args:
+      tensor: A tensor; what is none comes back as it is.
+    Returns: A NumPy array or scalar, None where the value is only known at run time, as a variable's.
+    """
+    if isinstance(tensor, Handle):
+        return None
+    if not isinstance(tensor, Tensor):
+        return tensor
+    value = known_value(tensor)
+    return np.array(value)[()] if value is not None else None
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+    """A list of tensors with the values of a list of tensors; each has a gradient of its own."""
+    return [bind(IDENTITY, lift(x)) for x in input]
+
+
+def tuple_of(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """The list `tensors` as it is after all of them, and `control_inputs`, were computed.
+
+    Raises: ArgumentTypeError, InvalidArgumentError: it is no list, or holds None alone.
+    """
+    if not isinstance(tensors, list | tuple):
+        raise ArgumentTypeError(f"tuple: tensors is {tensors!r}; give a list of tensors.")
+    if all(x is None for x in tensors):
+        raise InvalidArgumentError(f"tuple: tensors is {tensors!r}; it must have at least one tensor.")
+    return [None if x is None else bind(IDENTITY, lift(x)) for x in tensors]
+
+
+def type_spec_from_value(value: Any) -> TensorSpec:
+    """The TensorSpec of a tensor, a variable, an array or a number. Raises: ArgumentTypeError: it is none of these."""
+    return TensorSpec.from_tensor(lift_own(value))
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape of what tensors of two shapes broadcast to, as far as it is known.
+
+    Args:
+      shape_x, shape_y: TensorShapes.
+    Raises: InvalidArgumentError (a ValueError): two sizes differ and neither is 1.
+    Example:
+      >>> broadcast_static_shape(TensorShape([2, 1]), TensorShape([None, 1, 3]))
+      TensorShape([None, 2, 3])
+    """
+    return TensorShape(broadcast_dims("broadcast_static_shape", as_dims(shape_x), as_dims(shape_y)))
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape of what tensors of two shapes broadcast to, computed at run time.
+
+    Args:
+      shape_x, shape_y: Integer vectors, as `shape` gives them.
+    Returns: Integer vector.
+    Raises: InvalidArgumentError (a ValueError): two sizes differ and neither is 1.
+    """
+    x = index_tensor("broadcast_dynamic_shape", shape_x, "shape_x")
+    y = index_tensor("broadcast_dynamic_shape", shape_y, "shape_y")
+    sizes = _sizes(x), _sizes(y)
+    if sizes[0] is not None and sizes[1] is not None:
+        joint = broadcast_dims("broadcast_dynamic_shape", *sizes)
+        return lift(np.array(joint, x.dtype.numpy))  # type: ignore[no-any-return]
+    maximum, select, equal = lookup("maximum")(), lookup("select")(), lookup("equal")()
+    n = bind(maximum, shape_of(x)[0], shape_of(y)[0])  # type: ignore[index]
+    x, y = (concat([ones([n - shape_of(z)[0]], z.dtype), z], 0) for z in (x, y))  # type: ignore[index]
+    of_x, of_y = bind(equal, x, lift(1, x.dtype)), bind(equal, y, lift(1, y.dtype))
+    fits = bind(lookup("logical_or")(), bind(lookup("logical_or")(), of_x, of_y), bind(equal, x, y))
+    require(
+        bind(lookup("reduce_all")(None, False), fits),
+        "broadcast_dynamic_shape: Incompatible shapes: \x00 and \x00 do not broadcast together.",
+        [x, y],
+    )
+    return bind(select, of_x, y, x)  # type: ignore[no-any-return]
+
+
+def _sizes(x: Any) -> Sequence[int] | None:
+    value = known_value(x)
+    return None if value is None else tuple([int(size) for size in value])

@@ -1,0 +1,5 @@
+"""What programs ask of the machine before their tests."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,5 @@
+"""What programs ask of the machine before their tests."""
+
+from graphad.tools.devices import gpu_device_name as gpu_device_name
+from graphad.tools.devices import is_built_with_cuda as is_built_with_cuda
+from graphad.tools.devices import is_gpu_available as is_gpu_available

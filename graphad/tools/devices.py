@@ -1,0 +1,220 @@
+"""The devices that programs ask for at their top: one CPU, and no other on which ops run in this release.
+
+What a program asks of the CPU in vain is refused; what asks for nothing (memory growth of no GPU) does nothing.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from graphad.core.flags import flags
+
+PhysicalDevice = namedtuple("PhysicalDevice", "name device_type")
+LogicalDevice = namedtuple("LogicalDevice", "name device_type")
+LogicalDeviceConfiguration = namedtuple(
+    "LogicalDeviceConfiguration",
+    "memory_limit experimental_priority experimental_device_ordinal",
+    defaults=(None, None, None),
+)
+VirtualDeviceConfiguration = LogicalDeviceConfiguration
+
+_CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
+_LOGICAL_CPU = LogicalDevice("/device:CPU:0", "CPU")
+
+
+def list_physical_devices(device_type: str | None = None) -> list[Any]:
+    """The devices of the machine on which ops can run: one CPU.
+
+    Args:
+      device_type: "CPU", or another kind, of which there are none; all kinds by default.
+    Example:
+      >>> config.list_physical_devices("GPU")
+      []
+    """
+    return [_CPU] if device_type in (None, "CPU") else []
+
+
+def list_logical_devices(device_type: str | None = None) -> list[Any]:
+    """The devices on which `device` runs ops; see `list_physical_devices`."""
+    return [_LOGICAL_CPU] if device_type in (None, "CPU") else []
+
+
+def get_visible_devices(device_type: str | None = None) -> list[Any]:
+    """The devices that programs see: all of them."""
+    return list_physical_devices(device_type)
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Say which devices the program sees. It must see the CPU, which is the only one.
+
+    Raises: InvalidArgumentError (a ValueError): a device that is not there, or no CPU.
+    """
+    wanted = [devices] if isinstance(devices, PhysicalDevice) else list(devices or [])
+    for device in wanted:
+        _require(device)
+        if device_type not in (None, device.device_type):
+            raise InvalidArgumentError(f"set_visible_devices: {device} is no {device_type}.")
+    if not wanted and device_type in (None, "CPU"):
+        raise InvalidArgumentError("set_visible_devices: ops run on the CPU, which cannot be hidden.")
+
+
+def set_memory_growth(device: Any, enable: bool) -> None:
+    """Whether memory of a GPU is taken as it is needed. There is none whose memory graphad takes.
+
+    Raises: InvalidArgumentError (a ValueError): for the CPU, and for a device that is not there.
+    """
+    _require(device)
+    raise InvalidArgumentError(
+        "set_memory_growth: Cannot set memory growth on non-GPU and non-Pluggable devices"
+    )
+
+
+def get_memory_growth(device: Any) -> bool:
+    """See `set_memory_growth`, which raises for the same devices."""
+    _require(device)
+    raise InvalidArgumentError(
+        "get_memory_growth: the CPU's memory is taken as it is needed; there is nothing to set."
+    )
+
+
+def get_logical_device_configuration(device: Any) -> None:
+    """None: no device was divided."""
+    _require(device)
+
+
+def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
+    """Divide a device. The CPU is one.
+
+    Raises: UnavailableError (a RuntimeError): more than one part, or one of limited memory, is asked for.
+    """
+    _require(device)
+    parts = list(logical_devices)
+    if len(parts) != 1 or parts[0].memory_limit is not None:
+        raise UnavailableError(
+            f"set_logical_device_configuration: the CPU is one device, got {len(parts)} parts {parts}."
+        )
+
+
+def get_device_details(device: Any) -> dict[str, Any]:
+    """What is known of a device besides its name: nothing of the CPU."""
+    _require(device)
+    return {}
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Memory in use on a GPU.
+
+    Raises: InvalidArgumentError (a ValueError): always, since the CPU's is the process's, which the operating system counts.
+    """
+    raise InvalidArgumentError(
+        f"get_memory_info: graphad does not count the memory of {device!r}; `resource` and `tracemalloc` of Python do."
+    )
+
+
+def get_soft_device_placement() -> bool:
+    """False: an op runs where `device` says, or not at all."""
+    return False
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Allow ops to run elsewhere than `device` says. There is nowhere else; a device that is not there is refused."""
+
+
+def get_intra_op_parallelism_threads() -> int:
+    """How many threads share the work of compiled kernels; 0 says as many as there are processors."""
+    return flags.threads
+
+
+def get_inter_op_parallelism_threads() -> int:
+    """How many ops run at once; 1, in the program's order."""
+    return 1
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """How many threads share the work of compiled kernels, 0 for as many as there are processors. It changes no result.
+
+    The threads of NumPy's matrix products are not among them; environment variables of its BLAS limit those.
+
+    Raises:
+      InvalidArgumentError (a ValueError): no whole number from 0.
+      FailedPreconditionError (a RuntimeError): the threads have been started.
+    """
+    if type(num_threads) is not int or num_threads < 0:
+        raise InvalidArgumentError(
+            f"set_intra_op_parallelism_threads: {num_threads!r} is no number of threads; give a whole number from 0."
+        )
+    if num_threads != flags.threads:
+        from graphad.compiler.cpu.runtime.pool import is_started  # importing graphad needs no compiler
+
+        if is_started():
+            raise FailedPreconditionError(
+                "set_intra_op_parallelism_threads: Intra op parallelism cannot be modified after initialization: the threads "
+                "of compiled kernels have been started; set it before the first function is compiled."
+            )
+        flags.threads = num_threads
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """How many ops run at once: one, in the program's order, so that this allows more and never needs them."""
+
+
+def enable_op_determinism() -> None:
+    """Make results the same at every run; they are, on the same kind of machine."""
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """Whether products of float32 are computed with fewer bits; never."""
+    return False
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Allow products of float32 with fewer bits. No device here has them, so that they are exact as before."""
+
+
+def get_synchronous_execution() -> bool:
+    """True: an op has run when its function returns."""
+    return True
+
+
+def set_synchronous_execution(enable: bool) -> None:
+    """Whether an op has run when its function returns. It has, always; False allows otherwise and changes nothing."""
+
+
+def get_autoclustering() -> str:
+    """TensorFlow's setting for its own compiler; "" says that none was asked for. `config.jit` is graphad's setting."""
+    return ""
+
+
+def set_autoclustering(enabled: Any) -> None:
+    """Ask for TensorFlow's compiler. Functions are compiled as `config.set_jit` says, and give the same results either way."""
+
+
+def get_experimental_options() -> dict[str, Any]:
+    """The options of TensorFlow's graph optimizer that were set: none."""
+    return {}
+
+
+def set_experimental_options(options: dict[str, Any]) -> None:
+    """Set options of TensorFlow's graph optimizer. graphad's passes change no result and are not set one by one."""
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    """False: ops run on the CPU in this release."""
+    return False
+
+
+def is_built_with_cuda() -> bool:
+    """False: ops run on the CPU in this release."""
+    return False
+
+
+def gpu_device_name() -> str:
+    """The name of the first GPU, "" where there is none."""
+    return ""
+
+
+def _require(device: Any) -> None:
+    if device != _CPU and device != _LOGICAL_CPU:
+        raise InvalidArgumentError(f"config: there is no device {device!r}; there is {_CPU!r}.")

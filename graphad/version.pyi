@@ -1,0 +1,3 @@
+"""The version of graphad."""
+
+from graphad.core.version import VERSION as VERSION
