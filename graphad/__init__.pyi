@@ -123,6 +123,7 @@ from graphad.ops.control.scan import foldl as foldl
 from graphad.ops.control.scan import foldr as foldr
 from graphad.ops.control.scan import map_fn as map_fn
 from graphad.ops.control.scan import scan as scan
+from graphad.ops.control.tensor_array import TensorArray as TensorArray
 from graphad.ops.control.while_loop import while_loop as while_loop
 from graphad.ops.linalg import clip_by_global_norm as clip_by_global_norm
 from graphad.ops.linalg import clip_by_norm as clip_by_norm

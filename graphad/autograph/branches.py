@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops.array.shape import known_value
 from graphad.ops.control.branch import bind_cond, conditional
 from graphad.ops.control.cond import as_predicate
-from graphad.ops.control.parts import Part, same_structure
+from graphad.ops.control.parts import Part, completed, lacks, same_structure
 from graphad.ops.math import logical_and, logical_not
 
 _NUMBERS = (bool, int, float, complex, str, bytes)
@@ -53,19 +53,19 @@ def staged_if(
         for place, value in zip(every, before, strict=True):
             place.write(value)
 
-    sides: dict[str, list[Any]] = {}
+    sides: dict[str, list[Side]] = {}
+    kept = _keeper(sides)
 
-    def traced(side: str, branch: Callable[[], Any]) -> Part:
+    def traced(side: str, branch: Callable[[], Any], like: Sequence[Side]) -> Part:
         def run() -> list[Any]:
             back()
             branch()
-            sides[side] = [place.read() for place in places]
-            return _tensors(sides[side])
+            return kept(side, [place.read() for place in places], like)
 
         return Part("if", run, (), side)
 
     try:
-        parts = [traced("then", then), traced("else", otherwise)]
+        parts = _both(traced, then, otherwise, sides)
     finally:
         back()
     merged = Merge(
@@ -87,27 +87,56 @@ def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     known = predicate.data if type(predicate) is EagerTensor else known_value(predicate)
     if known is not None:
         return then() if known else otherwise()
-    sides: dict[str, list[Any]] = {}
+    sides: dict[str, list[Side]] = {}
+    kept = _keeper(sides)
 
-    def traced(side: str, branch: Callable[[], Any]) -> Part:
+    def traced(side: str, branch: Callable[[], Any], like: Sequence[Side]) -> Part:
         def run() -> list[Any]:
-            sides[side] = [branch()]
-            return _tensors(sides[side])
+            return kept(side, [branch()], like)
 
         return Part("if", run, (), side)
 
-    parts = [traced("then", then), traced("else", otherwise)]
+    parts = _both(traced, then, otherwise, sides)
     merged = Merge(["the value of the conditional expression"], [""], sides["then"], sides["else"])
     return merged.finish(predicate, parts)[0]
 
 
-def _tensors(values: Sequence[Any]) -> list[Any]:
-    """The leaves that go into the graph."""
-    out = []
-    for value in values:
-        parts = Parts(value)
-        out += [lift_own(leaf) for leaf, dynamic in zip(parts.leaves, parts.dynamic, strict=True) if dynamic]
-    return out
+class Side(NamedTuple):
+    """A variable at the end of a branch: its value, and the value taken apart there."""
+
+    value: Any
+    parts: Parts
+
+
+def _keeper(sides: dict[str, list[Side]]) -> Callable[[str, list[Any], Sequence[Side]], list[Any]]:
+    """A function that notes the values at the end of a branch; it gives those of their leaves that go into the graph."""
+
+    def keep(side: str, values: list[Any], like: Sequence[Side]) -> list[Any]:
+        if like:
+            values = [completed(x, other.value) for x, other in zip(values, like, strict=True)]
+        sides[side] = [Side(value, Parts(value)) for value in values]
+        return [
+            lift_own(leaf)
+            for _, parts in sides[side]
+            for leaf, dynamic in zip(parts.leaves, parts.dynamic, strict=True)
+            if dynamic
+        ]
+
+    return keep
+
+
+def _both(
+    traced: Callable[..., Part],
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    sides: dict[str, list[Side]],
+) -> list[Part]:
+    """Trace both sides, the first once more where the second told of a value whose parts were not known."""
+    first = traced("then", then, ())
+    second = traced("else", otherwise, sides["then"])
+    if any(lacks(a.value, b.value) for a, b in zip(sides["then"], sides["else"], strict=True)):
+        first = traced("then", then, sides["else"])
+    return [first, second]
 
 
 class Merge:
@@ -123,8 +152,8 @@ class Merge:
         self,
         names: Sequence[str],
         marks: Sequence[str],
-        then: Sequence[Any],
-        otherwise: Sequence[Any],
+        then: Sequence[Side],
+        otherwise: Sequence[Side],
     ) -> None:
         self._names = names
         self._marks = marks
@@ -137,8 +166,9 @@ class Merge:
         starts = [0, 0]
         plans: list[Any] = []
         part_outputs: list[list[Any]] = []
-        for name, mark, a, b in zip(self._names, self._marks, self._then, self._otherwise, strict=True):
-            ours, theirs = Parts(a), Parts(b)
+        for name, mark, (a, ours), (b, theirs) in zip(
+            self._names, self._marks, self._then, self._otherwise, strict=True
+        ):
             offsets = [_offsets(ours, starts[0]), _offsets(theirs, starts[1])]
             starts = [starts[0] + sum(ours.dynamic), starts[1] + sum(theirs.dynamic)]
             if a is UNBOUND and b is UNBOUND:

@@ -18,7 +18,7 @@ from graphad.core.shapes import as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.control.cond import as_predicate, placeholder
-from graphad.ops.control.parts import Part, same_structure
+from graphad.ops.control.parts import Again, Part, completed, loop_dims, same_structure
 from graphad.ops.control.scan import Walk
 from graphad.ops.control.while_loop import bind_loop, step_limit
 from graphad.ops.math import minimum
@@ -151,9 +151,16 @@ class _State:
     ) -> None:
         """Trace, bind and finish the loop."""
         chosen = {} if options is None else options()
+        results = None
         try:
-            tracing = _Tracing(self, chosen.get("shape_invariants"))
-            results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
+            while results is None:
+                tracing = _Tracing(self, chosen.get("shape_invariants"))
+                try:
+                    results = tracing.bind(test, body, elements, chosen.get("maximum_iterations"))
+                except Again as again:  # a step told the shapes of the elements of an array
+                    if again.owner is not self:
+                        raise
+                    self.before = again.value
         finally:
             self.back()
         for place, value in zip(self.places, results, strict=True):
@@ -186,6 +193,14 @@ class _Tracing:
 
     def _carry_specs(self, shape_invariants: Any) -> list[TensorSpec]:
         specs = [TensorSpec.of(x.dims, x.dtype) for x in self._values]
+        number = 0
+        for parts, value in zip(self._parts, self._state.before, strict=True):
+            if parts is None:
+                continue
+            for dims, dynamic in zip(loop_dims(value), parts.dynamic, strict=True):
+                if dynamic:
+                    specs[number] = specs[number] if dims is ... else specs[number].with_dims(dims)
+                    number += 1
         for variable, shape in shape_invariants or ():
             dims = shape.dims if isinstance(shape, TensorSpec) else as_dims(shape)
             number, found = 0, False
@@ -297,6 +312,10 @@ class _Tracing:
         out: list[Any] = []
         late: list[Any] = []
         self._left = [place.read() for place in self._state.places]
+        before = self._state.before
+        more = [completed(old, new) for old, new in zip(before, self._left, strict=True)]
+        if any(a is not b for a, b in zip(more, before, strict=True)):
+            raise Again(more, self._state)
         self._late = []
         number = 0
         rows = zip(self._state.places, self._parts, self._left, strict=True)

@@ -114,18 +114,29 @@ def _has_nested(items: Any) -> bool:
     return False
 
 
-def flatten_composites(x: Any) -> tuple[list[Any], Rebuild]:
-    """As `flatten`, with values that consist of tensors (they have `__graphad_parts__`) taken apart too.
+def is_composite(x: Any) -> bool:
+    """Whether a leaf consists of tensors: its class has `__graphad_parts__`."""
+    return hasattr(type(x), "__graphad_parts__")
 
-    `__graphad_parts__()` gives the parts, and a function that makes such a value of others in their place.
+
+def is_complete(x: Any) -> bool:
+    """Whether the parts of a composite are known."""
+    return bool(x.__graphad_complete__)
+
+
+def flatten_composites(x: Any) -> tuple[list[Any], Rebuild]:
+    """As `flatten`, with leaves that consist of tensors taken apart too.
+
+    `__graphad_parts__()` gives the parts and a function that makes such a value of others in their place. While
+    `__graphad_complete__` is false its parts are not known yet, and it stays a leaf.
     """
     leaves, rebuild = flatten(x)
-    if not any(hasattr(type(leaf), "__graphad_parts__") for leaf in leaves):
+    if not any(map(is_composite, leaves)):
         return leaves, rebuild
     flat: list[Any] = []
     pieces: list[tuple[int, Rebuild]] = []
     for leaf in leaves:
-        if hasattr(type(leaf), "__graphad_parts__"):
+        if is_composite(leaf) and is_complete(leaf):
             parts, again = leaf.__graphad_parts__()
             flat += parts
             pieces.append((len(parts), again))

@@ -27,7 +27,7 @@ from graphad.core.errors import (
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line, user_line, without_own_frames
 from graphad.core.levels import busy, current, entered
-from graphad.core.nest import flatten
+from graphad.core.nest import flatten_composites
 from graphad.core.op import evaluated
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
@@ -388,7 +388,7 @@ class Function:
                 note_user_line(error, self._name, _where(self.python_function))
                 raise
             self._check_unmodified(before, args, kwargs)
-            flat, rebuild = flatten(value)
+            flat, rebuild = flatten_composites(value)
             positions: list[int | None] = []
             outputs: list[Any] = []
             for leaf in flat:

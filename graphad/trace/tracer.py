@@ -49,7 +49,7 @@ class SymbolicTensor(Tensor):
         used = user_line()
         return OutOfScopeError(
             f"{op.name}: {self!r}{made} is out of scope and cannot be used here: it belongs to the traced function "
-            f"{self.trace.name!r}. Return it from that function instead of storing it"
+            f"{self.trace.name!r}. {_CURES.get(self.trace.name, _CURE)}"
             + (f" (used at {used})." if used else ".")
         )
 
@@ -68,6 +68,16 @@ class SymbolicTensor(Tensor):
         label = self.name or f"{self.trace.name}/{self.index}"
         from_shape = "<unknown>" if self.spec.dims is None else str(tuple(self.spec.dims))
         return f"<tf.Tensor '{label}:0' shape={from_shape} dtype={self.spec.dtype.name}>"
+
+
+_CURE = "Return it from that function instead of storing it"
+_IN_BRANCH = "It was made in a branch that a tensor chooses; give it to a variable that both branches set"
+_IN_LOOP = (
+    "It was made in one step of a loop over tensors; what steps append to a list cannot leave the loop: use a variable, or write "
+    "into a TensorArray"
+)
+# By the names that branches and loop bodies have as traced functions.
+_CURES = {"then": _IN_BRANCH, "else": _IN_BRANCH, "body": _IN_LOOP, "test": _IN_LOOP}
 
 
 class Trace:

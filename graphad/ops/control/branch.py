@@ -14,7 +14,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.shape import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate
-from graphad.ops.control.parts import Nest, Part, common, same_structure, spec_of
+from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
 
 
 def cond(
@@ -52,19 +52,24 @@ def conditional(
     known = test.data if type(test) is EagerTensor else known_value(test)
     if known is not None:
         return then_fn() if known else else_fn()
-    found: list[Nest] = []
+    found: dict[str, Any] = {}
+    nests: dict[str, Nest] = {}
 
-    def traced(function: Callable[[], Any]) -> Callable[[], Any]:
+    def traced(function: Callable[[], Any], side: str, like: Any) -> Part:
         def run() -> list[Any]:
-            found.append(Nest(function()))
-            return found[-1].tensors()
+            found[side] = completed(function(), like)
+            nests[side] = Nest(found[side])  # here, because it may take values of the branch apart
+            return nests[side].tensors()
 
-        return run
+        return Part("cond", run, (), side)
 
-    then_part = Part("cond", traced(then_fn), (), "then")
-    else_part = Part("cond", traced(else_fn), (), "else")
-    _check_same(found[0], found[1], then_part, else_part, names)
-    return found[0].build(bind_cond(test, then_part, else_part))
+    then_part = traced(then_fn, "then", None)
+    else_part = traced(else_fn, "else", found["then"])
+    if lacks(found["then"], found["else"]):
+        then_part = traced(then_fn, "then", found["else"])
+    then_nest, else_nest = nests["then"], nests["else"]
+    _check_same(then_nest, else_nest, then_part, else_part, names)
+    return then_nest.build(bind_cond(test, then_part, else_part))
 
 
 def bind_cond(test: Any, then_part: Part, else_part: Part) -> tuple[Any, ...]:
@@ -95,7 +100,7 @@ def _check_same(
             "true_fn and false_fn arguments to tf.cond must have the same number, type, and overall structure of return "
             f"values.\n\ntrue_fn output: {then_nest}\nfalse_fn output: {else_nest}"
         )
-    places = [k for k, leaf in enumerate(then_nest.leaves) if leaf is not None]
+    places = [k for k, leaf in enumerate(then_nest.leaves) if not then_nest.is_fixed(leaf)]
     specs = zip(then_part.graph.output_specs, else_part.graph.output_specs, strict=True)
     for k, (a, b) in zip(places, specs, strict=True):
         if a.dtype is b.dtype:

@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import current
-from graphad.core.nest import Rebuild, flatten
+from graphad.core.nest import Rebuild, flatten, flatten_composites, is_complete, is_composite
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -29,22 +29,38 @@ from graphad.ops.elementwise import Elementwise
 
 
 class Nest:
-    """The structure of a result whose leaves are tensors or None."""
+    """The structure of a value whose leaves are tensors or None.
 
-    __slots__ = ("leaves", "rebuild", "shape")
+    What consists of tensors, a TensorArray, is taken apart; one whose parts are not known yet is a leaf that counts as None.
 
-    def __init__(self, value: Any) -> None:
-        self.leaves, self.rebuild = flatten(value)
-        self.shape = self.rebuild([None if leaf is None else k for k, leaf in enumerate(self.leaves)])
+    Args:
+      value: The value.
+      apart: False leaves such values whole, as leaves that count as tensors.
+    """
+
+    __slots__ = ("apart", "leaves", "rebuild", "shape")
+
+    def __init__(self, value: Any, apart: bool = True) -> None:
+        self.apart = apart
+        self.leaves, self.rebuild = (flatten_composites if apart else flatten)(value)
+        self.shape = self.rebuild([None if self.is_fixed(leaf) else k for k, leaf in enumerate(self.leaves)])
+
+    def is_fixed(self, leaf: Any) -> bool:
+        """Whether a leaf is none of the tensors."""
+        return leaf is None or (self.apart and is_composite(leaf))
+
+    def given(self) -> list[Any]:
+        """The leaves that are tensors, or become tensors."""
+        return [leaf for leaf in self.leaves if not self.is_fixed(leaf)]
 
     def tensors(self, convert: Callable[[Any], Any] = lift) -> list[Any]:
-        """The leaves as tensors, without those that are None."""
-        return [convert(leaf) for leaf in self.leaves if leaf is not None]
+        """The leaves as tensors, without those that are none."""
+        return [leaf if is_composite(leaf) else convert(leaf) for leaf in self.given()]
 
     def build(self, tensors: Sequence[Any]) -> Any:
         """The nest with other tensors in its places."""
         given = iter(tensors)
-        return self.rebuild([None if leaf is None else next(given) for leaf in self.leaves])
+        return self.rebuild([leaf if self.is_fixed(leaf) else next(given) for leaf in self.leaves])
 
     def __str__(self) -> str:
         """The nest with dtype and shape in the place of each tensor: [float32(2, 3), {'a': int32()}]."""
@@ -67,6 +83,58 @@ class _Shown:
             except (TypeError, ValueError):
                 return type(x).__name__
         return f"{x.dtype.name}{format_dims(x.dims)}"
+
+
+class Again(Exception):
+    """Trace once more, with another value: what is traced told of a value whose parts were not known.
+
+    Attributes:
+      value: The value, completed.
+      owner: Whose value it is.
+    """
+
+    def __init__(self, value: Any, owner: Any = None) -> None:
+        super().__init__()
+        self.value = value
+        self.owner = owner
+
+
+def _lacking(value: Any, like: Any) -> list[tuple[Any, Any]]:
+    """The leaves of `value` whose parts are not known, while those in their place in `like` are; with these, or None."""
+    leaves = flatten(value)[0]
+    if not any(is_composite(leaf) for leaf in leaves):
+        return []
+    others = flatten(like)[0]
+    if len(others) != len(leaves):
+        return []
+    return [
+        (x, y if is_composite(x) and not is_complete(x) and is_composite(y) and is_complete(y) else None)
+        for x, y in zip(leaves, others, strict=True)
+    ]
+
+
+def lacks(value: Any, like: Any) -> bool:
+    """Whether `completed` would change the value."""
+    return any(other is not None for _, other in _lacking(value, like))
+
+
+def completed(value: Any, like: Any) -> Any:
+    """`value` with those leaves that have no parts yet given parts like those of `like`; itself where there is nothing to do."""
+    if not lacks(value, like):
+        return value
+    pairs = _lacking(value, like)
+    return flatten(value)[1]([x if other is None else x.__graphad_like__(other) for x, other in pairs])
+
+
+def loop_dims(value: Any) -> list[Any]:
+    """For each leaf of a value taken apart the shape that it has in all steps of a loop; ... where it says nothing."""
+    out: list[Any] = []
+    for leaf in flatten(value)[0]:
+        if is_composite(leaf) and is_complete(leaf):
+            out += leaf.__graphad_loop_dims__()
+        else:
+            out.append(...)
+    return out
 
 
 def same_structure(a: Any, b: Any) -> bool:

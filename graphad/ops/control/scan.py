@@ -203,8 +203,7 @@ def _fold(
             raise ArgumentTypeError(
                 f"{op}: fn returned a result structured as {found}, the initializer is structured as {nest}."
             )
-        leaves = [leaf for leaf in found.leaves if leaf is not None]
-        return [_same_dtype(op, x, leaf) for x, leaf in zip(start, leaves, strict=True)]
+        return [_same_dtype(op, x, leaf) for x, leaf in zip(start, found.given(), strict=True)]
 
     if trace_in_progress() is not None:
         last, ys = _traced_fold(op, step, walk, start, reverse, all_results)

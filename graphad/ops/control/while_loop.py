@@ -16,6 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
+from graphad.core.nest import is_composite
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -23,7 +24,17 @@ from graphad.ops.array.create import stop_gradient, told_apart
 from graphad.ops.array.shape import known_value
 from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.loop import Loop
-from graphad.ops.control.parts import Nest, Part, common, prepare_for_loop, same_structure, spec_of
+from graphad.ops.control.parts import (
+    Again,
+    Nest,
+    Part,
+    common,
+    completed,
+    loop_dims,
+    prepare_for_loop,
+    same_structure,
+    spec_of,
+)
 from graphad.ops.math.cast import cast
 
 NO_LIMIT = int(np.iinfo(np.int32).max)
@@ -86,12 +97,29 @@ def repeat(
     names: Sequence[str],
 ) -> Any:
     """`while_loop` with a name for each loop variable, of which messages speak."""
-    nest = Nest(loop_vars)
-    values = nest.tensors(lift_own)
+    try:
+        return _repeated(test, body, loop_vars, shape_invariants, maximum, names)
+    except Again as again:  # a step told the shapes of the elements of an array
+        if again.owner is not loop_vars:
+            raise
+        return _repeated(test, body, again.value, shape_invariants, maximum, names)
+
+
+def _repeated(
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any,
+    maximum: Any,
+    names: Sequence[str],
+) -> Any:
     limit = None if maximum is None else step_limit(maximum)
-    labels = _labels(loop_vars, names)
-    if trace_in_progress() is not None or not (limit is None or type(limit) is EagerTensor):
-        return _traced(test, body, nest, values, shape_invariants, limit, labels)
+    apart = trace_in_progress() is not None or not (limit is None or type(limit) is EagerTensor)
+    nest = Nest(loop_vars, apart)
+    values = nest.tensors(lift_own)
+    labels = _labels(loop_vars, names, apart)
+    if apart:
+        return _traced(test, body, loop_vars, nest, values, shape_invariants, limit, labels)
     left = None if limit is None else int(limit)
     values = told_apart(values)
     while left is None or left > 0:
@@ -99,7 +127,10 @@ def repeat(
         if type(holds) is not EagerTensor:
             # The rows of a vectorized function differ from here on.
             limit = None if left is None else lift(np.int32(left))
-            return _traced(test, body, nest, values, shape_invariants, limit, labels)
+            present = nest.build(values)
+            nest = Nest(present)
+            values, labels = nest.tensors(), _labels(present, names, True)
+            return _traced(test, body, present, nest, values, shape_invariants, limit, labels)
         if not holds.data:
             break
         values = told_apart(_next(nest, values, body(*nest.build(values)), labels))
@@ -110,19 +141,24 @@ def repeat(
 def _traced(
     test: Callable[..., Any],
     body: Callable[..., Any],
+    loop_vars: Any,
     nest: Nest,
     values: Sequence[Any],
     shape_invariants: Any,
     limit: Any,
     labels: Sequence[str],
 ) -> Any:
-    specs = _carry_specs(nest, values, shape_invariants)
+    specs = _carry_specs(loop_vars, values, shape_invariants)
 
     def run_test(*carry: Any) -> list[Any]:
         return [as_predicate("while_loop", test(*nest.build(carry)))]
 
     def run_body(*carry: Any) -> list[Any]:
-        return _next(nest, carry, body(*nest.build(carry)), labels)
+        result = body(*nest.build(carry))
+        more = completed(loop_vars, result)
+        if more is not loop_vars:
+            raise Again(more, loop_vars)
+        return _next(nest, carry, result, labels)
 
     test_part = Part("while_loop", run_test, specs, "test")
     body_part = Part("while_loop", run_body, specs, "body")
@@ -190,15 +226,17 @@ def _next(nest: Nest, values: Sequence[Any], result: Any, labels: Sequence[str])
         result = (result,)
     if isinstance(result, list | tuple) and type(result) is not type(nest.shape):
         result = nest.shape._make(result) if hasattr(nest.shape, "_make") else type(nest.shape)(result)
-    found = Nest(result)
+    found = Nest(result, nest.apart)
     if not same_structure(found.shape, nest.shape):
         raise ArgumentTypeError(
             f"while_loop: the body returned {found}, the loop variables are structured as {nest}; "
             "the number of elements and the structure must be the same."
         )
     out = []
-    leaves = [leaf for leaf in found.leaves if leaf is not None]
-    for x, leaf, label in zip(values, leaves, labels, strict=True):
+    for x, leaf, label in zip(values, found.given(), labels, strict=True):
+        if is_composite(leaf):
+            out.append(leaf)
+            continue
         try:
             y = lift_like("while_loop", leaf, x.dtype)
         except DTypeError:
@@ -211,17 +249,25 @@ def _next(nest: Nest, values: Sequence[Any], result: Any, labels: Sequence[str])
     return out
 
 
-def _carry_specs(nest: Nest, values: Sequence[Any], shape_invariants: Any) -> list[TensorSpec]:
+def _carry_specs(loop_vars: Any, values: Sequence[Any], shape_invariants: Any) -> list[TensorSpec]:
     specs = [TensorSpec.of(x.dims, x.dtype) for x in values]
-    if shape_invariants is None:
-        return specs
-    given = list(_shapes(shape_invariants))
+    nest = Nest(loop_vars)
+    own = [
+        dims for dims, leaf in zip(loop_dims(loop_vars), nest.leaves, strict=True) if not nest.is_fixed(leaf)
+    ]
+    given: list[Any] = [...] * len(specs) if shape_invariants is None else list(_shapes(shape_invariants))
     if len(given) != len(specs):
         raise InvalidArgumentError(
             f"while_loop: shape_invariants has {len(given)} shapes for {len(specs)} loop variables; give one for each."
         )
     out = []
-    for spec, shape in zip(specs, given, strict=True):
+    for spec, shape, free in zip(specs, given, own, strict=True):
+        if free is not ...:  # the array itself says what changes
+            out.append(spec.with_dims(free))
+            continue
+        if shape is ...:
+            out.append(spec)
+            continue
         dims = shape.dims if isinstance(shape, TensorSpec) else as_dims(shape)
         wide = spec.with_dims(dims)
         if not wide.describes(spec.dims):
@@ -265,11 +311,6 @@ def _names(body: Callable[..., Any], count: int) -> list[str]:
     return [named[k] if k < len(named) else f"loop_vars[{k}]" for k in range(count)]
 
 
-def _labels(loop_vars: Any, names: Sequence[str]) -> list[str]:
+def _labels(loop_vars: Any, names: Sequence[str], apart: bool) -> list[str]:
     """For each tensor among the loop variables the name of its variable."""
-    return [
-        name
-        for name, part in zip(names, loop_vars, strict=True)
-        for leaf in Nest(part).leaves
-        if leaf is not None
-    ]
+    return [name for name, part in zip(names, loop_vars, strict=True) for _ in Nest(part, apart).given()]

@@ -1,0 +1,437 @@
+"""`TensorArray`: tensors under numbers, written one after another and read or stacked later.
+
+Eagerly, and while its numbers are known, it is a list of tensors. Once a tensor without a value says which element is meant, or
+it goes through a loop or branch of a graph, it is one stacked tensor, [size, ...]: a write is an update of one row of it.
+While tracing an array is a value: `write` gives a new one and leaves the old one as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.levels import trace_in_progress
+from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
+from graphad.core.tensor import EagerTensor
+from graphad.ops.array.create import zeros
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat, split, stack, unstack
+from graphad.ops.array.scatter import tensor_scatter_nd_update
+from graphad.ops.array.shape import expand_dims, known_value, reshape, shape
+from graphad.ops.array.slice import getitem
+from graphad.ops.control.branch import conditional
+from graphad.ops.math import cast, equal, maximum, reduce_all, reduce_max
+
+_CLEARED = object()
+
+
+class TensorArray:
+    """Tensors of one dtype under the numbers 0 to size - 1.
+
+    Args:
+      dtype: The dtype of the elements.
+      size: How many there are, a number or an integer scalar; with `dynamic_size` how many at first.
+      dynamic_size: Whether writing behind the end makes it longer.
+      clear_after_read: Whether an element may be read once only; eager arrays alone heed it. True by default.
+      tensor_array_name, colocate_with_first_write_call, name: Accepted for compatibility.
+      handle, flow: Not supported.
+      infer_shape: Whether all elements must have one shape.
+      element_shape: The shape of the elements, as far as it is known.
+    Example:
+      >>> ta = TensorArray(float32, size=3)
+      >>> for i in [0, 1, 2]:
+      ...     ta = ta.write(i, constant(float(i)))
+      >>> ta.stack().numpy()
+      array([0., 1., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        if handle is not None or flow is not None:
+            raise ArgumentTypeError(
+                "TensorArray: handle and flow belong to TensorFlow's graphs; give dtype and size."
+            )
+        self._dtype = as_dtype(dtype)
+        self._dynamic = bool(dynamic_size)
+        self._clear = True if clear_after_read is None else bool(clear_after_read)
+        self._infer_shape = bool(infer_shape)
+        self._dims: Dims = as_dims(element_shape)
+        self._items: list[Any] | None = None
+        self._buffer: Any = None
+        self._size: Any = None
+        number = 0 if size is None else _number(size)
+        if number is None:
+            self._size = lift(size)
+        elif number < 0:
+            raise InvalidArgumentError(f"TensorArray: size is {number}; it must be 0 or more.")
+        else:
+            self._items = [None] * number
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def dynamic_size(self) -> bool:
+        return self._dynamic
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """What is known of the shape of the elements."""
+        return TensorShape(self._dims)
+
+    @property
+    def flow(self) -> Any:
+        """A scalar, for programs that hand the flow on."""
+        return lift(np.float32(0.0))
+
+    @property
+    def handle(self) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"<TensorArray dtype={self._dtype.name} element_shape={format_dims(self._dims)}>"
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of elements, int32."""
+        if self._items is not None:
+            return lift(np.int32(len(self._items)))
+        return getitem(shape(self._buffer), 0) if self._buffer is not None else self._size
+
+    # -- one element -----------------------------------------------------------------------------------------------
+
+    def read(self, index: Any, name: str | None = None) -> Any:
+        """The element under a number. One that was never written is zeros, where the shape of the elements is known."""
+        number = _number(index)
+        if self._items is None or number is None:
+            return gather(self._stacked(), index)
+        self._check_index("read", number, False)
+        item = self._items[number]
+        if item is _CLEARED:
+            raise InvalidArgumentError(
+                f"Could not read index {number} twice because it was cleared after a previous read (perhaps try setting "
+                "clear_after_read = false?)"
+            )
+        if item is None:
+            return self._empty("read", number)
+        if self._clear and trace_in_progress() is None:
+            self._items[number] = _CLEARED
+        return item
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with another element under a number."""
+        value = self._checked("write", value, None)
+        number = _number(index)
+        dims = self._merged("write", value.dims)
+        if self._items is None or number is None:
+            return self._with(buffer=self._updated(index, value), dims=dims)
+        if self._dynamic and number >= len(self._items):
+            missing = number + 1 - len(self._items)
+        else:
+            self._check_index("write", number, True)
+            missing = 0
+        items = self._items if trace_in_progress() is None else list(self._items)
+        items += [None] * missing
+        items[number] = value
+        return self._with(items=items, dims=dims)
+
+    # -- all of them -----------------------------------------------------------------------------------------------
+
+    def stack(self, name: str | None = None) -> Any:
+        """The elements along a new first axis, [size, ...]."""
+        if self._items is None:
+            return self._stacked()
+        items = [
+            self._empty("stack", k) if x is None or x is _CLEARED else x for k, x in enumerate(self._items)
+        ]
+        if not items:
+            return zeros((0, *self._definite("stack")), self._dtype)
+        return stack(items)
+
+    def gather(self, indices: Any, name: str | None = None) -> Any:
+        """The elements under several numbers along a new first axis."""
+        return gather(self.stack(), indices)
+
+    def concat(self, name: str | None = None) -> Any:
+        """The elements joined along their first axis."""
+        if self._items is None:
+            rows = self._stacked()
+            if rows.dims is not None and len(rows.dims) < 2:
+                raise InvalidArgumentError("TensorArray.concat: the elements are scalars; use stack.")
+            sizes = shape(rows)
+            return reshape(
+                rows,
+                concat(
+                    [
+                        getitem(sizes, slice(0, 1)) * getitem(sizes, slice(1, 2)),
+                        getitem(sizes, slice(2, None)),
+                    ],
+                    0,
+                ),
+            )
+        items = [
+            self._empty("concat", k) if x is None or x is _CLEARED else x for k, x in enumerate(self._items)
+        ]
+        if any(x.dims == () for x in items):
+            raise InvalidArgumentError("TensorArray.concat: the elements are scalars; use stack.")
+        return concat(items, 0) if items else zeros((0, *self._definite("concat")[1:]), self._dtype)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of a tensor as its elements."""
+        value = self._checked("unstack", value, 1)
+        dims = self._merged("unstack", None if value.dims is None else tuple(value.dims[1:]))
+        length = None if value.dims is None else value.dims[0]
+        if length is None or self._items is None:
+            return self._with(buffer=value, dims=dims)
+        if not self._dynamic and length != len(self._items):
+            raise InvalidArgumentError(
+                f"Size of tensor array {len(self._items)} does not match the leading dimension of values {length}."
+            )
+        return self._with(items=list(unstack(value)), dims=dims)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of a tensor under several numbers."""
+        value = self._checked("scatter", value, 1)
+        indices = lift(indices)
+        numbers = known_value(indices) if type(indices) is not EagerTensor else indices.data
+        if numbers is not None and value.dims and value.dims[0] is not None and self._items is not None:
+            made = self
+            for number, item in zip(np.ravel(numbers), unstack(value), strict=True):
+                made = made.write(int(number), item)
+            return made
+        dims = self._merged("scatter", None if value.dims is None else tuple(value.dims[1:]))
+        buffer = tensor_scatter_nd_update(self._grown(value, indices), reshape(indices, [-1, 1]), value)
+        return self._with(buffer=buffer, dims=dims)
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array with the parts of a tensor along its first axis as its elements."""
+        value = self._checked("split", value, 1)
+        lengths = lift(lengths)
+        known = lengths.data if type(lengths) is EagerTensor else known_value(lengths)
+        if known is None:
+            raise InvalidArgumentError(
+                "TensorArray.split: lengths must be known while the function is traced."
+            )
+        sizes = [int(n) for n in np.ravel(known)]
+        if value.dims and value.dims[0] is not None and sum(sizes) != value.dims[0]:
+            raise InvalidArgumentError(
+                f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and value's shape "
+                f"is: {format_dims(value.dims)}."
+            )
+        items = list(split(value, sizes, 0)) if sizes else []
+        if self._items is None or (len(items) != len(self._items) and not self._dynamic):
+            have = "unknown" if self._items is None else len(self._items)
+            raise InvalidArgumentError(
+                f"TensorArray's size is not equal to the size of lengths ({have} vs. {len(items)}), and the TensorArray is "
+                "not marked as dynamically resizeable."
+            )
+        dims: Dims = self._dims
+        for item in items:
+            dims = item.dims if dims is None or not self._infer_shape else dims
+        return self._with(items=items, dims=dims if len({x.dims for x in items}) < 2 else None)
+
+    def identity(self) -> TensorArray:
+        """An array with the same elements."""
+        return self._with(
+            items=None if self._items is None else list(self._items), buffer=self._buffer, copy=True
+        )
+
+    def close(self, name: str | None = None) -> None:
+        """Forget the elements."""
+        if trace_in_progress() is None:
+            self._items, self._buffer = [], None
+
+    def grad(self, source: Any, flow: Any = None, name: str | None = None) -> TensorArray:
+        """Not supported: gradients go through arrays by themselves."""
+        raise ArgumentTypeError(
+            "TensorArray.grad: gradients go through a TensorArray by themselves; use a GradientTape."
+        )
+
+    # -- in loops and branches -----------------------------------------------------------------------------------------
+
+    @property
+    def __graphad_complete__(self) -> bool:
+        """Whether enough is known of its elements to stack them: their rank."""
+        return self._buffer is not None or self._dims is not None
+
+    def __graphad_like__(self, other: TensorArray) -> TensorArray:
+        """The same array for elements of the other's shape; sizes that are not known are 0 until an element is written."""
+        if other._dims is not None:
+            return self._allocated(other._dims)
+        rank = 1 + len(other._written()[0].dims) if other._buffer is None else len(other._buffer.dims)
+        return self._allocated((None,) * (rank - 1))
+
+    def _allocated(self, dims: Dims) -> TensorArray:
+        return self._with(items=self._items, buffer=self._buffer, dims=dims, copy=True)
+
+    def __graphad_parts__(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        """Its stacked tensor, and how to make such an array of another."""
+        dims = self._dims
+        return [self._stacked()], lambda parts: self._with(buffer=parts[0], dims=dims, copy=True)
+
+    def __graphad_loop_dims__(self) -> Sequence[Any]:
+        """The shapes of its parts as far as they stay the same from step to step of a loop."""
+        buffer = self._stacked()
+        length = None if self._dynamic or not buffer.dims else buffer.dims[0]
+        return [None if self._dims is None else (length, *self._dims)]
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _with(
+        self,
+        items: list[Any] | None = None,
+        buffer: Any = None,
+        dims: Any = ...,
+        copy: bool = False,
+    ) -> TensorArray:
+        """The array with other elements: itself where nothing is traced, else a new one."""
+        made = self
+        if copy or trace_in_progress() is not None:
+            made = object.__new__(type(self))
+            made.__dict__.update(self.__dict__)
+        made._items, made._buffer = items, buffer
+        if dims is not ...:
+            made._dims = dims
+        return made
+
+    def _written(self) -> list[Any]:
+        return [x for x in self._items or () if x is not None and x is not _CLEARED]
+
+    def _stacked(self) -> Any:
+        """All elements as one tensor."""
+        if self._buffer is not None:
+            return self._buffer
+        if self._items is not None and self._written():
+            like = self._written()[0]
+            blank = zeros(like.dims if is_definite(like.dims) else shape(like), self._dtype)
+            return stack([blank if x is None or x is _CLEARED else x for x in self._items])
+        if self._dims is None:
+            raise InvalidArgumentError(
+                "TensorArray: no element was written yet, so their shape is not known; give element_shape."
+            )
+        sizes = [0 if size is None else size for size in self._dims]
+        if self._items is not None:
+            return zeros([len(self._items), *sizes], self._dtype)
+        return zeros(stack([self._size, *sizes]) if sizes else reshape(self._size, [1]), self._dtype)
+
+    def _allocated_for(self, value: Any) -> Any:
+        """The stacked tensor, with room for elements like `value`."""
+        if self._buffer is None and not self._written() and not is_definite(self._dims):
+            return self._allocated(value.dims)._room_for(value)
+        return self._room_for(value)
+
+    def _room_for(self, value: Any) -> Any:
+        buffer = self._stacked()
+        if is_definite(self._dims):
+            return buffer
+        # The first element tells sizes that nobody knew before.
+        wanted = concat([reshape(getitem(shape(buffer), 0), [1]), shape(value)], 0)
+        fits = reduce_all(equal(shape(buffer), wanted))
+        return conditional(fits, lambda: buffer, lambda: zeros(wanted, self._dtype))
+
+    def _grown(self, value: Any, indices: Any, is_element: bool = False) -> Any:
+        element = value if is_element else getitem(value, 0)
+        buffer = self._allocated_for(element)
+        if not self._dynamic:
+            return buffer
+        from_size = getitem(shape(buffer), 0)
+        last = indices if is_element else reduce_max(indices)
+        missing = maximum(last + 1 - from_size, 0)
+        more = concat([reshape(missing, [1]), getitem(shape(buffer), slice(1, None))], 0)
+        return concat([buffer, zeros(more, self._dtype)], 0)
+
+    def _updated(self, index: Any, value: Any) -> Any:
+        index = lift(index)
+        if index.dtype is not dtypes.int32 and index.dtype.is_integer:
+            index = cast(index, dtypes.int32)
+        buffer = self._grown(value, index, True)
+        return tensor_scatter_nd_update(buffer, reshape(index, [1, 1]), expand_dims(value, 0))
+
+    def _checked(self, op: str, value: Any, least_rank: int | None) -> Any:
+        try:
+            value = lift_like(f"TensorArray.{op}", value, self._dtype)
+        except DTypeError:
+            value = lift(value)
+        if value.dtype is not self._dtype:
+            raise DTypeError(
+                f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype {value.dtype.name}."
+            )
+        if least_rank is not None and value.dims == ():
+            raise InvalidArgumentError(f"TensorArray.{op}: the value must have a first axis; it is a scalar.")
+        return value
+
+    def _merged(self, op: str, dims: Dims) -> Dims:
+        """What is known of the shape of the elements with one more. Raises: it has another shape."""
+        if self._dims is None:
+            return dims
+        if not are_compatible(self._dims, dims):
+            if not self._infer_shape:
+                return None
+            raise InvalidArgumentError(
+                f"Incompatible shape for value ({format_dims(dims)}), expected ({format_dims(self._dims)}): all elements of a "
+                "TensorArray have one shape unless infer_shape is False."
+            )
+        if dims is None:
+            return self._dims
+        return tuple([b if a is None else a for a, b in zip(self._dims, dims, strict=True)])
+
+    def _check_index(self, op: str, number: int, writing: bool) -> None:
+        length = len(self._items or ())
+        if not 0 <= number < length:
+            if writing:
+                raise InvalidArgumentError(
+                    f"Tried to write to index {number} but array is not resizeable and size is: {length}"
+                )
+            raise InvalidArgumentError(f"Tried to read from index {number} but array size is: {length}")
+
+    def _definite(self, op: str) -> tuple[Any, ...]:
+        if not is_definite(self._dims):
+            raise InvalidArgumentError(
+                f"TensorArray.{op}: there are no elements, and their shape {format_dims(self._dims)} is not known; give "
+                "element_shape."
+            )
+        return self._dims  # type: ignore[return-value]
+
+    def _empty(self, op: str, number: int) -> Any:
+        """What stands under a number that was not written."""
+        dims = self._dims
+        if not is_definite(dims):
+            raise InvalidArgumentError(
+                f"Could not {op} index {number} of the TensorArray because it has not been written to, and the shape of its "
+                "elements is not known."
+            )
+        return zeros(dims, self._dtype)
+
+
+def _number(x: Any) -> int | None:
+    """An index or size as a number; None where it is not known yet."""
+    if type(x) is EagerTensor:
+        return int(x)
+    if hasattr(x, "__index__") and not hasattr(x, "dims"):
+        return int(x.__index__())
+    x = lift(x)
+    if not x.dtype.is_integer:
+        raise DTypeError(f"TensorArray: an index or size must be an integer, got dtype {x.dtype.name}.")
+    if type(x) is EagerTensor:
+        return int(x)
+    return None

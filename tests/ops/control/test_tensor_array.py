@@ -1,0 +1,259 @@
+"""`TensorArray`: a list eagerly, a stacked tensor in loops and branches of a graph, with gradients through both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+def test_elements_are_written_read_and_stacked():
+    ta = tf.TensorArray(tf.float32, size=3, clear_after_read=False)
+    for i in range(3):
+        ta = ta.write(i, [float(i), 1.0])
+    assert ta.read(1).numpy().tolist() == [1.0, 1.0]
+    assert ta.stack().numpy().tolist() == [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
+    assert ta.gather([2, 0]).numpy().tolist() == [[2.0, 1.0], [0.0, 1.0]]
+    assert ta.concat().numpy().tolist() == [0.0, 1.0, 1.0, 1.0, 2.0, 1.0]
+    assert ta.size().numpy() == 3
+    assert ta.dtype == tf.float32
+    assert ta.element_shape.as_list() == [2]
+    assert not ta.dynamic_size
+
+
+def test_an_eager_array_is_changed_by_writing():
+    ta = tf.TensorArray(tf.int32, size=1)
+    ta.write(0, 7)
+    assert ta.read(0).numpy() == 7
+
+
+def test_an_element_is_read_once_unless_it_may_be_read_again():
+    ta = tf.TensorArray(tf.int32, size=1).write(0, 7)
+    assert ta.read(0).numpy() == 7
+    with pytest.raises(
+        ValueError, match=r"Could not read index 0 twice because it was cleared after a previous read"
+    ):
+        ta.read(0)
+
+
+def test_parts_of_a_tensor_become_elements():
+    ta = tf.TensorArray(tf.float32, size=3).unstack(tf.constant([[1.0], [2.0], [3.0]]))
+    assert ta.read(2).numpy().tolist() == [3.0]
+    ta = tf.TensorArray(tf.float32, size=4).scatter([3, 1], tf.constant([1.0, 2.0]))
+    ta = ta.scatter([0, 2], tf.constant([5.0, 6.0]))
+    assert ta.stack().numpy().tolist() == [5.0, 2.0, 6.0, 1.0]
+    ta = tf.TensorArray(tf.float32, size=2, infer_shape=False).split(tf.constant([1.0, 2.0, 3.0]), [1, 2])
+    assert ta.read(1).numpy().tolist() == [2.0, 3.0]
+    assert ta.read(0).numpy().tolist() == [1.0]
+    ta = tf.TensorArray(tf.float32, size=2, infer_shape=False).split(tf.constant([1.0, 2.0, 3.0]), [1, 2])
+    assert ta.concat().numpy().tolist() == [1.0, 2.0, 3.0]
+    same = ta.identity()
+    assert same is not ta
+    assert same.concat().numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_dynamic_array_grows():
+    ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[])
+    ta = ta.write(2, 3.0)
+    assert ta.size().numpy() == 3
+    assert ta.stack().numpy().tolist() == [0.0, 0.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (
+            lambda: tf.TensorArray(tf.float32, 2).write(2, 1.0),
+            ValueError,
+            "Tried to write to index 2 .* size is: 2",
+        ),
+        (
+            lambda: tf.TensorArray(tf.float32, 2).read(5),
+            ValueError,
+            "Tried to read from index 5 but array size is: 2",
+        ),
+        (lambda: tf.TensorArray(tf.float32, 2).read(0), ValueError, "it has not been written to"),
+        (
+            lambda: tf.TensorArray(tf.float32, 2).write(0, tf.constant(1)),
+            TypeError,
+            "dtype is float32 .* dtype int32",
+        ),
+        (
+            lambda: tf.TensorArray(tf.float32, 2).write(0, [1.0]).write(1, [1.0, 2.0]),
+            ValueError,
+            r"Incompatible shape for value \(\(2,\)\), expected \(\(1,\)\)",
+        ),
+        (
+            lambda: tf.TensorArray(tf.float32, 2).unstack([1.0, 2.0, 3.0]),
+            ValueError,
+            "does not match the leading dimension",
+        ),
+        (
+            lambda: tf.TensorArray(tf.float32, 1).write(0, 1.0).concat(),
+            ValueError,
+            "the elements are scalars",
+        ),
+        (lambda: tf.TensorArray(tf.float32, -1), ValueError, "size is -1"),
+        (
+            lambda: tf.TensorArray(tf.float32, 2).split([1.0, 2.0], [1, 2]),
+            ValueError,
+            "Expected sum of lengths",
+        ),
+        (lambda: tf.TensorArray(tf.float32, 2).grad("x"), TypeError, "GradientTape"),
+    ],
+)
+def test_what_does_not_fit_is_refused(wrong, error, message):
+    with pytest.raises(error, match=message):
+        wrong()
+
+
+def squares(x):
+    n = tf.shape(x)[0]
+    ta = tf.TensorArray(tf.float32, size=n)
+    for i in tf.range(n):
+        ta = ta.write(i, x[i] * x[i])
+    return ta.stack()
+
+
+def recursion(x):
+    """Each element from the one before it."""
+    ta = tf.TensorArray(tf.float32, size=5, clear_after_read=False)
+    ta = ta.write(0, x)
+    for i in tf.range(1, 5):
+        ta = ta.write(i, tf.sin(ta.read(i - 1)) + x)
+    return ta.stack()
+
+
+def growing(x):
+    ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    n = 0
+    for v in x:
+        if v[0] > 0.0:
+            ta = ta.write(n, v * v)
+            n += 1
+    return ta.stack()
+
+
+def in_while_loop(x):
+    ta = tf.TensorArray(tf.float32, size=4)
+    _, ta, _ = tf.while_loop(
+        lambda i, ta, y: i < 4, lambda i, ta, y: (i + 1, ta.write(i, y), y * x), (tf.constant(0), ta, x)
+    )
+    return ta.stack()
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [(squares, (3,)), (recursion, (2,)), (growing, (4, 2)), (in_while_loop, (2,)), (recursion, ())],
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_traced_arrays_give_what_eager_ones_give_and_so_do_their_gradients(f, shape, known):
+    if not known and shape == ():
+        pytest.skip("a scalar has no sizes")
+    random = np.random.default_rng(3)
+    x = tf.constant(random.normal(size=shape), tf.float32)
+    signature = None if known else [tf.TensorSpec([None, *shape[1:]])]
+    traced = tf.function(f, input_signature=signature)
+    for _ in range(2):
+        results = []
+        for run in (f, traced):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = run(x)
+                loss = tf.reduce_sum(y * y)
+            results.append((y.numpy(), tape.gradient(loss, x).numpy()))
+        for a, b in zip(*results, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-5)
+
+
+def test_second_derivatives_and_rows():
+    x = tf.constant([0.3, -0.7])
+    traced = tf.function(recursion)
+
+    def hessian(f):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(f(x) ** 2)
+            g = inner.gradient(y, x)
+        return outer.jacobian(g, x)
+
+    np.testing.assert_allclose(hessian(traced).numpy(), hessian(recursion).numpy(), rtol=1e-5)
+    rows = tf.constant([[0.1, 0.2], [0.5, -0.3], [2.0, 1.0]])
+    wanted = np.stack([recursion(row).numpy() for row in rows])
+    np.testing.assert_allclose(tf.vectorized_map(traced, rows).numpy(), wanted, rtol=1e-5)
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        y = traced(x)
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as plain:
+        z = recursion(x)
+    np.testing.assert_allclose(accumulator.jvp(y).numpy(), plain.jvp(z).numpy(), rtol=1e-5)
+
+
+def test_branches_write_into_arrays():
+    @tf.function
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=2)
+        if x > 0.0:
+            ta = ta.write(0, x)
+        else:
+            ta = ta.write(1, -x)
+        return ta.stack()
+
+    assert f(tf.constant(2.0)).numpy().tolist() == [2.0, 0.0]
+    assert f(tf.constant(-2.0)).numpy().tolist() == [0.0, 2.0]
+
+    @tf.function
+    def g(x):
+        ta = tf.TensorArray(tf.float32, size=2)
+        ta = tf.cond(x > 0.0, lambda: ta.write(0, x * 2.0), lambda: ta)
+        if x < -5.0:
+            pass
+        else:
+            ta = ta.write(1, 7.0)
+        return ta.stack()
+
+    assert g(tf.constant(2.0)).numpy().tolist() == [4.0, 7.0]
+    assert g(tf.constant(-2.0)).numpy().tolist() == [0.0, 7.0]
+    assert g(tf.constant(-6.0)).numpy().tolist() == [0.0, 0.0]
+
+
+def test_an_array_is_an_element_of_nests_and_a_result():
+    @tf.function
+    def f(x):
+        state = {"ta": tf.TensorArray(tf.float32, size=3), "n": 0}
+        for v in x:
+            state = {"ta": state["ta"].write(state["n"], v), "n": state["n"] + 1}
+        return state
+
+    out = f(tf.constant([1.0, 2.0, 3.0]))
+    assert out["n"].numpy() == 3
+    assert isinstance(out["ta"], tf.TensorArray)
+    assert out["ta"].stack().numpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_traced_write_leaves_the_old_array_as_it_is():
+    @tf.function
+    def f(x):
+        first = tf.TensorArray(tf.float32, size=1).write(0, x)
+        second = first.write(0, x * 2.0)
+        return first.stack(), second.stack()
+
+    a, b = f(tf.constant(3.0))
+    assert (a.numpy().item(), b.numpy().item()) == (3.0, 6.0)
+
+
+def test_two_loops_one_inside_the_other_fill_two_arrays():
+    @tf.function
+    def f(n, m):
+        rows = tf.TensorArray(tf.int32, size=n)
+        for i in tf.range(n):
+            row = tf.TensorArray(tf.int32, size=m)
+            for j in tf.range(m):
+                row = row.write(j, 10 * i + j)
+            rows = rows.write(i, tf.reduce_sum(row.stack()))
+        return rows.stack()
+
+    assert f(tf.constant(3), tf.constant(2)).numpy().tolist() == [1, 21, 41]
+    assert f(tf.constant(0), tf.constant(2)).numpy().tolist() == []
