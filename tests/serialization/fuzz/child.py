@@ -23,6 +23,7 @@ import msgpack
 import numpy as np
 
 import graphad as gd
+import serialization
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.executable import Executable
 from graphad.core.nest import flatten
@@ -39,7 +40,6 @@ MEMORY = 6 << 30  # bytes of address space
 RESIDENT = 2 << 30
 SECONDS = 10  # of processor time for one mutant; whoever reads looks after one that sleeps
 TOGETHER = 16  # mutants in a row that come from one program
-FAILURES = ("raw", "lie", "differs", "unstable")
 
 _libc = ctypes.CDLL(None)
 
@@ -238,7 +238,8 @@ class Loaded:
         rng = np.random.default_rng(self.trial.seed)
         concrete = self.concrete
         try:
-            values = arguments_for(concrete.arguments.specs, self.trial.base.arguments, rng)
+            with own():
+                values = arguments_for(concrete.arguments.specs, self.trial.base.arguments, rng)
         except Skip:
             return []
         if noise:
@@ -359,18 +360,45 @@ def describe(error: Any) -> str:
 # -- the process -------------------------------------------------------------------------------------------------------------
 
 
+class Fault(Exception):
+    """The harness itself failed, and says nothing of what it was to try."""
+
+
+@contextmanager
+def own() -> Iterator[None]:
+    """Around the harness's own work: what is raised there is no word of what it tries."""
+    try:
+        yield
+    except (Found, Skip):
+        raise
+    except Exception as error:
+        raise Fault(described_with_place(error)) from error
+
+
+def described_with_place(error: BaseException) -> str:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{describe(error)} at {os.path.basename(where.filename)}:{where.lineno}"
+
+
+def is_raised_by_what_is_tried(error: BaseException) -> bool:
+    """Whether an error went through graphad or serialization on its way."""
+    tried = tuple(os.path.dirname(package.__file__) + os.sep for package in (gd, serialization))
+    return any(frame.filename.startswith(tried) for frame in traceback.extract_tb(error.__traceback__))
+
+
 def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
     """(outcome, what happened, counts) of one mutant."""
     counts: dict[str, int] = {}
     _executables[:] = [each for each in _executables if each() is not None]
-    tree = mutant(base.tree, seed)
-    try:
-        msgpack.packb(tree)
-    except OverflowError:
-        return "refused", "", counts  # msgpack has no such integer: it is no file
     try:
         with limited(SECONDS), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            with own():
+                tree = mutant(base.tree, seed)
+            try:
+                msgpack.packb(tree)
+            except OverflowError:
+                return "refused", "", counts  # msgpack has no such integer: it is no file
             try:
                 trial = Trial(tree, base, seed)
                 trial.fresh()
@@ -382,11 +410,13 @@ def attempt(base: Base, seed: int) -> tuple[str, str, dict[str, int]]:
         return "long", "", counts
     except Found as found:
         return (*found.args, counts)  # type: ignore[return-value]
+    except Fault as fault:
+        return "harness", str(fault), counts
     except (GraphadError, LoadError) as error:
         return "error", describe(error), counts
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return "raw", f"{describe(error)} at {os.path.basename(where.filename)}:{where.lineno}", counts
+        kind = "raw" if is_raised_by_what_is_tried(error) else "harness"
+        return kind, described_with_place(error), counts
     return "ran", "", counts
 
 
@@ -404,21 +434,19 @@ def main(first: int, count: int, step: int) -> None:
     for number in range(first, first + count * step, step):
         which = (number // TOGETHER * 7919) % len(every)
         say(start=number)
-        if which not in bases:
+        if which in bases:
+            outcome, what, counts = attempt(bases[which], number)
+        else:
             bases.clear()
+            outcome, what, counts = "", "", {}
             try:
                 bases[which] = Base(every[which])
             except GraphadError as error:
-                say(
-                    done=number,
-                    program=every[which].name,
-                    outcome="unusable",
-                    what=describe(error),
-                    counts={},
-                    bytes=0,
-                )
-                continue
-        outcome, what, counts = attempt(bases[which], number)
+                outcome, what = "unusable", describe(error)
+            except Exception as error:
+                outcome, what = "harness", described_with_place(error)
+            else:
+                outcome, what, counts = attempt(bases[which], number)
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         say(done=number, program=every[which].name, outcome=outcome, what=what, counts=counts, bytes=used)
         if used > RESIDENT:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 HANG = 120.0  # seconds without a word from a process
 IN_A_ROW = 2000  # mutants for one process
-BAD = ("crash", "hang", "memory", "raw", "lie", "differs", "unstable")
+BAD = ("crash", "hang", "memory", "raw", "lie", "differs", "unstable", "harness")
 
 
 class Outcome(NamedTuple):
@@ -90,6 +90,8 @@ def run(
                             print(f"{len(report.outcomes)}: {dict(counted)}", file=log, flush=True)
                 elif "died" in message:
                     following = message["number"] + jobs
+                    if message["died"] == "harness":
+                        following = first + mutants  # the next process would end the same way
                     with lock:
                         report.outcomes.append(
                             Outcome(message["number"], "", message["died"], message["what"])
@@ -165,7 +167,8 @@ def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
             if pipe is not None:
                 pipe.close()
     if number is not None or status not in (0, -9):
+        # Before it has begun with a mutant, it died of nothing but itself.
         yield {
-            "died": "crash", "number": first if number is None else number,
+            "died": "harness" if number is None else "crash", "number": first if number is None else number,
             "what": f"the process ended with status {status}: {''.join(errors)[-400:]}",
         }  # fmt: skip
