@@ -35,6 +35,9 @@ _BERNOULLI = (
     -174611 / 330,
 )
 _LOWEST = -1e4  # below this, moving up takes too many steps; the result is nan
+_NOTHING = 1e-18  # terms that are smaller parts of a sum do not change it
+_LARGEST_FACTORIAL = 170  # in float64
+_SMALLEST = 1e-300  # powers below this lose digits
 
 
 def _lgamma_of(x: float) -> float:
@@ -68,26 +71,36 @@ def _digamma(x: np.ndarray) -> np.ndarray:
     return np.where((x <= 0) & (x == np.floor(x)), np.nan, out)
 
 
-def _zeta(s: int, x: np.ndarray) -> np.ndarray:
-    """The sum of (x + k) ** -s over k = 0, 1, ..., for s > 1."""
+def _derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
+    """(-1) ** (n + 1) n! times the sum of (x + k) ** -s over k = 0, 1, ..., where s = n + 1 > 1."""
+    s = float(n + 1)
     far = 10.0 + s
     x = np.where(x < _LOWEST, np.nan, x)
+    # The terms are computed as multiples of the first one: it may underflow where n! makes up for it.
+    first = np.where((x > 0) & (x < np.inf), x, 1.0)
     total = np.zeros_like(x)
-    while np.any(low := x < far):
-        total = np.where(low, total + x ** float(-s), total)
+    term = (first / x) ** s
+    while np.any(low := (x < far) & ~((x > 0) & (np.abs(term) < _NOTHING * np.abs(total)))):
+        total = np.where(low, total + term, total)
         x = np.where(low, x + 1.0, x)
-    total = total + x ** float(1 - s) / (s - 1) + 0.5 * x ** float(-s)
-    factor, power = float(s), x ** float(-s - 1)
+        term = np.where(low, (first / x) ** s, term)
+    series, part = x / (s - 1) + 0.5, s / x
     for k, b in enumerate(_BERNOULLI, 1):
-        total = total + b / math.factorial(2 * k) * factor * power
-        factor *= (s + 2 * k - 1) * (s + 2 * k)
-        power = power / (x * x)
-    return total
+        series = series + b / math.factorial(2 * k) * part
+        part = part * ((s + 2 * k - 1) / x) * ((s + 2 * k) / x)
+    total = np.where((x >= far) & (term > 0), total + term * series, total)
+    power = first**-s
+    plain = float(math.factorial(n)) * power if n <= _LARGEST_FACTORIAL else np.inf
+    scale = np.where(
+        (power > _SMALLEST) & (plain < np.inf), plain, np.exp(math.lgamma(s) - s * np.log(first))
+    )
+    y = np.where(total == 0, 0.0, (-1.0 if n % 2 == 0 else 1.0) * scale * total)
+    return np.where(np.isnan(x), x, y)
 
 
 @define
 class Polygamma(Elementwise):
-    """The n-th derivative of digamma, digamma itself for n = 0."""
+    """The n-th derivative of digamma, digamma itself for n = 0; nan below -10000 where n > 0."""
 
     name = "polygamma"
     kinds = FLOATING
@@ -98,7 +111,7 @@ class Polygamma(Elementwise):
         if self.n == 0:
             y = _digamma(wide)
         else:
-            y = (-1.0) ** (self.n + 1) * math.factorial(self.n) * _zeta(self.n + 1, wide)
+            y = _derivative_of_digamma(self.n, wide)
         y = y.astype(x.dtype, copy=False)
         return y if y.ndim else y[()]
 

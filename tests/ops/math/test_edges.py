@@ -17,6 +17,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.gradient.tape import GradientTape
 from graphad.ops import math as m
 from graphad.ops import operators  # noqa: F401
+from graphad.ops.math.gamma import Polygamma
 from graphad.trace.tracer import trace_flat
 from graphad.vectorize.vectorized_map import vectorized_map
 
@@ -213,6 +214,25 @@ def test_gamma_functions_are_accurate() -> None:
     want = np.array([float(mpmath.polygamma(1, v)) for v in x])
     np.testing.assert_allclose(gradient(m.digamma, x), want, rtol=1e-11)
     assert m.lgamma([0.0, -1.0, np.inf]).numpy().tolist() == [np.inf] * 3
+
+
+def test_high_derivatives_of_digamma_are_accurate_and_take_no_time() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    x = np.array([1e-3, 0.3, 2.5, 15.0, 99.0, 300.0, 1e4])
+    for n in (1, 2, 10, 100, 170, 171, 300):
+        # n! alone is larger than float64, or x ** -n smaller, where their product is neither
+        with mpmath.workdps(400):
+            exact = [(-1) ** (n + 1) * mpmath.factorial(n) * mpmath.zeta(n + 1, v) for v in x]
+        want = [float(v) if abs(v) < 1.7e308 else float(mpmath.sign(v)) * np.inf for v in exact]
+        np.testing.assert_allclose(Polygamma(n).eval(x), want, rtol=1e-12)
+    below = np.array([-0.3, -1.7, -40.1])
+    for n in (1, 2, 10, 51):
+        want = [float(mpmath.polygamma(n, v)) for v in below]
+        np.testing.assert_allclose(Polygamma(n).eval(below), want, rtol=1e-11)
+    with np.errstate(all="ignore"):
+        for n in (2**31 - 1, 2**62):
+            y = Polygamma(n).eval(np.array([0.5, 3.0, -1.5, np.nan, np.inf]))
+            assert np.isinf(y[:3]).all() and np.isnan(y[3]) and y[4] == 0.0
 
 
 def test_products_with_a_logarithm_or_quotient_are_zero_where_the_factor_is() -> None:
