@@ -26,8 +26,8 @@ import numpy as np
 # What ends a NumPy call that set a flag: np.seterr(...="raise"), or a warning that a filter made an error.
 REPORTED = (FloatingPointError, RuntimeWarning)
 # What ends the short way of an op, after which the usual way says what is wrong or computes it unreported: shapes that
-# do not broadcast, a number that the dtype does not hold, a report.
-SHORT_WAY_ENDS = (ValueError, OverflowError, *REPORTED)
+# do not broadcast, a number that the dtype does not hold, a result that memory does not hold, a report.
+SHORT_WAY_ENDS = (ValueError, OverflowError, MemoryError, *REPORTED)
 
 
 def _ends() -> tuple[Callable[[], Any], Callable[[Any], Any]]:

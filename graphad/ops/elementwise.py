@@ -16,7 +16,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import ALL, DType, bfloat16, bool_, float32
-from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import Op, define
 from graphad.core.spec import TensorSpec
@@ -224,7 +224,7 @@ def unary_function(
             if data.dtype in quick:
                 try:
                     return EagerTensor(formula(data))
-                except REPORTED:
+                except SHORT_WAY_ENDS:
                     pass
         return bind(op, lift(x))  # type: ignore[no-any-return]
 

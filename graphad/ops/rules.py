@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.ieee import REPORTED, unreported
+from graphad.core.ieee import SHORT_WAY_ENDS, unreported
 from graphad.core.levels import busy, current
 from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite
@@ -102,7 +102,7 @@ def unbroadcast(ctx: Any, i: int, g: Any) -> Any:
         if have[1:] == sizes and g.data.dtype.char in "fd" and busy() is None:
             try:
                 return EagerTensor(np.add.reduce(g.data, 0))  # the gradient of a bias, in nearly every model
-            except REPORTED:
+            except SHORT_WAY_ENDS:
                 pass
         return bind(SumTo(sizes), g)
     want = ctx.shape(i)

@@ -7,6 +7,7 @@ whose guard checks the arguments, and asks no question itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,12 +26,15 @@ from graphad.compiler.plan.tiers import (
 from graphad.core import forks
 from graphad.core.collector import held
 from graphad.core.dims import evaluate
+from graphad.core.errors import GraphadError, ResourceExhaustedError
 from graphad.core.flags import ALWAYS, AUTO, flags
+from graphad.core.frames import note_traced_line
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.stacks import RaggedStack, known_shape
+from graphad.trace.numbered import with_numbers
 from graphad.trace.specialise import (
     SizeKey,
     Specialised,
@@ -120,12 +124,15 @@ class Executable:
         if flags.relaxed_arithmetic is not self._relaxed:
             self._follow()
         last = None if jit_compile is False else self._last
-        if self._guards is None:
-            outputs = None if last is None else last(values)
-            return self._run(values, jit_compile) if outputs is None else outputs
-        with guards or self._guards.of(values):
-            outputs = None if last is None else last(values)
-            return self._run(values, jit_compile) if outputs is None else outputs
+        try:
+            if self._guards is None:
+                outputs = None if last is None else last(values)
+                return self._run(values, jit_compile) if outputs is None else outputs
+            with guards or self._guards.of(values):
+                outputs = None if last is None else last(values)
+                return self._run(values, jit_compile) if outputs is None else outputs
+        except MemoryError as error:
+            raise error if isinstance(error, GraphadError) else self._exhausted(values, error) from error
 
     def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         sizes = self.sizes_of(values)
@@ -156,6 +163,25 @@ class Executable:
             if outputs is not None:
                 return outputs  # type: ignore[no-any-return]
         return sizes.host.run(values)
+
+    def _exhausted(self, values: Sequence[Any], error: MemoryError) -> GraphadError:
+        """The error in graphad's words: a plan asks for the memory of many ops at once, and the largest result is named."""
+        sizes = self.sizes_of(values)
+        largest, node, shape = -1, None, None
+        for each in sizes.size_class.graph.nodes:
+            for spec in each.specs:
+                dims = with_numbers(spec, sizes.numbers).dims
+                count = 0 if dims is None else math.prod([size or 0 for size in dims]) * spec.dtype.itemsize
+                if count > largest:
+                    largest, node, shape = count, each, dims
+        if node is None:
+            return ResourceExhaustedError(f"{self.graph.name}: {error}.")
+        made = ResourceExhaustedError(
+            f"{node.op.name}: a result of shape {shape} takes {largest} bytes, and there is not enough memory for it "
+            f"beside what else the call computes ({error}); use smaller batches."
+        )
+        note_traced_line(made, node.line)
+        return made
 
     def _follow(self) -> None:
         """Turn to what was made, or is to be made, under the setting of now."""

@@ -63,7 +63,12 @@ class HostPlan:
             op = with_sizes(node.op, numbers)
             if not node.inputs and not op.effects and not op.multiple and not op.structured:
                 # It depends on sizes alone: computed once, unless it is large.
-                value = as_value(op.eval())
+                try:
+                    value = as_value(op.eval())
+                except Exception as error:
+                    error = explained(error, op, [])
+                    note_traced_line(error, node.line)
+                    raise error
                 if np.size(value) <= GIVEN_LIMIT:
                     self._base[node.start - len(graph.inputs)] = value
                     aliased.add(node.start)

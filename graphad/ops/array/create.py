@@ -28,6 +28,7 @@ from graphad.ops.array.shape import BroadcastTo, broadcast_for
 from graphad.ops.array.sizes import require_count, require_sizes, static_sizes
 from graphad.ops.array.support import (
     WithoutInputs,
+    in_memory,
     known_scalar,
     require_index,
     require_scalar,
@@ -64,7 +65,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     require_sizes("constant", sizes)
     data = np.asarray(to_numpy(value, wanted))
     if data.ndim == 0 or (data.size == 1 and product(sizes) != 1):
-        return lift(np.full(sizes, data.reshape(())))  # type: ignore[no-any-return]
+        return lift(in_memory("constant", np.full, sizes, data.reshape(())))  # type: ignore[no-any-return]
     if data.size != product(sizes):
         raise ArgumentTypeError(
             "Eager execution of tf.constant with unsupported shape. "
@@ -122,7 +123,7 @@ def _filled(op: str, shape: Any, dtype: DType, value: int) -> Tensor:
     if sizes is not None:
         require_sizes(op, sizes)
     if sizes and busy() is None:
-        return EagerTensor((np.zeros if value == 0 else np.ones)(sizes, dtype.numpy))
+        return EagerTensor(in_memory(op, np.zeros if value == 0 else np.ones, sizes, dtype.numpy))
     scalar = lift(dtype.numpy.type(value))
     return scalar if sizes == [] else broadcast_for(op, scalar, shape if sizes is None else sizes)
 
@@ -411,7 +412,7 @@ def eye(
     elif isinstance(high, Dim) or isinstance(wide, Dim):
         matrix = bind(EyeOf(high, wide, dtype))
     else:
-        matrix = lift(np.eye(high, wide, dtype=dtype.numpy))
+        matrix = lift(in_memory("eye", np.eye, high, wide, dtype=dtype.numpy))
     if batch_shape is None:
         return matrix  # type: ignore[no-any-return]
     lead = static_sizes("eye", batch_shape)

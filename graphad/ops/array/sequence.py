@@ -21,7 +21,14 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import ExpandDims
 from graphad.ops.array.sizes import require_count
-from graphad.ops.array.support import WithoutInputs, known_scalar, require_index, require_scalar, static_int
+from graphad.ops.array.support import (
+    WithoutInputs,
+    in_memory,
+    known_scalar,
+    require_index,
+    require_scalar,
+    static_int,
+)
 
 
 @define
@@ -121,7 +128,7 @@ def range(
     if not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in arguments):
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (np.asarray(x).item() for x in arguments)
-        return lift(_members(first, _count(first, last, step), step, found))  # type: ignore[no-any-return]
+        return lift(in_memory("range", _members, first, _count(first, last, step), step, found))  # type: ignore[no-any-return]
     if dtype is None:
         own = [x.dtype for x in arguments if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")]
         found = max(own, key=_order)
@@ -210,7 +217,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         dtype = _common([first, last])
         if dtype.is_integer:
             dtype = float32 if dtype.itemsize < 4 else float64
-        return lift(np.linspace(start, stop, count, axis=axis).astype(dtype.numpy))  # type: ignore[no-any-return]
+        return lift(in_memory("linspace", np.linspace, start, stop, count, axis=axis).astype(dtype.numpy))  # type: ignore[no-any-return]
     start = (
         lift(start)
         if isinstance(start, Tensor) or not isinstance(stop, Tensor)

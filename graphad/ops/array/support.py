@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.op import MIXED, Op, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -31,6 +31,14 @@ class WithoutInputs(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None
+
+
+def in_memory(op: str, function: Any, *values: Any, **named: Any) -> Any:
+    """function(*values, **named), which makes an array. Raises: ResourceExhaustedError: there is no memory for it."""
+    try:
+        return function(*values, **named)
+    except MemoryError as cause:
+        raise ResourceExhaustedError(f"{op}: {cause}.") from cause
 
 
 def as_stacked(ctx: Any, i: int, x: Any) -> Any:

@@ -14,7 +14,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.ieee import REPORTED
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import broadcast_dims, format_dims, is_definite
@@ -86,7 +86,7 @@ class MatMul(Op):
                         EagerTensor(g.data.dot(b.data.T)) if ctx.needs(0) else None,
                         EagerTensor(a.data.T.dot(g.data)) if ctx.needs(1) else None,
                     )
-                except REPORTED:
+                except SHORT_WAY_ENDS:
                     pass
             return (
                 (bind(_OF[tb, True], b, g) if ta else bind(_OF[False, not tb], g, b))
@@ -232,7 +232,7 @@ def matmul(
             if not (transpose_a or transpose_b or adjoint_a or adjoint_b):
                 try:
                     return EagerTensor(x.dot(y))
-                except REPORTED:
+                except SHORT_WAY_ENDS:
                     pass
     return _general(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)
 

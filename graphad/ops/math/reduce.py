@@ -17,7 +17,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicValueError
-from graphad.core.ieee import REPORTED
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy, current
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
@@ -206,7 +206,7 @@ class ReduceMean(Reduction):
                 try:
                     x_bar.fill(g.data / wide(g.data.dtype).type(x_bar.size))
                     return (EagerTensor(x_bar),)
-                except REPORTED:
+                except SHORT_WAY_ENDS:
                     pass
         dtype = g.dtype
         if is_narrow(dtype.numpy):  # which may not hold the count
@@ -421,7 +421,7 @@ def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
                     if type(axis) is int and -data.ndim <= axis < data.ndim:
                         y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
                         return EagerTensor(y if y.ndim else y[()])
-                except REPORTED:
+                except SHORT_WAY_ENDS:
                     pass
         return _reduce(op_class, input_tensor, axis, keepdims)  # type: ignore[no-any-return]
 
