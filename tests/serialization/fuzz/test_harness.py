@@ -63,3 +63,34 @@ def test_a_process_that_cannot_start_ends_the_run_once(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "ROOT", str(tmp_path))  # there is no such module there
     report = run.run(100, jobs=1, cache=str(tmp_path))
     assert [each.kind for each in report.outcomes] == ["harness"]
+
+
+def test_last_bits_on_the_way_explain_differences_that_those_of_the_inputs_do_not():
+    def saturated(
+        x,
+    ):  # 1 - tanh(9) ** 2 is some units of the last place of 1; the input's last bits do not change tanh
+        y = gd.tanh(x * 0.0 + 9.0)
+        return (1.0 - y * y) * 1e6
+
+    def build():
+        root = gd.Module()
+        root.f = gd.function(saturated, input_signature=[gd.TensorSpec([3])])
+        return root
+
+    arrays = [np.ones(3, np.float32)]
+    trial = child.Trial((made := child.Base(Program("saturated", build, arrays))).tree, made, 0)
+    numpy = child.Loaded(trial, 0, False, False)
+    one = numpy.run(0x11)
+    assert numpy.is_chaotic(one, [one[0] + np.float32(0.1)])
+    assert not numpy.is_chaotic(one, [one[0][:2]]) and not numpy.is_chaotic(one, ValueError())
+    exact = child.Loaded(child.Trial((kept := product()).tree, kept, 0), 0, False, False)
+    assert not exact.is_chaotic(exact.run(0x11), [np.full(3, 2.5, np.float32)])
+
+
+def product():
+    def build():
+        root = gd.Module()
+        root.f = gd.function(lambda x: gd.round(x) * 2.0, input_signature=[gd.TensorSpec([3])])
+        return root
+
+    return child.Base(Program("product", build, [np.ones(3, np.float32)]))
