@@ -17,14 +17,21 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
 from graphad.ops.array.join import Concat
 from graphad.ops.array.shape import Reshape, ReshapeTo, shape, sizes_of
 from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes, static_with_rows, with_rows
-from graphad.ops.array.support import all_stacked, index_tensor, require_index, run_checked, static_int
+from graphad.ops.array.support import (
+    all_stacked,
+    index_tensor,
+    require_gradient,
+    require_index,
+    run_checked,
+    static_int,
+)
 from graphad.ops.array.transpose import move_axis
 
 
@@ -195,7 +202,9 @@ class GatherGrad(Op):
         return bind(GatherGradTo(0, 0, dims), slices.values, slices.indices, lift(slices.dense_shape))
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
-        return g.with_dims(self.shape)
+        found = g.with_dims(self.shape)
+        require_gradient(self.name, g, Gather(self.axis, self.batch_dims, False).infer(found, indices))
+        return found
 
     def eval(self, g: Any, indices: Any) -> Any:
         axis = self.axis % len(self.shape)
@@ -236,7 +245,9 @@ class GatherGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return g.with_dims(claimed_dims(self, sizes))
+        found = g.with_dims(claimed_dims(self, sizes))
+        require_gradient(self.name, g, Gather(self.axis, self.batch_dims, False).infer(found, indices))
+        return found
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
         return run_checked(GatherGrad(self.axis, self.batch_dims, as_claimed(self, sizes)), g, indices)
@@ -483,8 +494,8 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
 
 @define
 class TakeAlong(Op):
-    """y[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; the other axes of both are equal or 1. A negative index
-    counts from the end.
+    """y[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; the other axes of both are equal. A negative index counts
+    from the end.
     """
 
     name = "take_along_axis"
@@ -499,6 +510,12 @@ class TakeAlong(Op):
             raise InvalidArgumentError(
                 f"take_along_axis: x has shape {format_dims(x.dims)}, indices {format_dims(indices.dims)}; "
                 "the ranks must be equal."
+            )
+        axis = normalize_axis("take_along_axis", self.axis, len(x.dims), "x", x.dims)
+        if not are_compatible((*x.dims[:axis], None, *x.dims[axis + 1 :]), indices.dims):
+            raise InvalidArgumentError(
+                f"take_along_axis: x has shape {format_dims(x.dims)}, indices {format_dims(indices.dims)}; "
+                f"the sizes must be equal but for axis {axis}."
             )
         return x.with_dims(indices.dims)
 
@@ -533,7 +550,9 @@ class TakeAlongGrad(Op):
     shape: tuple[Size, ...]
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
-        return g.with_dims(self.shape)
+        found = g.with_dims(self.shape)
+        require_gradient(self.name, g, TakeAlong(self.axis).infer(found, indices))
+        return found
 
     def eval(self, g: Any, indices: Any) -> Any:
         key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
@@ -561,7 +580,9 @@ class TakeAlongGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return g.with_dims(claimed_dims(self, sizes))
+        found = g.with_dims(claimed_dims(self, sizes))
+        require_gradient(self.name, g, TakeAlong(self.axis).infer(found, indices))
+        return found
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
         return run_checked(TakeAlongGrad(self.axis, as_claimed(self, sizes)), g, indices)

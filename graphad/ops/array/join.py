@@ -93,6 +93,11 @@ class ConcatPart(Op):
         return x.with_dims((*x.dims[:place], None, *x.dims[place + 1 :]))
 
     def eval(self, x: Any, *shapes: Any) -> Any:
+        if sum(int(sizes[self.axis]) for sizes in shapes) != x.shape[self.axis]:
+            raise InvalidArgumentError(
+                f"{self.name}: x has shape {x.shape}; the pieces have {[int(sizes[self.axis]) for sizes in shapes]} "
+                f"at axis {self.axis}."
+            )
         start = sum(int(sizes[self.axis]) for sizes in shapes[: self.k])
         key = [slice(None)] * x.ndim
         key[self.axis] = slice(start, start + int(shapes[self.k][self.axis]))

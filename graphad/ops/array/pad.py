@@ -160,6 +160,12 @@ def _pairs(flat: Sequence[Any]) -> Pairs:
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
+def _are_inside(paddings: Any, shape: Sequence[int]) -> bool:
+    """Whether so much can be cut off from both ends of each axis."""
+    pairs = zip(np.asarray(paddings).tolist(), shape, strict=True)
+    return all(low >= 0 and high >= 0 and low + high <= size for (low, high), size in pairs)
+
+
 @define
 class PadInner(Op):
     """What is left of x when `paddings`, a matrix [rank, 2] of integers, are cut off: the transpose of pad_to."""
@@ -171,6 +177,10 @@ class PadInner(Op):
         return x.with_dims(None if x.dims is None else (None,) * len(x.dims))
 
     def eval(self, x: Any, paddings: Any) -> Any:
+        if np.shape(paddings) != (x.ndim, 2) or not _are_inside(paddings, x.shape):
+            raise InvalidArgumentError(
+                f"{self.name}: x has shape {x.shape}, from which paddings {np.asarray(paddings).tolist()} cannot be cut off."
+            )
         return x[
             tuple(
                 slice(int(low), size - int(high)) for size, (low, high) in zip(x.shape, paddings, strict=True)
@@ -244,9 +254,14 @@ class MirrorPadGrad(Op):
     def infer(self, g: TensorSpec) -> TensorSpec:
         if g.dims is None:
             return g.with_dims((None,) * len(self.paddings))
-        return g.with_dims(
-            tuple(None if n is None else n - a - b for n, (a, b) in zip(g.dims, self.paddings, strict=True))
-        )
+        if len(g.dims) != len(self.paddings):
+            raise InvalidArgumentError(
+                f"{self.name}: g has shape {format_dims(g.dims)}, the paddings {self.paddings} are for {len(self.paddings)} axes."
+            )
+        pairs = zip(g.dims, self.paddings, strict=True)
+        found = g.with_dims(tuple(None if n is None else n - low - high for n, (low, high) in pairs))
+        MirrorPad(self.paddings, self.mode).infer(found)  # which says what paddings a mirror allows
+        return found
 
     def eval(self, g: Any) -> Any:
         for axis, (low, high) in enumerate(self.paddings):
@@ -489,14 +504,20 @@ class RepeatGrad(Op):
     axis: int
 
     def infer(self, g: TensorSpec, repeats: TensorSpec) -> TensorSpec:
+        require_index(self.name, repeats, "repeats")
         if g.dims is None:
             return g
-        axis = self.axis % len(g.dims)
+        axis = normalize_axis(self.name, self.axis, len(g.dims), "g", g.dims)
         return g.with_dims((*g.dims[:axis], repeats.dims[0] if repeats.dims else None, *g.dims[axis + 1 :]))
 
     def eval(self, g: Any, repeats: Any) -> Any:
         axis = self.axis % g.ndim
-        copies = np.repeat(np.arange(len(repeats)), repeats)
+        _require_repeats(repeats)
+        copies = np.repeat(np.arange(np.size(repeats)), repeats)
+        if len(copies) != g.shape[axis]:
+            raise InvalidArgumentError(
+                f"{self.name}: g has shape {g.shape}; the repeats make {len(copies)} slices at axis {axis}."
+            )
         return added_at((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), copies, g, axis)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:

@@ -275,9 +275,16 @@ class SegmentGather(Op):
     batch_dims: int = 0
 
     def infer(self, x: TensorSpec, ids: TensorSpec) -> TensorSpec:
+        require_index(self.name, ids, "ids")
         if x.dims is None or ids.dims is None:
             return x.with_dims(None)
-        return x.with_dims((*ids.dims, *x.dims[self.batch_dims + 1 :]))
+        lead = self.batch_dims
+        if len(x.dims) <= lead or not are_compatible(x.dims[:lead], ids.dims[:lead]):
+            raise InvalidArgumentError(
+                f"{self.name}: x has shape {format_dims(x.dims)}, ids {format_dims(ids.dims)}; the first {lead} sizes must be "
+                "equal, and x has one more axis."
+            )
+        return x.with_dims((*ids.dims, *x.dims[lead + 1 :]))
 
     def eval(self, x: Any, ids: Any) -> Any:
         lead = self.batch_dims
@@ -296,7 +303,10 @@ class SegmentGather(Op):
         ids = ctx.inputs[1]
         if dims is not None and dims[self.batch_dims] is not None:
             return (bind(UnsortedSegmentSum(dims[self.batch_dims], self.batch_dims), g, ids), None)
-        return (bind(UnsortedSegmentSumTo(), g, ids, shape_of(ctx.inputs[0])[self.batch_dims]), None)  # type: ignore[index]
+        return (
+            bind(UnsortedSegmentSumTo(self.batch_dims), g, ids, shape_of(ctx.inputs[0])[self.batch_dims]),
+            None,
+        )  # type: ignore[index]
 
     def batch(self, ctx: Any, x: Any, ids: Any) -> Any:
         return bind(SegmentGather(self.batch_dims + 1), *all_stacked(ctx, (x, ids)))
@@ -413,6 +423,8 @@ class BooleanMaskGrad(Op):
     axis: int
 
     def infer(self, g: TensorSpec, mask: TensorSpec) -> TensorSpec:
+        if not mask.dtype.is_bool or mask.dims == ():
+            raise InvalidArgumentError(f"{self.name}: the mask is {mask}; it must be bool, and no scalar.")
         if g.dims is None or mask.dims is None:
             return g.with_dims(None)
         place = self._place(len(g.dims), len(mask.dims))
@@ -424,6 +436,10 @@ class BooleanMaskGrad(Op):
 
     def eval(self, g: Any, mask: Any) -> Any:
         place = self._place(g.ndim, mask.ndim)
+        if np.count_nonzero(mask) != g.shape[place]:
+            raise InvalidArgumentError(
+                f"{self.name}: g has shape {g.shape}; the mask is true at {np.count_nonzero(mask)} places, for axis {place}."
+            )
         out = np.zeros((*g.shape[:place], *mask.shape, *g.shape[place + 1 :]), g.dtype)
         out[(slice(None),) * place + (mask,)] = g
         return out

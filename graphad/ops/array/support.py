@@ -14,7 +14,7 @@ from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.op import MIXED, Op, no_gradient
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.shape import BroadcastTo, SizeVector
@@ -107,6 +107,15 @@ def run_checked(op: Op, *values: Any) -> Any:
     """`op`, whose attributes have only now become known, run on values that are compared with them first."""
     op.infer(*[TensorSpec.of(np.shape(x), dtypes.from_numpy(x.dtype)) for x in values])
     return op.eval(*values)
+
+
+def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:
+    """Raises: InvalidArgumentError: `g` is no cotangent of a result like this one."""
+    if g.dtype is not result.dtype or not are_compatible(g.dims, result.dims):
+        raise InvalidArgumentError(
+            f"{op}: g has shape {format_dims(g.dims)} and dtype {g.dtype.name}; it is the gradient of a result with shape "
+            f"{format_dims(result.dims)} and dtype {result.dtype.name}, and must have the same."
+        )
 
 
 def require_scalar(op: str, spec: TensorSpec, word: str) -> None:

@@ -15,10 +15,11 @@ from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.shape import Reshape
+from graphad.ops.array.support import require_gradient
 from graphad.ops.linalg import matmul
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.windows import Padding
@@ -138,12 +139,11 @@ class Conv2DInputGrad(Convolution, w.Shaped):
         same_dtype("conv2d_transpose", (g, kernel))
         like = self.result(like)
         want = self._result("conv2d_transpose", like, kernel)
-        for k, size in enumerate(g.dims or ()):
-            if size is not None and want[k] is not None and size != want[k]:
-                raise InvalidArgumentError(
-                    f"conv2d_transpose: input has shape {format_dims(g.dims)}; for output_shape {format_dims(like.dims)} and "
-                    f"filters with shape {format_dims(kernel.dims)} it must have shape {format_dims(want)}."
-                )
+        if not are_compatible(g.dims, want):
+            raise InvalidArgumentError(
+                f"conv2d_transpose: input has shape {format_dims(g.dims)}; for output_shape {format_dims(like.dims)} and "
+                f"filters with shape {format_dims(kernel.dims)} it must have shape {format_dims(want)}."
+            )
         return like
 
     def eval(self, g: Any, kernel: Any, like: Any) -> Any:
@@ -198,7 +198,9 @@ class Conv2DFilterGrad(Convolution, w.Shaped):
     dims: tuple[Size, ...] | None = None
 
     def infer(self, x: TensorSpec, g: TensorSpec, like: TensorSpec) -> TensorSpec:
-        return self.result(like)
+        like = self.result(like)
+        require_gradient(self.name, g, TensorSpec.of(self._result(self.name, x, like), x.dtype))
+        return like
 
     def eval(self, x: Any, g: Any, like: Any) -> Any:
         shape = self.result_shape(like)

@@ -20,6 +20,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide, widened
 from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.support import require_gradient
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.windows import Padding
 from graphad.ops.rules import FLOATING, REAL, require_kind
@@ -101,6 +102,7 @@ class MaxPoolGrad(Pool):
     padding: Padding
 
     def infer(self, x: TensorSpec, g: TensorSpec) -> TensorSpec:
+        require_gradient(self.name, g, self._result(require_kind(self.name, x, REAL, "input")))
         return x
 
     def eval(self, x: Any, g: Any) -> Any:
@@ -132,7 +134,8 @@ class MaxPoolPick(Pool):
     padding: Padding
 
     def infer(self, x: TensorSpec, h: TensorSpec) -> TensorSpec:
-        return self._result(x)
+        require_gradient(self.name, h, x)
+        return self._result(require_kind(self.name, x, REAL, "input"))
 
     def eval(self, x: Any, h: Any) -> Any:
         at = _first_maximum(self, x)
@@ -188,7 +191,9 @@ class AvgPoolGrad(Pool, w.Shaped):
     dims: tuple[Size, ...] | None = None
 
     def infer(self, g: TensorSpec, x: TensorSpec) -> TensorSpec:
-        return self.result(x)
+        x = self.result(x)
+        require_gradient(self.name, g, self._result(require_kind(self.name, x, FLOATING, "input")))
+        return x
 
     def eval(self, g: Any, x: Any) -> Any:
         shape = self.result_shape(x)

@@ -20,7 +20,7 @@ from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.ops.accumulate import as_dtype_of, wide
 from graphad.ops.array.shape import Reshape, expand_dims
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import require_gradient, static_array
 from graphad.ops.rules import scalar_like
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
@@ -312,7 +312,9 @@ class PatchesGrad(Shaped):
     dims: tuple[Size, ...] | None = None
 
     def infer(self, g: TensorSpec, like: TensorSpec) -> TensorSpec:
-        return self.result(like)
+        like = self.result(like)
+        require_gradient(self.name, g, self._windows().infer(like))
+        return like
 
     def eval(self, g: Any, like: Any) -> Any:
         shape = self.result_shape(like)

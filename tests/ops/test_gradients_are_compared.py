@@ -1,0 +1,188 @@
+"""An op that puts a gradient back looks at it: one of another shape or dtype than the result had is refused, known or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphad.core.errors import GraphadError
+from graphad.core.registry import all_ops
+from graphad.core.spec import TensorSpec
+from graphad.ops.elementwise import Elementwise
+
+I, B = "int32", "bool"
+IMAGE = TensorSpec([2, 4, 4, 3])
+SCALAR = TensorSpec([])
+POOL = {"window": (2, 2), "strides": (2, 2), "padding": "VALID"}
+CONVOLUTION = {"strides": (1, 1), "padding": "VALID", "dilations": (1, 1)}
+
+# name: attributes, inputs, which input is the gradient
+CASES = {
+    "avg_pool2d_grad": (POOL | {"dims": None}, [TensorSpec([2, 2, 2, 3]), IMAGE], 0),
+    "max_pool2d_grad": (POOL, [IMAGE, TensorSpec([2, 2, 2, 3])], 1),
+    "max_pool2d_pick": (POOL, [IMAGE, IMAGE], 1),
+    "conv2d_filter_grad": (CONVOLUTION | {"dims": (3, 3, 3, 5)}, [IMAGE, TensorSpec([2, 2, 2, 5]), SCALAR], 1),
+    "conv2d_input_grad": (CONVOLUTION | {"dims": None}, [TensorSpec([2, 2, 2, 5]), TensorSpec([3, 3, 3, 5]), IMAGE], 0),
+    "patches_grad": (
+        CONVOLUTION | {"window": (3, 3), "dims": None},
+        [TensorSpec([2, 2, 2, 3, 3, 3]), IMAGE],
+        0,
+    ),
+    "gather_grad": ({"axis": 1, "batch_dims": 0, "shape": (2, 5, 3)}, [TensorSpec([2, 4, 3]), TensorSpec([4], I)], 0),
+    "gather_grad_to": (
+        {"axis": 1, "batch_dims": 0, "static": (2, None, 3)},
+        [TensorSpec([2, 4, 3]), TensorSpec([4], I), TensorSpec([3], I)],
+        0,
+    ),
+    "take_along_axis_grad": ({"axis": 1, "shape": (2, 5)}, [TensorSpec([2, 3]), TensorSpec([2, 3], I)], 0),
+    "take_along_axis_grad_to": (
+        {"axis": 1, "static": (2, None)},
+        [TensorSpec([2, 3]), TensorSpec([2, 3], I), TensorSpec([2], I)],
+        0,
+    ),
+    "sparse_cross_entropy_grad": ({}, [TensorSpec([2], I), TensorSpec([2, 3]), TensorSpec([2])], 2),
+    "scatter_nd": ({"shape": (5, 3), "batch_dims": 0}, [TensorSpec([4, 1], I), TensorSpec([4, 3])], 1),
+    "unsorted_segment_sum": ({"num": 3, "batch_dims": 0}, [TensorSpec([4, 3]), TensorSpec([4], I)], 0),
+}  # fmt: skip
+# Their result has what size the gradient has: what there is to compare is a count, in `eval`.
+COUNTED = {
+    "slice_grad",
+    "repeat_grad",
+    "boolean_mask_grad",
+    "mirror_pad_grad",
+    "pad_inner",
+    "concat_part",
+    "segment_gather",
+    "diagonal_put",
+}
+# What the result is an array of is said by the gradient alone.
+OF_ITS_DTYPE = {
+    "gather_grad",
+    "gather_grad_to",
+    "scatter_nd",
+    "take_along_axis_grad",
+    "take_along_axis_grad_to",
+}
+OF_ITS_DTYPE |= {"unsorted_segment_sum"}
+# Compared with the part at the key where a file is read, and by assignment where it runs.
+BY_KEY = {"getitem_grad", "getitem_grad_to"}
+SUMS = {"sum_to", "sum_to_shape"}
+
+
+def made(name):
+    attributes, inputs, place = CASES[name]
+    op_class = all_ops()[name]
+    return op_class(*[attributes[field] for field in op_class.attributes]), inputs, place
+
+
+def test_every_op_of_a_gradient_is_here():
+    def is_one(name, kind):
+        words = f"{name} {kind.__doc__}"
+        return not issubclass(kind, Elementwise) and (
+            "_grad" in name or "transpose of" in words.replace("conjugate transpose of", "")
+        )
+
+    found = {name for name, kind in all_ops().items() if is_one(name, kind)}
+    known = {*CASES, *COUNTED, *BY_KEY, *SUMS, "scatter_nd_to", "stop_gradient", "custom_gradient"}
+    assert found <= known, found - known
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_gradient_like_the_result_is_taken(name):
+    op, inputs, place = made(name)
+    assert op.infer(*inputs)
+    for dims in (None, [None] * len(inputs[place].dims)):
+        assert op.infer(*inputs[:place], TensorSpec(dims), *inputs[place + 1 :])
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("how", ["larger", "one", "longer", "shorter"])
+def test_a_gradient_of_another_shape_is_refused(name, how):
+    op, inputs, place = made(name)
+    dims = list(inputs[place].dims)
+    if how == "larger":
+        dims[0] += 7
+    elif how == "one":  # NumPy would broadcast it
+        dims = [1] * len(dims)
+    elif how == "longer":
+        dims = [1, *dims] if name != "unsorted_segment_sum" else [9, *dims]
+    else:
+        dims = dims[1:]
+    with pytest.raises(GraphadError, match=r"[a-z_0-9]+: "):
+        op.infer(*inputs[:place], TensorSpec(dims), *inputs[place + 1 :])
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - OF_ITS_DTYPE))
+def test_a_gradient_of_another_dtype_is_refused(name):
+    op, inputs, place = made(name)
+    with pytest.raises(GraphadError, match=r"[a-z_0-9]+: "):
+        op.infer(*inputs[:place], TensorSpec(inputs[place].dims, "float64"), *inputs[place + 1 :])
+
+
+def op_of(name, **attributes):
+    op_class = all_ops()[name]
+    return op_class(*[attributes[field] for field in op_class.attributes])
+
+
+F = np.ones([2, 3], np.float32)
+
+
+@pytest.mark.parametrize(
+    "op, values",
+    [
+        (op_of("repeat_grad", axis=1), [F, np.array([1, 1], np.int32)]),
+        (op_of("repeat_grad", axis=1), [F, np.array([-1, 4], np.int32)]),
+        (op_of("boolean_mask_grad", axis=0), [F[:1], np.array([True, True])]),  # NumPy would broadcast it
+        (op_of("pad_inner"), [F, np.array([[0, 0], [2, 2]], np.int32)]),
+        (op_of("pad_inner"), [F, np.array([[0, 0], [-1, 0]], np.int32)]),
+        (op_of("pad_inner"), [F, np.array([[0, 0]], np.int32)]),
+        (op_of("concat_part", axis=1, k=0), [F, np.array([2, 2], np.int32), np.array([2, 2], np.int32)]),
+        (op_of("concat_part", axis=1, k=0), [F, np.array([2, 7], np.int32)]),
+    ],
+)
+def test_counts_are_compared_when_it_runs(op, values):
+    with pytest.raises(GraphadError, match=f"{op.name}: |repeat: "):
+        op.eval(*values)
+
+
+@pytest.mark.parametrize(
+    "op, specs",
+    [
+        (op_of("mirror_pad_grad", paddings=((2, 2),), mode="reflect"), [TensorSpec([3])]),
+        (op_of("mirror_pad_grad", paddings=((2, 2),), mode="reflect"), [TensorSpec([6])]),
+        (op_of("mirror_pad_grad", paddings=((2, 2),), mode="reflect"), [TensorSpec([6, 6])]),
+        (op_of("segment_gather", batch_dims=1), [TensorSpec([2, 3]), TensorSpec([4, 3], I)]),
+        (op_of("segment_gather", batch_dims=1), [TensorSpec([2]), TensorSpec([2, 3], I)]),
+        (op_of("segment_gather", batch_dims=0), [TensorSpec([2, 3]), TensorSpec([4])]),
+        (op_of("boolean_mask_grad", axis=0), [TensorSpec([2]), TensorSpec([3])]),
+        (op_of("boolean_mask_grad", axis=0), [TensorSpec([2]), TensorSpec([], B)]),
+        (op_of("repeat_grad", axis=3), [TensorSpec([2]), TensorSpec([2], I)]),
+        (op_of("repeat_grad", axis=0), [TensorSpec([2]), TensorSpec([2])]),
+        (op_of("take_along_axis", axis=0), [TensorSpec([3, 5]), TensorSpec([2, 1], I)]),
+    ],
+)
+def test_what_no_result_can_be_is_refused(op, specs):
+    with pytest.raises(GraphadError, match=r"[a-z_0-9]+: "):
+        op.infer(*specs)
+
+
+def test_ids_in_batches_keep_their_derivative_with_unknown_sizes():
+    from graphad.core.bind import bind
+    from graphad.core.convert import lift
+    from graphad.gradient.tape import GradientTape
+    from graphad.trace.tracer import trace_flat
+
+    op = op_of("segment_gather", batch_dims=1)
+    ids = lift(np.array([[0, 0, 1], [1, 1, 1]], np.int32))
+
+    def slope(x):
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = bind(op, x, ids)
+        return [tape.gradient(y, x)]
+
+    graph = trace_flat(slope, [TensorSpec([2, None])]).graph
+    from graphad.graph.evaluate import evaluate
+
+    captures = [ids.data] * (len(graph.inputs) - 1)
+    assert evaluate(graph, [F[:, :2], *captures])[0].tolist() == [[2, 1], [0, 3]]
