@@ -1,9 +1,11 @@
-"""Does every check of the loader have a test? Takes one after the other away and sees which tests fail.
+"""Does every check have a test? Takes one after the other away and sees which tests fail.
 
-    python -m tests.support.disable_checks                       # all of serialization/convert, and schema/verify
-    python -m tests.support.disable_checks soundness graphs      # some of its modules
+    python -m tests.support.disable_checks                                    # what loads models
+    python -m tests.support.disable_checks core gradient plan                 # other parts, each with its tests
+    python -m tests.support.disable_checks serialization.convert.soundness    # one module or package
+    python -m tests.support.disable_checks graphad.ops.array.pad --tests tests/ops/array
 
-Every `raise` of an error and every `_require` is a check. All tests of models run once, and each check that fails is noted with
+Every `raise` of an error and every `_require` is a check. All tests of the part run once, and each check that fails is noted with
 the test that meets it: no other test can miss it. Then each check is switched off in a copy of the process, and its tests run
 again, the quickest first, until one fails. Where none does, the checks that stood in for it (those that now fail in its tests)
 are switched off as well: a test that fails then says that they cover the same case and the tests do not tell them apart.
@@ -19,20 +21,33 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-MODULES = {
-    name: f"serialization.{package}.{name}"
-    for package, names in (
-        ("convert", ("soundness", "graphs", "functions", "objects", "values", "restored", "unread")),
-        ("schema", ("verify",)),
-    )
-    for name in names
-}
-TESTS = ["tests/serialization", "--ignore=tests/serialization/fuzz", "--ignore=tests/serialization/inspect"]
+ROOT = Path(__file__).parents[2]
+
+
+class Part(NamedTuple):
+    """Modules or packages, and the tests that are to miss their checks."""
+
+    modules: list[str]
+    tests: list[str]
+
+
+_MODELS = ["tests/serialization", "--ignore=tests/serialization/fuzz", "--ignore=tests/serialization/inspect"]
+PARTS = {
+    "loader": Part(["serialization.convert", "serialization.schema.verify"], _MODELS),
+    "core": Part(
+        ["graphad.core"],
+        ["tests/core", "tests/eager", "tests/trace", "tests/gradient", "tests/test_nest.py", "tests/test_settings.py"],
+    ),
+    "gradient": Part(["graphad.gradient"], ["tests/gradient"]),
+    "plan": Part(["graphad.compiler.plan", "graphad.compiler.cache"], ["tests/compiler"]),
+}  # fmt: skip
 MOST_TESTS = 40  # of those that meet a check
 SECONDS = 60  # what a check keeps out may well take for ever
 MEMORY = 6 << 30  # or all memory
@@ -61,14 +76,14 @@ class Checks:
 
 
 class _Change(ast.NodeTransformer):
-    def __init__(self, checks: Checks, module: str, source: str) -> None:
-        self._checks, self._module, self._lines = checks, module, source.splitlines()
+    def __init__(self, checks: Checks, file: str, source: str) -> None:
+        self._checks, self._file, self._lines = checks, file, source.splitlines()
         self._caught: list[str | None] = []
 
     def _number(self, node: ast.AST) -> ast.Constant:
         line = getattr(node, "lineno", 0)
         text = " ".join(part.strip() for part in self._lines[line - 1 : getattr(node, "end_lineno", line)])
-        self._checks.places.append(f"{self._module}.py:{line}: {text[:150]}")
+        self._checks.places.append(f"{self._file}:{line}: {text[:150]}")
         return ast.Constant(len(self._checks.places) - 1)
 
     def _ask(self, name: str, *arguments: ast.expr) -> ast.Call:
@@ -98,7 +113,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, checks: Checks, modules: Sequence[str]) -> None:
         self._checks = checks
-        self._names = {MODULES[name]: name for name in modules}
+        self._names = {name for module in modules for name in modules_of(module)}
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name not in self._names:
@@ -114,7 +129,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         origin = module.__spec__.origin
         with open(origin) as file:
             source = file.read()
-        changed = _Change(self._checks, self._names[module.__name__], source).visit(ast.parse(source))
+        place = str(Path(origin).relative_to(ROOT))
+        changed = _Change(self._checks, place, source).visit(ast.parse(source))
         module.__file__ = origin
         module._checks = self._checks
         exec(compile(ast.fix_missing_locations(changed), origin, "exec"), module.__dict__)
@@ -217,14 +233,47 @@ def survivors(modules: Sequence[str], tests: Sequence[str]) -> tuple[list[str], 
     return runner.found, len(checks.places)
 
 
+def modules_of(name: str) -> list[str]:
+    """The full names of the modules that a name stands for: itself, or what is in the package."""
+    path = ROOT.joinpath(*name.split("."))
+    if path.is_dir():
+        files = sorted(path.rglob("*.py"))
+        return [
+            ".".join(file.relative_to(ROOT).with_suffix("").parts)
+            for file in files
+            if file.name != "__init__.py"
+        ]
+    if not path.with_suffix(".py").is_file():
+        raise SystemExit(f"there is no part, package or module {name}; parts are {', '.join(PARTS)}")
+    return [name]
+
+
+def tests_of(name: str) -> list[str]:
+    """The tests of the part to which a module belongs."""
+    for part in PARTS.values():
+        if any(name == module or name.startswith(module + ".") for module in part.modules):
+            return part.tests
+    raise SystemExit(f"{name} is in no part: say with --tests what is to test it")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("modules", nargs="*", default=list(MODULES), help=", ".join(MODULES))
-    parser.add_argument("--tests", nargs="*", default=TESTS, help="what pytest is to collect")
+    parser.add_argument(
+        "what", nargs="*", default=["loader"], help=f"{', '.join(PARTS)}, packages or modules"
+    )
+    parser.add_argument("--tests", nargs="+", help="what pytest is to collect")
     given = parser.parse_args()
-    found, count = survivors(given.modules, given.tests)
+    if len(given.what) > 1:  # each in a process of its own: what is imported once is not changed again
+        chosen = [] if given.tests is None else ["--tests", *given.tests]
+        return max(
+            subprocess.run([sys.executable, "-m", "tests.support.disable_checks", name, *chosen]).returncode
+            for name in given.what
+        )
+    (name,) = given.what
+    part = PARTS.get(name) or Part([name], given.tests or tests_of(name))
+    found, count = survivors(part.modules, given.tests or part.tests)
     print(f"{len(found)} of {count} checks without a test of their own:")
     print("\n".join(found))
     return 1 if found else 0
