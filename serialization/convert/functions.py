@@ -232,10 +232,7 @@ class FunctionReader:
             raise CorruptModelError("its inputs are no (args, kwargs).")
         if not all(type(key) is str for key in nest[1]):
             raise CorruptModelError("a keyword argument has a name that is no string.")
-        try:
-            arguments = sort_out(nest[0], nest[1])
-        except (TypeError, ValueError) as cause:  # keys of a dict that cannot be sorted
-            raise CorruptModelError(f"its inputs are no nest of arguments: {shown(str(cause))}.") from cause
+        arguments = sort_out(nest[0], nest[1])
         graph = self._graphs.graph(record.graph)
         captures = [self._capture(item) for item in record.captures]
         self._check(graph, arguments, captures)
@@ -244,12 +241,7 @@ class FunctionReader:
         )
 
     def _results(self, record: ConcreteRecord, graph: Any) -> Results:
-        try:
-            leaves, rebuild = flatten(value_of(record.outputs, _output))
-        except (TypeError, ValueError) as cause:
-            if isinstance(cause, LoadError):
-                raise
-            raise CorruptModelError(f"its results are no nest of outputs: {shown(str(cause))}.") from cause
+        leaves, rebuild = flatten(value_of(record.outputs, _output))
         positions = []
         for leaf in leaves:
             if leaf is not None and not (isinstance(leaf, Output) and leaf.number < len(graph.outputs)):

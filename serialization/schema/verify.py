@@ -51,7 +51,7 @@ from serialization.schema.values import (
     is_key,
 )
 from serialization.wire.arrays import TensorRecord, byte_count, check_tensor, chunk_count, plan_layout
-from serialization.wire.limits import DEFAULT_LIMITS, LARGEST_DIM, Limits
+from serialization.wire.limits import DEFAULT_LIMITS, Limits
 
 _ASSET_LETTERS = frozenset(ascii_letters + digits + "._-")
 _RESERVED = frozenset(
@@ -122,11 +122,6 @@ class _Verifier:
             with _within("payloads", number):
                 for tensor in payload.tensors:
                     check_tensor(tensor, self.limits)
-                    if byte_count(tensor.dtype, tensor.shape) > LARGEST_DIM:
-                        raise LimitExceededError(
-                            f"tensor {shown(tensor.name)} of {byte_count(tensor.dtype, tensor.shape)} bytes; "
-                            "allowed are 2**47."
-                        )
                     if tensor.name in self.tensors:
                         raise bad(f"tensor {shown(tensor.name)} is there twice.")
                     self.tensors[tensor.name] = tensor

@@ -67,8 +67,14 @@ class Layout(Record):
 
 
 def byte_count(dtype: str, shape: Sequence[int]) -> int:
-    """Bytes of an array, in Python's integers: a product in int64 could wrap."""
-    return DTYPES[dtype][0] * prod(shape)
+    """Bytes of an array, in Python's integers: a product in int64 could wrap.
+
+    Raises: CorruptModelError: no array has that shape. An empty one too has strides, which must fit an int64.
+    """
+    width = DTYPES[dtype][0]
+    if 0 in shape and width * prod([size for size in shape if size]) >= 1 << 63:
+        raise CorruptModelError(f"no array of {dtype} has the shape {list(shape)}, though it would be empty.")
+    return width * prod(shape)
 
 
 def plan_layout(tensors: Sequence[TensorRecord]) -> Layout:
@@ -79,7 +85,7 @@ def plan_layout(tensors: Sequence[TensorRecord]) -> Layout:
     end = 0
     for name, dtype, shape in tensors:
         itemsize, code, axis = DTYPES[dtype]
-        size = itemsize * prod(shape)
+        size = byte_count(dtype, shape)
         alignment = ALIGNMENT if size >= ALIGNED_FROM else itemsize
         gap = -end % alignment
         if gap:

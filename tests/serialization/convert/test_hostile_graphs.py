@@ -24,6 +24,7 @@ from serialization.errors import (
 )
 from serialization.saved_model import save
 from serialization.schema.graph import OpRecord, RuleRecord
+from serialization.schema.model import VariableCapture
 from serialization.schema.values import (
     DictValue,
     DTypeValue,
@@ -493,6 +494,24 @@ def test_branches_of_the_helper_work():
 )
 def test_branches_that_do_not_fit_are_refused(records):
     refused(records)
+
+
+def test_branches_that_take_nothing_still_need_a_predicate():
+    made = graph([], inputs=(), constants=(InlineArray("float32", (3,), bytes(12)),))
+    assert loaded(cond(made, made, inputs=(1,))).f is not None
+    refused(cond(made, made, inputs=()), text="no predicate")
+
+
+@pytest.mark.parametrize("shape", [(2**47, 2**47, 0), (2**31, 2**31, 0), (2**40, 0, 2**40)])
+def test_empty_constants_of_shapes_that_no_array_has_are_refused(shape):
+    empty = graph([], inputs=(), constants=(InlineArray("float32", shape, b""),))
+    refused(model([node(0, [0])], graphs=[empty]), text="no array")
+
+
+def test_a_graph_gives_no_variable_out():
+    captured = {"inputs": (4,), "captures": (VariableCapture(2),)}
+    assert loaded(model([node(0, [0])], [op("read")], **captured)).f is not None
+    refused(model([], outputs=(0,), **captured), text="is a variable")
 
 
 def loop(body, test=None, inputs=(1, 0), outputs=(0, 3), **changes):
