@@ -28,8 +28,12 @@ def learn(
     if op.name == "shape":
         dims = builder.specs[serials[0]].dims
         if dims is not None:
-            sizes = [size if type(size) is int else UNKNOWN for size in dims]
-            _note(builder, start, np.array(sizes, specs[0].dtype.numpy))
+            sizes = np.array([size if type(size) is int else UNKNOWN for size in dims], np.int64)
+            given = sizes.astype(specs[0].dtype.numpy)
+            if np.array_equal(
+                given, sizes
+            ):  # a narrow dtype may hold neither the sizes nor the mark for unknown ones
+                _note(builder, start, given)
         return
     if op.effects or op.structured or op.transient or not serials:
         return
@@ -46,7 +50,7 @@ def learn(
     try:
         with np.errstate(all="ignore"):
             out = op.eval(*values)
-    except (GraphadError, TypeError, ValueError, IndexError, ArithmeticError):
+    except (GraphadError, TypeError, ValueError, IndexError, ArithmeticError, MemoryError):
         return  # the run will tell, if there is one
     for k, (y, spec) in enumerate(zip(out if op.multiple else (out,), specs, strict=True)):
         if np.size(y) <= MOST and getattr(y, "dtype", None) == spec.dtype.numpy:
