@@ -27,7 +27,7 @@ from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes, sta
 from graphad.ops.array.support import (
     all_stacked,
     index_tensor,
-    require_gradient,
+    put_back,
     require_index,
     run_checked,
     static_int,
@@ -202,9 +202,7 @@ class GatherGrad(Op):
         return bind(GatherGradTo(0, 0, dims), slices.values, slices.indices, lift(slices.dense_shape))
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
-        found = g.with_dims(self.shape)
-        require_gradient(self.name, g, Gather(self.axis, self.batch_dims, False).infer(found, indices))
-        return found
+        return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
 
     def eval(self, g: Any, indices: Any) -> Any:
         axis = self.axis % len(self.shape)
@@ -245,9 +243,9 @@ class GatherGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        found = g.with_dims(claimed_dims(self, sizes))
-        require_gradient(self.name, g, Gather(self.axis, self.batch_dims, False).infer(found, indices))
-        return found
+        return put_back(
+            self, Gather(self.axis, self.batch_dims, False), g, claimed_dims(self, sizes), indices
+        )
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
         return run_checked(GatherGrad(self.axis, self.batch_dims, as_claimed(self, sizes)), g, indices)
@@ -506,16 +504,11 @@ class TakeAlong(Op):
         require_index("take_along_axis", indices, "indices")
         if x.dims is None or indices.dims is None:
             return x.with_dims(indices.dims)
-        if len(x.dims) != len(indices.dims):
-            raise InvalidArgumentError(
-                f"take_along_axis: x has shape {format_dims(x.dims)}, indices {format_dims(indices.dims)}; "
-                "the ranks must be equal."
-            )
         axis = normalize_axis("take_along_axis", self.axis, len(x.dims), "x", x.dims)
         if not are_compatible((*x.dims[:axis], None, *x.dims[axis + 1 :]), indices.dims):
             raise InvalidArgumentError(
                 f"take_along_axis: x has shape {format_dims(x.dims)}, indices {format_dims(indices.dims)}; "
-                f"the sizes must be equal but for axis {axis}."
+                f"rank and sizes must be equal but for axis {axis}."
             )
         return x.with_dims(indices.dims)
 
@@ -550,9 +543,7 @@ class TakeAlongGrad(Op):
     shape: tuple[Size, ...]
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
-        found = g.with_dims(self.shape)
-        require_gradient(self.name, g, TakeAlong(self.axis).infer(found, indices))
-        return found
+        return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
 
     def eval(self, g: Any, indices: Any) -> Any:
         key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
@@ -580,9 +571,7 @@ class TakeAlongGradTo(Op):
     static: tuple[int | None, ...] | None
 
     def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        found = g.with_dims(claimed_dims(self, sizes))
-        require_gradient(self.name, g, TakeAlong(self.axis).infer(found, indices))
-        return found
+        return put_back(self, TakeAlong(self.axis), g, claimed_dims(self, sizes), indices)
 
     def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
         return run_checked(TakeAlongGrad(self.axis, as_claimed(self, sizes)), g, indices)

@@ -118,6 +118,13 @@ def require_gradient(op: str, g: TensorSpec, result: TensorSpec) -> None:
         )
 
 
+def put_back(op: Op, forward: Op, g: TensorSpec, dims: Any, *rest: TensorSpec) -> TensorSpec:
+    """The spec of shape `dims` into which `op` puts `g`, which must be like what `forward` gives of it and `rest`."""
+    found = g.with_dims(dims)
+    require_gradient(op.name, g, forward.infer(found, *rest))
+    return found
+
+
 def require_scalar(op: str, spec: TensorSpec, word: str) -> None:
     """Raises: InvalidArgumentError: the tensor is known to be no scalar."""
     if spec.dims is not None and len(spec.dims) != 0:
