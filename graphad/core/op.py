@@ -370,11 +370,13 @@ def no_rows(reason: str) -> Callable[..., Any]:
     return rows
 
 
-def evaluated(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
-    """The outputs of `eval` as a tuple, 0-d arrays as NumPy scalars."""
+def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[Any, ...]:
+    """The outputs of `eval` as a tuple, 0-d arrays as NumPy scalars; `count` is how many the graph says there are."""
     out = op.eval(*values)
     if not op.multiple:
         out = (out,)
+    if count is not None and len(out) != count:
+        raise InternalError(f"{op.name}: it gave {len(out)} outputs where its graph says {count}.")
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
 
 

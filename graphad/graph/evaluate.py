@@ -22,7 +22,7 @@ def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
     last = last_uses(graph)
     for position, node in enumerate(graph.nodes):
         try:
-            known.extend(evaluated(node.op, [known[i] for i in node.inputs]))
+            known.extend(evaluated(node.op, [known[i] for i in node.inputs], len(node.specs)))
         except Exception as error:
             error = explained(error, node.op, [known[i] for i in node.inputs])
             note_traced_line(error, node.line)

@@ -186,3 +186,42 @@ def test_ids_in_batches_keep_their_derivative_with_unknown_sizes():
 
     captures = [ids.data] * (len(graph.inputs) - 1)
     assert evaluate(graph, [F[:, :2], *captures])[0].tolist() == [[2, 1], [0, 3]]
+
+
+@pytest.mark.parametrize(
+    "sizes", [TensorSpec([3], B), TensorSpec([3]), TensorSpec([2], I), TensorSpec([], I)]
+)
+def test_a_split_has_an_integer_for_each_output(sizes):
+    with pytest.raises(GraphadError, match="split: "):
+        op_of("split_at", n=3, axis=0).infer(TensorSpec([6]), sizes)
+
+
+def test_a_split_of_unknown_sizes_has_as_many_when_it_runs():
+    with pytest.raises(GraphadError, match="split: "):
+        op_of("split_at", n=3, axis=0).eval(F[0], np.array([1, 2], np.int32))
+
+
+def test_an_op_gives_as_many_outputs_as_the_graph_says():
+    from graphad.compiler.plan.tiers import HostPlan
+    from graphad.core.errors import InternalError
+    from graphad.graph.evaluate import evaluate
+    from graphad.graph.ir import Graph, Node
+
+    spec = TensorSpec([None])
+    node = Node(op_of("unstack", num=2, axis=0), (0,), 1, (spec,), None)
+    graph = Graph([TensorSpec([None, None])], [], [node], (1,))
+    for run in (lambda: evaluate(graph, [F]), lambda: HostPlan(graph, {}).run([F])):
+        with pytest.raises(InternalError, match="unstack: it gave 2 outputs where its graph says 1"):
+            run()
+
+
+def test_sizes_in_a_narrow_dtype_are_not_known_beforehand():
+    from graphad.core.dtypes import as_dtype
+    from graphad.graph.builder import GraphBuilder
+    from graphad.trace.folded import learn
+
+    for dtype, known in (("uint8", False), ("int32", True)):
+        builder = GraphBuilder()
+        serial = builder.add_input(TensorSpec([300, None]))
+        learn(builder, op_of("shape", dtype=as_dtype(dtype)), [serial], [TensorSpec([2], dtype)], 7)
+        assert (7 in builder.folded) is known

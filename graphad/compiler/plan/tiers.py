@@ -114,7 +114,7 @@ def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
     if isinstance(op, Elementwise) and type(op).eval is Elementwise.eval:
         f = type(op).formula
     if op.multiple:
-        f = lambda *values: evaluated(op, values)  # noqa: E731
+        f = lambda *values: evaluated(op, values, len(node.specs))  # noqa: E731
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
     if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs make scalars of scalars by themselves
         f = _valued(f)

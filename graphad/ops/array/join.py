@@ -15,7 +15,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros
@@ -331,6 +331,11 @@ class SplitAt(Op):
     axis: int
 
     def infer(self, x: TensorSpec, *sizes: TensorSpec) -> tuple[TensorSpec, ...]:
+        for spec in sizes:
+            if not spec.dtype.is_integer or not are_compatible(spec.dims, (self.n,)):
+                raise InvalidArgumentError(
+                    f"split: the sizes are {spec}; a vector of {self.n} integers is needed."
+                )
         if x.dims is None:
             return (x,) * self.n
         place = normalize_axis("split", self.axis, len(x.dims), "value", x.dims)
@@ -338,6 +343,8 @@ class SplitAt(Op):
 
     def eval(self, x: Any, *sizes: Any) -> Any:
         pieces = split_sizes([int(size) for size in sizes[0]] if sizes else self.n, x.shape, self.axis)
+        if len(pieces) != self.n:
+            raise InvalidArgumentError(f"split: {len(pieces)} sizes are given for {self.n} outputs.")
         return Split(pieces, self.axis).eval(x)
 
     def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:

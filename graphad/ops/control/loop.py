@@ -100,6 +100,10 @@ class Loop(Op):
             raise InvalidArgumentError(
                 f"loop: the limit has dtype {limit.dtype.name} and shape {format_dims(limit.dims)}; it must be an integer scalar."
             )
+        if self.test is not None and self.steps is not None:
+            raise InvalidArgumentError(
+                f"loop: it has a test and steps is {self.steps}; the test decides how many there are."
+            )
         results = self.body.output_specs
         carry = [merged(a, b) for a, b in zip(self.body.inputs[: self.n_carry], results, strict=False)]
         length = self.steps

@@ -525,8 +525,12 @@ def loop(body, test=None, inputs=(1, 0), outputs=(0, 3), **changes):
     )
 
 
+YES = InlineArray("bool", (), b"\1")
+
+
 def test_loops_of_the_helper_work():
     assert loaded(loop(SAME)).f is not None
+    assert loaded(loop(SAME, test=graph([], inputs=(0,), outputs=(1,), constants=(YES,)))).f is not None
 
 
 @pytest.mark.parametrize(
@@ -549,6 +553,7 @@ def test_loops_of_the_helper_work():
         loop(SAME, steps="3"),
         loop(SAME, steps=(1,)),
         loop(SAME, test=SAME),
+        loop(SAME, test=graph([], inputs=(0,), outputs=(1,), constants=(YES,)), steps=3),
         loop(SAME, test=graph([], inputs=(0, 2), outputs=(1,))),
         loop(SAME, test=graph([], inputs=(2,), outputs=(0,))),
     ],
