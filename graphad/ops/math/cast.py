@@ -13,7 +13,7 @@ from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.ieee import REPORTED
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
@@ -85,7 +85,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         if wanted.kind != "uint" and data.dtype.kind != "c":
             try:
                 return EagerTensor(data.astype(numpy))
-            except REPORTED:
+            except SHORT_WAY_ENDS:
                 pass
     if isinstance(x, Handle) and x.dtype is wanted:
         return lift_own(x)  # type: ignore[no-any-return]
