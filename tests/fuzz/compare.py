@@ -95,9 +95,11 @@ def _differs(
     if got is None or want is None:
         if got is None and want is None:
             return ""
-        # A trace sees every branch, so zeros may come where the branch that runs is not connected; never None for zeros. Whether
-        # the zero of a second derivative still hangs on its source differs with how TensorFlow's rules are written.
-        zeros = not np.any(want if got is None else got)
+        # A trace sees every branch, so zeros may come where the branch that runs is not connected, and NaN where these zeros meet
+        # a pole; never None for zeros. Whether the zero of a second derivative still hangs on its source differs with how
+        # TensorFlow's rules are written.
+        given = np.asarray(want if got is None else got)
+        zeros = not np.any(given if mode == "tensorflow" else np.where(np.isnan(given), 0.0, given))
         if zeros and (key.startswith("h") if mode == "tensorflow" else got is not None):
             return ""
         if spread is not None and np.all(np.isinf(spread().get(key, 0.0))):
