@@ -26,6 +26,7 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import pulled_back
+from graphad.ops.control.loop import Loop
 from graphad.ops.control.rows import rows_of
 from graphad.ops.control.stacks import known_shape
 from graphad.ops.math.arithmetic import ADD
@@ -83,6 +84,10 @@ class Vectorize(Op):
                 if isinstance(op, Cond) and op.kinds[k] != BOTH:
                     # Rows run both branches, so what one branch leaves for its own derivative does not hang on the predicate.
                     known.discard(0)
+                if isinstance(op, Loop) and op.leaves_sizes(k):
+                    # Rows make all steps of the longest, so what a step leaves does not hang on how many a row makes.
+                    of_slices = op.slices_read(k)
+                    known = known if of_slices is None else of_slices
                 acts = read != () and (op.per_row or op.effects)
                 if acts or any(node.inputs[i] in differs for i in known):
                     differs.add(value)
@@ -120,11 +125,11 @@ class Vectorize(Op):
             return tuple([y if k in self.uniform else y[:0] for k, y in enumerate(found)])
 
     def _of_rows(self, values: Sequence[Any], size: int) -> tuple[Any, ...]:
+        walked = _walked(self.graph)
+        shapes = [known_shape(x) if i in walked else x.shape for i, x in enumerate(values)]
         specs = [
-            spec
-            if spec.is_handle
-            else TensorSpec.of(tuple(known_shape(x)[1 if s else 0 :]), from_numpy(x.dtype))
-            for x, s, spec in zip(values, self.stacked, self.graph.inputs, strict=True)
+            spec if spec.is_handle else TensorSpec.of(tuple(shape[1 if s else 0 :]), from_numpy(x.dtype))
+            for x, shape, s, spec in zip(values, shapes, self.stacked, self.graph.inputs, strict=True)
         ]
         # Sizes that come as data are known now, and have to be: batching rules want definite shapes.
         known = [
@@ -168,7 +173,7 @@ class Vectorize(Op):
         for k, spec in enumerate(self.graph.output_specs):
             found = [np.asarray(row[k]) for row in rows]
             if k in self.uniform and found:
-                outputs.append(found[0])
+                outputs.append(max(found, key=np.size))  # of a loop, the stack of the row with most steps
                 continue
             if any(y.shape != found[0].shape for y in found):
                 shapes = sorted({y.shape for y in found})
@@ -327,6 +332,22 @@ class VectorizeForward(Vectorize):
             None if place is None or s else found[place]
             for place, s in zip(backward.positions, self.stacked, strict=True)
         ]
+
+
+def _walked(graph: Graph) -> frozenset[int]:
+    """The inputs that only loops, branches and calls read, for which the slices of a stack may differ in shape.
+
+    To all other ops such a stack is an array like any other: no later moment would tell them more of its shape.
+    """
+    found = graph.derived.get(_walked)
+    if found is None:
+        inside: set[int] = set()
+        others: set[int] = set()
+        for node in graph.nodes:
+            takes = node.op.structured and not isinstance(node.op, Vectorize)
+            (inside if takes else others).update(node.inputs)
+        found = graph.derived[_walked] = frozenset(inside - others)
+    return found  # type: ignore[no-any-return]
 
 
 def _of_any_row(level: BatchLevel, y: Any) -> Any:

@@ -341,3 +341,39 @@ def test_a_loop_that_changes_its_shape_is_mapped_over_rows_to_second_order() -> 
         found.append((y.numpy(), first.numpy(), outer.gradient(squared, x).numpy()))
     for ours, theirs in zip(found[1], found[0]):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [3, 1, 0])
+@pytest.mark.parametrize("ranked", [True, False])
+def test_what_rows_with_their_own_steps_share_has_its_slope_whatever_its_size(
+    rows: int, ranked: bool
+) -> None:
+    def of_row(row: Any, w: Any) -> Any:
+        return tf.while_loop(
+            lambda i, p: tf.reduce_sum(tf.abs(p)) < 10.0,
+            lambda i, p: (i + 1, p * 1.5 + tf.sin(w) * p + 0.3),
+            (tf.constant(0), row),
+        )[1]
+
+    shapes = ([None, None], [None]) if ranked else (None, None)
+    specs = [tf.TensorSpec(shape, tf.float64) for shape in shapes]
+    f = tf.function(lambda x, w: tf.vectorized_map(lambda row: of_row(row, w), x), input_signature=specs)
+
+    def one_by_one(x: Any, w: Any) -> Any:
+        return tf.stack([of_row(x[i], w) for i in range(rows)]) if rows else x * tf.reduce_sum(w)
+
+    x = tf.constant(np.linspace(-1.0, 2.0, rows * 3).reshape(rows, 3))
+    w = tf.constant([0.3, 0.5, 0.7], tf.float64)
+    found = []
+    for function in (f, one_by_one):
+        with tf.GradientTape() as outer:
+            outer.watch([x, w])
+            with tf.GradientTape() as inner:
+                inner.watch([x, w])
+                y = tf.reduce_sum(function(x, w) ** 2)
+            first = inner.gradient(y, [x, w])
+            total = tf.reduce_sum(first[0] * first[0]) + tf.reduce_sum(first[1])
+        found.append([*first, *outer.gradient(total, [x, w])])
+    for ours, theirs in zip(*found):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)

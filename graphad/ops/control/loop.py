@@ -172,6 +172,16 @@ class Loop(Op):
         kept, read = self._read(used, by_value=True)
         return [0, *[i + 1 for i in sorted(kept | read)]]
 
+    def leaves_sizes(self, k: int) -> bool:
+        """Whether output k is a stack of integers that only the derivative takes."""
+        residual = 0 <= self.uniform < k - self.n_carry
+        return residual and self.body.specs[self.body.outputs[k - 1]].dtype.is_integer
+
+    def slices_read(self, k: int) -> set[int] | None:
+        """The inputs on whose values the slices of stack k hang, whatever the number of steps; None where it is a carry's."""
+        read = inputs_behind(self.body, [self.body.outputs[k - 1]], by_value=True)
+        return None if any(i < self.n_carry for i in read) else {i + 1 for i in read}
+
     def _read(self, used: Sequence[bool], by_value: bool = False) -> tuple[set[int], set[int]]:
         """The carries that the used outputs take, and the inputs of body and test that are read for them."""
         n, outputs = self.n_carry, self.body.outputs

@@ -23,7 +23,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.ops.array.shape import BroadcastTo
 from graphad.ops.array.transpose import swap_axes
-from graphad.ops.control.cond import BOTH, Cond
+from graphad.ops.control.cond import BOTH, THEN, Cond
 from graphad.ops.control.layers import add_zeros_of, with_stacked_outputs
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.math.cast import Cast
@@ -77,7 +77,9 @@ def _own_steps(
     n, last = loop.n_carry, loop.n_carry + loop.n_invariant
     flags = [*[True] * n, *stacked[n:]]
     body, mask = ctx.batched_graph(loop.body, flags, operands=operands)
-    body = with_stacked_outputs(body, mask, [True] * len(mask), ctx.size)
+    # Sizes that the steps leave for their derivative are there once, from the rows that are active, if they are the same in all.
+    once = [not m and loop.leaves_sizes(k + 1) for k, m in enumerate(mask)]
+    body = with_stacked_outputs(body, mask, [not shared for shared in once], ctx.size)
     test = None
     if loop.test is not None:
         test, test_mask = ctx.batched_graph(loop.test, flags[:last], operands=operands[:last])
@@ -85,7 +87,7 @@ def _own_steps(
     carry = [x if s else ctx.stack(x) for x, s in zip(values[:n], stacked, strict=False)]
     fixed, stacks = values[n:last], values[last:]
     longest = reduce_max(limit) if ctx.stacked(0) else limit
-    step = _step(loop, body, test, flags, ctx.size, limit.spec)
+    step = _step(loop, body, test, flags, once, ctx.size, limit.spec)
     zero = lift(np.int32(0))
     more: list[Any] = []
     if test is not None:
@@ -96,11 +98,21 @@ def _own_steps(
     op = type(loop)(over, step, n_carry, loop.n_invariant + 2, loop.n_xs, loop.reverse, None, loop.uniform)
     outputs = bind(op, longest, *carry, zero, *more, *fixed, limit, longest, *stacks)
     count = limit if test is None else outputs[n + 2]
-    return (*outputs[:n], count, *[swap_axes(y, 0, 1) for y in outputs[n_carry + 1 :]])
+    ys = [
+        ctx.unstacked(y) if shared else swap_axes(y, 0, 1)
+        for y, shared in zip(outputs[n_carry + 1 :], once[n:], strict=True)
+    ]
+    return (*outputs[:n], count, *ys)
 
 
 def _step(
-    loop: Any, body: Graph, test: Graph | None, flags: Sequence[bool], size: Any, limit: TensorSpec
+    loop: Any,
+    body: Graph,
+    test: Graph | None,
+    flags: Sequence[bool],
+    once: Sequence[bool],
+    size: Any,
+    limit: TensorSpec,
 ) -> Graph:
     """One step in which only active rows change: carry, t (and with a test: active rows, counts), invariants, xs."""
     n, last = loop.n_carry, loop.n_carry + loop.n_invariant
@@ -117,7 +129,8 @@ def _step(
     if test is None:
         index = add(builder, SUB, longest, following) if loop.reverse else t
         active = add(builder, LESS, index, limits)
-    op = Cond(body, _finished(body, n), (BOTH,) * len(body.outputs), 1, tuple(flags))
+    kinds = tuple([THEN if shared else BOTH for shared in once])
+    op = Cond(body, _finished(body, n, once), kinds, 1, tuple(flags))
     results = add(builder, op, active, *carry, *fixed, *xs)
     outputs = [*results[:n], following]
     if test is not None:
@@ -132,11 +145,13 @@ def _step(
     return builder.finish([*outputs, *results[n:]], body.name)[0]
 
 
-def _finished(body: Graph, n: int) -> Graph:
-    """What a finished row does: it keeps its carry, and its slices of the ys are zero."""
+def _finished(body: Graph, n: int, once: Sequence[bool]) -> Graph:
+    """What a finished row does: it keeps its carry, and its own slices of the ys are zero."""
     builder = GraphBuilder()
     outputs = [builder.add_input(spec) for spec in body.inputs][:n]
-    for spec in body.output_specs[n:]:
+    for spec, shared in zip(body.output_specs[n:], once[n:], strict=True):
+        if shared:
+            continue
         if spec.dims is None:
             raise MissingRuleError(
                 "loop: vectorizing it with a number of steps per row needs known ranks in its body."
