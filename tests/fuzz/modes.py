@@ -201,7 +201,7 @@ def _by_rows(case: Case) -> Yielded:
 
 
 def _rows_of_jacobian(case: Case) -> Yielded:
-    """batch_jacobian is the Jacobian summed over the target's rows; but for NaN, where another row's 0 meets an infinite slope."""
+    """batch_jacobian is the Jacobian summed over the target's rows, but where another row's 0 meets an infinite slope."""
     want = case.eager()
     if isinstance(want, Failure):
         return
