@@ -347,3 +347,11 @@ def test_the_lower_of_crossed_bounds_wins_and_has_the_gradient() -> None:
 @pytest.mark.parametrize("size", [1.0, 1e4, 1e7, 1e37])
 def test_shares_of_a_log_sum_exp_sum_to_one_at_any_size(size: float) -> None:
     assert gradient(m.reduce_logsumexp, np.float32([size, size, -size])).sum() == pytest.approx(1, rel=1e-6)
+
+
+def test_the_sigmoid_takes_scalars_that_are_arrays() -> None:
+    x = EagerTensor(np.array(0.5, np.float32))
+    np.testing.assert_allclose(tf.sigmoid(x), 1.0 / (1.0 + np.exp(-0.5)), rtol=1e-6)
+    np.testing.assert_allclose(
+        gradient(tf.nn.softplus, tf.nn.elu(x))[0], 1.0 / (1.0 + np.exp(-0.5)), rtol=1e-6
+    )
