@@ -2,8 +2,9 @@
 
 simplify  canonical forms, constant folding and exact algebra in one sweep: each makes work for the others, and one sweep over
           the graph with all rules reaches the fixpoint that separate passes would need several rounds for; it numbers values as
-          it goes, so equal ones are merged here as well. Lookups by a loop's counter become slices that the loop walks along;
-          what a loop computes from values that never change is computed before it, where equal ones are merged again.
+          it goes, so equal ones are merged here as well. Small branches become selections, so that loops around them compile.
+          Lookups by a loop's counter become slices that the loop walks along; what a loop computes from values that never
+          change is computed before it, where equal ones are merged again.
 relaxed   only when asked for: rewrites that may change the last bits see the simplified graph.
 dead      last: the sweeps leave behind what they replaced, and traced gradients leave outputs that nobody reads.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphad.compiler.passes import algebra, canonical, dead, fold, hoist, walks
+from graphad.compiler.passes import algebra, branches, canonical, dead, fold, hoist, walks
 from graphad.compiler.passes.rewrite import combined, sweep
 from graphad.core import bind as door
 from graphad.core.dims import apart_from
@@ -30,8 +31,10 @@ class Options(Record):
 DEFAULT = Options()
 Pass = Callable[[Graph, Options], Graph]
 
-_EXACT = combined([canonical.TABLE, fold.TABLE, algebra.EXACT, walks.TABLE, hoist.TABLE])
-_ALL = combined([canonical.TABLE, fold.TABLE, algebra.EXACT, algebra.RELAXED, walks.TABLE, hoist.TABLE])
+_EXACT = combined([canonical.TABLE, fold.TABLE, algebra.EXACT, branches.TABLE, walks.TABLE, hoist.TABLE])
+_ALL = combined(
+    [canonical.TABLE, fold.TABLE, algebra.EXACT, algebra.RELAXED, branches.TABLE, walks.TABLE, hoist.TABLE]
+)
 
 
 def simplify(graph: Graph, options: Options = DEFAULT) -> Graph:

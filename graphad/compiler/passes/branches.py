@@ -1,0 +1,92 @@
+"""Branches of a few numbers are both computed, and one is selected, so that a loop around them can be compiled.
+
+before:  %2 = cond(%0, %1), then: %1 = exp(x);  return %1, else: %1 = neg(x);  return %1
+after:   %2 = exp(%1);  %3 = neg(%1);  %4 = select(%0, %2, %3);  return %4
+
+Only what has no effect, cannot raise, and costs less than asking which branch to run. Here, behind all derivatives, the branch
+that would not have run reaches no result: what is selected has the bits of the one that would have. What only one branch gives,
+for its own backward branch, is read by nobody where the other would have run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.compiler.passes.canonical import same_dims
+from graphad.compiler.passes.rewrite import RuleTable, Sweep
+from graphad.compiler.raising import cannot_raise, form_of
+from graphad.core.dims import product
+from graphad.core.shapes import is_definite
+from graphad.graph.ir import Graph, Node
+from graphad.kernels import forms
+
+TABLE = RuleTable()
+ELEMENTS = 128  # numbers that both branches may compute together
+
+
+@TABLE.rewrite("cond", "cond_forward")
+def both_branches(s: Sweep, node: Node) -> Any:
+    """Both branches inline, and a select for each result that both give."""
+    op: Any = node.op
+    select = s.op("select")
+    if op.depth or select is None:
+        return None
+    graphs = op.then_graph, op.else_graph
+    costs = [cost(graph) for graph in graphs]
+    if any(c is None for c in costs) or sum(costs) > ELEMENTS:  # type: ignore[arg-type]
+        return None
+    pairs = zip(*_by_output(op), strict=True)
+    for a, b in pairs:
+        if a is not None and b is not None:
+            if not same_dims(a.dims, b.dims) or a.dtype is not b.dtype or not is_definite(a.dims):
+                return None
+    predicate, operands = node.inputs[0], node.inputs[1:]
+    then_values, else_values = (iter(inlined(s, graph, operands)) for graph in graphs)
+    out = []
+    for kind in op.kinds:
+        if kind == "then":
+            out.append(next(then_values))
+        elif kind == "else":
+            out.append(next(else_values))
+        else:
+            a, b = next(then_values), next(else_values)
+            out.append(a if a == b else s.bind(select, predicate, a, b))
+    return out
+
+
+def _by_output(op: Any) -> tuple[list[Any], list[Any]]:
+    """For each output its spec in either branch, None where a branch does not give it."""
+    specs = iter(op.then_graph.output_specs), iter(op.else_graph.output_specs)
+    return (
+        [None if kind == "else" else next(specs[0]) for kind in op.kinds],
+        [None if kind == "then" else next(specs[1]) for kind in op.kinds],
+    )
+
+
+def cost(graph: Graph) -> int | None:
+    """How many numbers the graph computes, inner branches included; None if it must not be run where it would not have been."""
+    total = 0
+    for node in graph.nodes:
+        if node.op.name in ("cond", "cond_forward"):
+            op: Any = node.op
+            inner = [cost(op.then_graph), cost(op.else_graph)]
+            if op.depth or None in inner:
+                return None
+            total += sum(inner) + len(op.kinds)  # type: ignore[arg-type]
+            continue
+        if not cannot_raise(graph, node) or not isinstance(form_of(graph, node), forms.Map | forms.View):
+            return None
+        sizes = [product(spec.dims) for spec in node.specs]
+        if not all(type(size) is int for size in sizes):
+            return None
+        total += sum(sizes)
+    return total
+
+
+def inlined(s: Sweep, graph: Graph, inputs: Sequence[int]) -> list[int]:
+    """The outputs of a graph whose nodes are put here."""
+    known = [*inputs, *[s.constant(array) for array in graph.constants]]
+    for node in graph.nodes:
+        known += s.add(node.op, [known[i] for i in node.inputs], node.specs, node.line)
+    return [known[i] for i in graph.outputs]
