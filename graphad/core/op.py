@@ -7,7 +7,6 @@ A rule that cannot exist says so with `no_gradient`, `no_batch` or `no_rows`, an
 
 from __future__ import annotations
 
-import re
 import struct
 import weakref
 from collections.abc import Callable, Sequence
@@ -26,7 +25,9 @@ from graphad.core.errors import (
     ResourceExhaustedError,
 )
 from graphad.core.memo import Memo
+from graphad.core.references import unheld
 from graphad.core.registry import gradient_of, register
+from graphad.core.schema import Schema, schema_of
 from graphad.core.spec import TensorSpec
 
 READS, WRITES, IO = 1, 2, 4
@@ -79,18 +80,30 @@ class OpType(type):
 def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
     """The op with these attributes, made if there is none with exactly these."""
     full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
-    full = tuple([canonical(value, cls.number_kinds[name]) for name, value in zip(cls.attributes, full)])
+    schema = schema_of(cls.op_class)
+    full = tuple([canonical(value, kind) for kind, value in zip(schema.numbers, full)])
     exact = _exact(full)
     found = cls._exactly.get(exact)
     if found is None:
-        made = object.__new__(cls)
-        for name, value in zip(cls.attributes, full):
-            object.__setattr__(made, name, value)
+        made = _made(schema, full)
         with _lock:
             found = cls._exactly.setdefault(exact, made)
-    if not any(_is_inexact(value, cls.number_kinds[name]) for name, value in zip(cls.attributes, full)):
+    if not any(_is_inexact(value, kind) for kind, value in zip(schema.numbers, full)):
         cls._quickly.keep(key, found)
     return found
+
+
+def _made(schema: Schema, values: tuple[Any, ...]) -> Any:
+    """A new op. Raises: InvalidArgumentError: an attribute is not what the schema says."""
+    fault = schema.fault(values)
+    if fault is not None:
+        raise InvalidArgumentError(f"{schema.kind.name}: {fault}")
+    if not schema.referring:
+        return unheld(schema.kind, values)
+    made = unheld(schema.class_for(values), values)
+    if made.refers:
+        made.refer(schema.given(values))
+    return made
 
 
 def canonical(x: Any, kind: type | None) -> Any:
@@ -107,16 +120,6 @@ def canonical(x: Any, kind: type | None) -> Any:
     if isinstance(x, int) and not (kind is None and type(x) is bool):
         return (kind or int)(x)
     return x
-
-
-def _number_kind(declared: str) -> type | None:
-    """What numbers an attribute with this annotation is made of; see `canonical`."""
-    words = set(re.findall(r"\w+", declared)) - {"tuple", "None"}
-    return bool if words == {"bool"} else int if words and words <= _WHOLE else None
-
-
-# Names in annotations of attributes that hold whole numbers (and perhaps words, or symbols of sizes), nested or not.
-_WHOLE = {"int", "str", "Size", "Key", "Pairs", "Pads", "Padding"}
 
 
 def _is_inexact(x: Any, kind: type | None) -> bool:
@@ -186,9 +189,12 @@ class Op(metaclass=OpType):
       foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The derivative does not exist, for the reason given; None where it does.
       attributes: The names of the attributes, in order.
-      declared: Their types, as written in the class.
+      declared: Their types, as written in the class; see `core/schema.py`.
       defaults: The values of those that need not be given.
-      number_kinds: int or bool for attributes made of such numbers, None for others; read off `declared`.
+      op_class: The class itself, also where `refers` makes another one of it.
+      refers: Some of its sizes are inputs, or what the others leave: compilers and short ways pass it by.
+      given: How many inputs, the last ones, the sizes refer to.
+      formerly: {name that is gone: what makes attributes of this op of those that files give that one}.
     """
 
     name: ClassVar[str]
@@ -196,7 +202,10 @@ class Op(metaclass=OpType):
     attributes: ClassVar[tuple[str, ...]] = ()
     declared: ClassVar[dict[str, str]] = {}
     defaults: ClassVar[dict[str, Any]] = {}
-    number_kinds: ClassVar[dict[str, type | None]] = {}
+    op_class: ClassVar[Any]
+    refers: ClassVar[bool] = False
+    given: int = 0
+    formerly: ClassVar[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -259,6 +268,10 @@ class Op(metaclass=OpType):
         """The same op on stacked inputs: one row after the other, unless there is a better way."""
         return ctx.rowwise(self, *xs)
 
+    def batch_given(self, ctx: Any, *xs: Any) -> Any:
+        """`batch` where an input that gives a size is stacked."""
+        return ctx.rowwise(self, *xs)
+
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         """Which output axis is the row axis, None if no output depends on it, MIXED if rows interact."""
         return MIXED
@@ -279,6 +292,10 @@ class Op(metaclass=OpType):
         """Called while specialising, with definite shapes: a simpler result, or None."""
         return None
 
+    def settled(self, ctx: Any, *inputs: Any) -> Any:
+        """Called while specialising an op whose sizes were inputs and are known now: what to bind instead, None for the op."""
+        return None
+
     def values_read(self, used: Sequence[bool]) -> Sequence[int] | None:
         """`by_value` for the outputs that are used; None for all inputs."""
         return None if self.by_value is True else self.by_value
@@ -292,7 +309,7 @@ class Op(metaclass=OpType):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, field) for field in self.attributes)
+        return self.op_class, tuple(getattr(self, field) for field in self.attributes)
 
     def __copy__(self) -> Op:
         return self
@@ -331,8 +348,8 @@ def define(cls: O) -> O:
         made.declared = {**cls.declared, **declared}
         made.defaults = {**cls.defaults, **{name: own[name] for name in declared if name in own}}
         made.attributes = tuple(made.declared)
-        made.number_kinds = {name: _number_kind(str(made.declared[name])) for name in made.attributes}
     # An op is shared as long as somebody holds it. The latest are held here, unless they hold graphs or a user's objects.
+    made.op_class = made
     made._exactly = weakref.WeakValueDictionary()
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
     made.gradless = getattr(made.vjp, "reason", None)

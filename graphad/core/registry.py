@@ -12,6 +12,7 @@ from typing import Any
 from graphad.core.errors import ArgumentTypeError, InternalError, MissingRuleError
 
 _OPS: dict[str, Any] = {}
+_FORMERLY: dict[str, str] = {}  # names that are gone, and those of the ops that do the same
 _late: tuple[str, ...] = ()
 _PLAIN_NAMES: dict[str, str] = {}
 _GRADIENTS: dict[str, tuple[Callable[..., Any] | None, str]] = {}
@@ -36,6 +37,8 @@ def register(op_class: Any) -> None:
             f"register: two ops are called {name!r}: {known.__module__} and {op_class.__module__}."
         )
     _OPS[name] = op_class
+    for old in op_class.formerly:
+        _FORMERLY[old] = name
     _PLAIN_NAMES[_plain(name)] = name
 
 
@@ -68,6 +71,12 @@ def find(name: str) -> Any | None:
         _load_late()
         found = _OPS.get(name)
     return found
+
+
+def successor(name: str) -> Any | None:
+    """The op class that does what the op with a name that is gone did, or None."""
+    _load_late()
+    return _OPS.get(_FORMERLY.get(name, ""))
 
 
 def all_ops() -> dict[str, Any]:

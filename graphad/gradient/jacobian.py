@@ -35,7 +35,8 @@ from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import eye, zeros
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, ReshapeTo, expand_dims, reshape, shape
+from graphad.ops.array.shape import BroadcastTo, Reshape, expand_dims, reshape, shape
+from graphad.ops.array.sizes import joined
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
@@ -291,16 +292,17 @@ def _rows_later(
             results.append(None)
             continue
         row = next(rows)
-        static = None if target.dims is None or row.dims is None else (*target.dims, *row.dims[1:])
-        results.append(bind(ReshapeTo(static), row, concat([sizes, getitem(shape(row), slice(1, None))], 0)))
+        rest = None if row.dims is None else row.dims[1:]
+        whole, given = joined((target.dims, sizes), (rest, getitem(shape(row), slice(1, None))))
+        results.append(bind(Reshape(whole), row, *given))
     return results
 
 
 def _all_rows(graph: Any, captures: Sequence[Any], sizes: Any, dims: Any, dtype: Any) -> Sequence[Any]:
     """The outputs of a graph of (cotangent, captures...) for every row of the identity in the shape `sizes`."""
     count = reduce_prod(sizes)
-    static = None if dims is None else (None, *dims)
-    basis = bind(ReshapeTo(static), eye(count, dtype=dtype), concat([expand_dims(count, 0), sizes], 0))
+    whole, given = joined(((None,), expand_dims(count, 0)), (dims, sizes))
+    basis = bind(Reshape(whole), eye(count, dtype=dtype), *given)
     return vectorize(graph, [True, *[False] * len(captures)], [basis, *captures])
 
 
@@ -409,10 +411,11 @@ def _batch_rows_later(entries: Sequence[Any], target: Any, source: Any, mark: An
     sizes = getitem(of_target, slice(1, None))
     (columns,) = _all_rows(graph, trace.captures, sizes, target.dims[1:], target.dtype)
     rows = transpose(columns, [1, 0, *range(2, len(source.dims) + 1)])
-    static = (*target.dims, *source.dims[1:])
-    return bind(ReshapeTo(static), rows, concat([of_target, getitem(of_source, slice(1, None))], 0))
+    whole, given = joined((target.dims, of_target), (source.dims[1:], getitem(of_source, slice(1, None))))
+    return bind(Reshape(whole), rows, *given)
 
 
 def _spread(bar: Any, target: Any) -> Any:
     """One row repeated for every row of the target, whose sizes may be unknown."""
-    return bind(BroadcastToShape(target.dims), bar, shape(target))
+    sizes, given = joined((target.dims, shape(target)))
+    return bind(BroadcastTo(sizes), bar, *given)

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.op import Op
+from graphad.core.schema import Kind, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.turns import Turn
 
@@ -154,6 +155,9 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+
+declare(Kind("Graph", lambda x: isinstance(x, Graph), words="graph"))
 
 
 def turn_of(graph: Graph) -> Turn:

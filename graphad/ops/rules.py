@@ -13,10 +13,10 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.ieee import SHORT_WAY_ENDS, unreported
 from graphad.core.levels import busy, current
 from graphad.core.op import MIXED
-from graphad.core.shapes import broadcast_dims, format_dims, is_definite
+from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.shape import ExpandDims, SumTo, SumToShape, sizes_of
+from graphad.ops.array.shape import ExpandDims, SumTo, shape_of
 
 NUMERIC = frozenset({"float", "complex", "int", "uint"})
 REAL = frozenset({"float", "int", "uint"})
@@ -105,11 +105,8 @@ def unbroadcast(ctx: Any, i: int, g: Any) -> Any:
             except SHORT_WAY_ENDS:
                 pass
         return bind(SumTo(sizes), g)
-    want = ctx.shape(i)
-    have = g.dims
-    if is_definite(want) and is_definite(have):
-        return g if have == want else bind(SumTo(want), g)
-    return bind(SumToShape(), g, sizes_of(x))
+    want, given = shape_of(ctx, i)
+    return g if not given and g.dims == want else bind(SumTo(want), g, *given)
 
 
 def align_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:

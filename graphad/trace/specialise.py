@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.bind import bind
 from graphad.core.dims import Dim, UndecidedSize, apart_from
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError, InvalidArgumentError
@@ -214,7 +215,7 @@ def _rule(kind: type[Op]) -> int:
             found = INLINES
         elif kind.name in _CUSTOM:
             found = CUSTOM
-        elif kind.fold is not Op.fold or kind is SizeVector:
+        elif kind.refers or kind.fold is not Op.fold or kind is SizeVector:
             found = FOLDS
         elif kind.expand is not Op.expand:
             found = EXPANDS
@@ -369,12 +370,25 @@ class Specialiser(Trace):
         if not op.structured:
             # The simpler ops would take without a word what does not fit this one.
             op.infer(*[x.spec for x in inputs])
-        found = op.fold(self, *inputs) if rule == FOLDS else None
+        if op.refers:
+            found = self._settled(op, inputs)
+        else:
+            found = op.fold(self, *inputs) if rule == FOLDS else None
         if found is None and self._expanding:
             found = op.expand(*inputs)
         if found is None:
             return None
         return tuple(found) if op.multiple else (found,)
+
+    def _settled(self, op: Any, inputs: Sequence[Any]) -> Any:
+        """An op whose sizes are inputs, with the numbers and symbols that are known of them; None where one is not."""
+        own, given = op.split(inputs)
+        values = [self.known_values(x) for x in given]
+        if any(value is None for value in values):
+            return None
+        made = op.op_class(*op.with_numbers(values))
+        found = made.settled(self, *own)
+        return bind(made, *own) if found is None else found
 
     def _loop(self, op: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """A loop whose body and test are specialised; one that is found to be counted loses its test."""

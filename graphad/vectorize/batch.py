@@ -17,6 +17,7 @@ from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfSco
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
 from graphad.core.op import Op, named
+from graphad.core.references import entries_of
 from graphad.core.registry import lookup
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -25,8 +26,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, broadcast_to, reshape, shape
-from graphad.ops.array.sizes import with_rows
+from graphad.ops.array.shape import BroadcastTo, ExpandDims, Reshape, reshape, shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.layers import merged
 from graphad.ops.control.stacks import known_spec
@@ -317,7 +317,7 @@ def _small_integers(x: Any) -> Any:
 def repeated(x: Any, size: Any) -> Any:
     """x stacked `size` times."""
     if not is_definite(x.dims):
-        return broadcast_to(x, with_rows(size, shape(x)))
+        return bind(BroadcastTo((size, *entries_of(x.dims))), x, shape(x))
     return bind(BroadcastTo((size, *x.dims)), bind(ExpandDims((0,)), x))
 
 

@@ -7,11 +7,12 @@ from a file is as sound as one that was traced; no op is evaluated.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.op import Op
-from graphad.core.registry import find
+from graphad.core.registry import find, successor
+from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec
 from graphad.gradient.closing import closed
 from graphad.gradient.rules_in_process import recall
@@ -236,6 +237,17 @@ class GraphWriter:
         return number
 
 
+def _of_older(record: OpRecord, attributes: Callable[[], Any]) -> Any:
+    """What the upgrade of an op says, which is written for what older releases have saved; this may be anything."""
+    try:
+        return attributes()
+    except Exception as cause:
+        raise CorruptModelError(
+            f"op {shown(record.name)} of version {record.version} does not have the attributes of that version: "
+            f"{shown(str(cause))}."
+        ) from cause
+
+
 class GraphReader:
     """Makes graphs of the tables of a model, each once and only when asked for."""
 
@@ -248,6 +260,7 @@ class GraphReader:
         self._ops: dict[int, Op] = {}
         self._rules: dict[int, ClosedRule] = {}
         self._op_rules: dict[int, int] = {}
+        self._older: set[int] = set()  # ops that older releases had under another name
         self._uses: list[tuple[Any, list[TensorSpec], tuple[TensorSpec, ...], int]] = []
         self.unsaved: set[str] = set()
 
@@ -325,7 +338,10 @@ class GraphReader:
         rule = self._op_rules.get(record.op)
         if isinstance(op, UnsavedCustom) and op.n_outputs < 0:
             op = UnsavedCustom(op.rule_name, op.n_inputs, len(given))
-        inner = [specs[i] for i in record.inputs]
+        operands = record.inputs
+        if record.op in self._older:  # it had inputs for sizes that are attributes now
+            operands = operands[: int(min(schema_of(op.op_class).most, len(operands))) + op.given]
+        inner = [specs[i] for i in operands]
         check_operands(op, inner)
         count = output_count(op)
         if count is not None and count != len(given):
@@ -352,13 +368,16 @@ class GraphReader:
         if rule is not None:
             self._uses.append((op, inner, believed, rule))
         line = None if record.line is None else self._model.lines[record.line]
-        return Node(op, record.inputs, len(specs), believed, line)
+        return Node(op, tuple(operands), len(specs), believed, line)
 
     def op(self, number: int) -> Op:
         """Op number `number` of the table."""
         if number not in self._ops:
             try:
-                op = self._ops[number] = self._make_op(self._model.ops[number])
+                record = self._model.ops[number]
+                op = self._ops[number] = self._make_op(record)
+                if record.name != op.name and record.name in op.formerly:
+                    self._older.add(number)
                 if isinstance(op, ClosedCustom):
                     self._op_rules[number] = dict(self._model.ops[number].attributes)["rule"].rule
             except LoadError as error:
@@ -368,21 +387,26 @@ class GraphReader:
         return self._ops[number]
 
     def _make_op(self, record: OpRecord) -> Op:
-        op_class = find(record.name)
+        op_class, former = find(record.name), None
+        if op_class is None:
+            op_class = successor(record.name)
+            former = None if op_class is None else op_class.formerly[record.name]
         if op_class is None:
             raise UnsupportedModelError(
                 f"there is no op {shown(record.name)} in this release; upgrade graphad, or import the code that defines it."
             )
         if record.name in LIVE:
             raise UnsafeModelError(f"op {shown(record.name)} holds live objects and cannot come from a file.")
-        if record.version > op_class.version:
+        if record.version > (op_class.version if former is None else 1):
             raise UnsupportedModelError(
                 f"op {shown(record.name)} is version {record.version}, this release has {op_class.version}; upgrade graphad."
             )
         given = dict(record.attributes)
         if op_class is not ClosedCustom:  # its rule is no plain value
             given = {field: value_of(value, self._attribute) for field, value in given.items()}
-        if record.version < op_class.version:
+        if former is not None:
+            given = _of_older(record, lambda: former(given))
+        elif record.version < op_class.version:
             given = self._upgraded(record, op_class, given)
         if set(given) != set(op_class.attributes):
             raise CorruptModelError(
@@ -396,13 +420,7 @@ class GraphReader:
 
     def _upgraded(self, record: OpRecord, op_class: Any, given: dict[str, Any]) -> dict[str, Any]:
         """The attributes of this release's version of an op that mean what an older version's meant."""
-        try:
-            found = op_class.upgrade(record.version, given)
-        except Exception as cause:  # written for what older releases have saved; this may be anything
-            raise CorruptModelError(
-                f"op {shown(record.name)} of version {record.version} does not have the attributes of that version: "
-                f"{shown(str(cause))}."
-            ) from cause
+        found = _of_older(record, lambda: op_class.upgrade(record.version, given))
         if found is None:
             raise UnsupportedModelError(
                 f"op {shown(record.name)} is version {record.version}, which this release no longer has: its version "

@@ -5,33 +5,31 @@ An op's own `infer` says most of it. Here is what `infer` takes for granted, sin
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from graphad.core.dtypes import DType, bool_, int64
 from graphad.core.errors import GraphadError
+from graphad.core.schema import schema_of
 from graphad.core.shapes import are_compatible
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
-from graphad.ops.array.keys import NEW, REST, indexed_dims, is_at, is_slice
+from graphad.ops.array.keys import indexed_dims, is_at, is_slice
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, UnsavedCustom
 from serialization.errors import CorruptModelError, LimitExceededError, UnsafeModelError, shown
 
 SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
 CALL_DEPTH = 100  # graphs within graphs
 
-# Inputs that take a variable by reference. Sub-graphs and custom gradients say themselves where they do.
+_STREAMS = frozenset({"stdout", "stderr", "log(info)", "log(warning)", "log(error)"})
+
+# Inputs that take a variable by reference, of ops whose `infer` does not say so yet.
 _HANDLES: dict[str, tuple[int, ...]] = {
     "read": (0,),
     "assign": (0,),
     "random_key": (0,),
     "random_set_state": (0,),
 }
-_STREAMS = frozenset({"stdout", "stderr", "log(info)", "log(warning)", "log(error)"})
 _KINDS = frozenset({"uniform", "normal", "truncated_normal", "bits", "integers"})
 _MIRRORS = frozenset({"reflect", "symmetric"})
 _CHOICES: dict[tuple[str, str], frozenset[str]] = {
@@ -41,7 +39,7 @@ _CHOICES: dict[tuple[str, str], frozenset[str]] = {
     ("mirror_pad_grad", "mode"): _MIRRORS,
 }
 
-# The least value of numbers, or of each of several, where `infer` cannot tell or does not look.
+# The least value of numbers, or of each of several, of ops whose annotations do not say so yet.
 _LEAST = {"batch_dims": 0, "num": 0, "window": 1, "strides": 1, "dilations": 1}
 _LEAST_OF = {("polygamma", "n"): 0, ("split_at", "n"): 0, ("concat_part", "k"): 0}
 _NUMBERS = ("int", "tuple[int, int]")
@@ -61,60 +59,21 @@ _VECTORS: dict[str, tuple[int, ...]] = {
 
 # -- attributes ----------------------------------------------------------------------------------------------------------
 
-_TYPES: dict[str, Callable[[Any], bool]] = {
-    "None": lambda x: x is None,
-    "int": lambda x: type(x) is int,
-    "bool": lambda x: type(x) is bool,
-    "float": lambda x: type(x) is float,
-    "str": lambda x: type(x) is str,
-    "DType": lambda x: isinstance(x, DType),
-    "Graph": lambda x: isinstance(x, Graph),
-    "Size": lambda x: type(x) is int and x >= 0,
-    "Key": lambda x: _is_key(x),
-    "Pairs": lambda x: type(x) is tuple and all(_are_sizes(pair, 2) for pair in x),
-    "Padding": lambda x: (
-        x in ("SAME", "VALID")
-        or (type(x) is tuple and len(x) == 2 and all(_are_sizes(pair, 2) for pair in x))
-    ),
-}
-
-
-def _are_sizes(x: Any, count: int) -> bool:
-    return type(x) is tuple and len(x) == count and all(type(n) is int and n >= 0 for n in x)
-
-
-def _is_key(x: Any) -> bool:
-    """Whether a value is a key as `graphad.ops.array.keys` encodes it."""
-    if type(x) is not tuple or x.count(REST) > 1:
-        return False
-    return all(_is_bound(entry) or entry in (NEW, REST) or _is_slice(entry) for entry in x)
-
-
-def _is_bound(x: Any) -> bool:
-    return type(x) is int or (
-        type(x) is tuple and len(x) == 2 and x[0] == "at" and type(x[1]) is int and x[1] >= 1
-    )
-
-
-def _is_slice(x: Any) -> bool:
-    if type(x) is not tuple or len(x) != 5 or x[0] != "slice":
-        return False
-    _, start, stop, step, size = x
-    return (
-        all(bound is None or _is_bound(bound) for bound in (start, stop))
-        and (step is None or (type(step) is int and step != 0))
-        and (size is None or (type(size) is int and size >= 0))
-    )
-
 
 def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
-    """Raise unless every attribute has the type that the op declares, and is nothing that a file must not ask for."""
+    """Raise unless every attribute is what the op's schema says, and is nothing that a file must not ask for."""
+    wrong = schema_of(op_class).wrong(values)
+    if wrong is not None:
+        field, value, complaint = wrong
+        raise CorruptModelError(
+            f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which {complaint}."
+        )
     for field, value in zip(op_class.attributes, values, strict=True):
-        declared = op_class.declared[field]
-        if not _fits(declared, value):
+        if not _is_plain(value):
             raise CorruptModelError(
-                f"attribute {field!r} of op {op_class.name!r} is {shown(value)}, which is no {declared}."
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which is nothing plain."
             )
+        declared = op_class.declared[field]
         least = _LEAST_OF.get((op_class.name, field), _LEAST.get(field)) if declared in _NUMBERS else None
         numbers = value if type(value) is tuple else (value,)
         if (least is not None and min(numbers) < least) or (
@@ -135,7 +94,8 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
 def bounds_of(op_class: Any, field: str) -> str:
     """What an attribute must be besides its type, in words; empty for nothing."""
     declared, key = op_class.declared[field], (op_class.name, field)
-    found = []
+    kind = schema_of(op_class).attributes[field]
+    found = [kind.bound] if kind.bound else []
     least = _LEAST_OF.get(key, _LEAST.get(field)) if declared in _NUMBERS else None
     if least is not None:
         found.append(f"at least {least}")
@@ -145,11 +105,6 @@ def bounds_of(op_class: Any, field: str) -> str:
     if choices is not None:
         found.append("one of " + ", ".join(f'"{choice}"' for choice in sorted(choices)))
     return ", ".join(found)
-
-
-def handle_inputs(op_class: Any) -> tuple[int, ...]:
-    """The inputs that are variables."""
-    return _HANDLES.get(op_class.name, ())
 
 
 def check_stream(stream: str) -> None:
@@ -163,37 +118,13 @@ def check_stream(stream: str) -> None:
 def _is_plain(x: Any) -> bool:
     if type(x) is tuple:
         return all(map(_is_plain, x))
-    return x is None or type(x) in (bool, int, float, str) or isinstance(x, DType)
+    return x is None or type(x) in (bool, int, float, str) or isinstance(x, DType | Graph)
 
 
-def _fits(declared: str, value: Any) -> bool:
-    """Whether a value has a type written as in an annotation: names, unions with |, and tuples."""
-    options = _split(declared, "|")
-    if len(options) > 1:
-        return any(_fits(option, value) for option in options)
-    declared = declared.strip()
-    if declared in _TYPES:
-        return _TYPES[declared](value)
-    if declared.startswith("tuple[") and declared.endswith("]"):
-        if type(value) is not tuple:
-            return False
-        items = [item.strip() for item in _split(declared[len("tuple[") : -1], ",")]
-        if len(items) == 2 and items[1] == "...":
-            return all(_fits(items[0], item) for item in value)
-        return len(items) == len(value) and all(map(_fits, items, value))
-    return _is_plain(value)  # Any, or an alias: infer checks what it means
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """The parts of an annotation at a separator that stands outside of all brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter == "[") - (letter == "]")
-        if letter == separator and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return parts
+def handle_inputs(op_class: Any) -> tuple[int, ...]:
+    """The inputs that are variables."""
+    declared = tuple([i for i, x in enumerate(schema_of(op_class).inputs) if x.is_handle])
+    return declared or _HANDLES.get(op_class.name, ())
 
 
 # -- specs ---------------------------------------------------------------------------------------------------------------
@@ -241,10 +172,11 @@ def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
     if check is not None:
         check(op, inputs)
         return
-    least, most = arity(type(op))
-    if not least <= len(inputs) <= most:
+    schema = schema_of(op.op_class)
+    least = schema.least + op.given
+    if not least <= len(inputs) <= schema.most + op.given:
         raise CorruptModelError(f"op {shown(op.name)} takes {least} inputs, the file gives {len(inputs)}.")
-    allowed = _HANDLES.get(op.name, ())
+    allowed = handle_inputs(op.op_class)
     for i, spec in enumerate(inputs):
         if spec.is_handle != (i in allowed):
             raise CorruptModelError(
@@ -290,38 +222,6 @@ def _check_part(op: Any, part: TensorSpec) -> None:
 
 def _assignable(handle: TensorSpec, value: TensorSpec) -> bool:
     return handle.dtype is value.dtype and are_compatible(handle.dims, value.dims)
-
-
-def arity(kind: Any) -> tuple[int, float]:
-    """How many inputs an op takes: what its `infer`, its `eval` or its formula has parameters for.
-
-    A NumPy function would take one operand too many as the array to write its result into.
-    """
-    found = _arities.get(kind)
-    if found is None:
-        rules = [inspect.signature(rule).parameters.values() for rule in (kind.infer, kind.eval)]
-        found = _count([list(rule)[1:] for rule in rules])
-        formula = getattr(kind, "formula", None)
-        if found[1] == math.inf and formula is not None:
-            if isinstance(formula, np.ufunc):
-                found = formula.nin, formula.nin
-            else:
-                needed = _count([list(inspect.signature(formula).parameters.values())])[0]
-                found = needed, needed
-        _arities[kind] = found
-    return found
-
-
-def _count(rules: Sequence[Sequence[inspect.Parameter]]) -> tuple[int, float]:
-    counts = []
-    for parameters in rules:
-        plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        counts.append((sum(p.default is p.empty for p in plain), math.inf if open_ended else len(plain)))
-    return max(least for least, _ in counts), min(most for _, most in counts)
-
-
-_arities: dict[Any, tuple[int, float]] = {}
 
 
 def _require(holds: bool, op: Any, reason: str) -> None:

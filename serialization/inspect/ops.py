@@ -7,17 +7,15 @@ they share.
 from __future__ import annotations
 
 import inspect
-import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from graphad.core.op import IO, READS, WRITES
 from graphad.core.registry import all_ops
+from graphad.core.schema import schema_of
 from graphad.ops.elementwise import Elementwise
 from serialization.convert.graphs import LIVE
-from serialization.convert.soundness import arity, bounds_of, handle_inputs
+from serialization.convert.soundness import bounds_of, handle_inputs
 
 HERE = Path(__file__).resolve().parents[1]
 DOCUMENT = HERE / "OPS.md"
@@ -35,7 +33,9 @@ def document() -> str:
     parts = [HEAD.read_text(encoding="utf-8").rstrip()]
     for family, kinds in sorted(families.items()):
         parts.append(f"## {family}")
-        parts += map(_entry, kinds)
+        entries = {kind.name: _entry(kind) for kind in kinds}
+        entries |= {old: _older(old, kind) for kind in kinds for old in kind.formerly}
+        parts += [entry for _, entry in sorted(entries.items())]
     return "\n\n".join(parts) + "\n"
 
 
@@ -58,10 +58,15 @@ def _entry(kind: Any) -> str:
     if type(kind.effects) is int and kind.effects:
         lines[-1] += f" It {' and '.join(what for bit, what in _EFFECTS if kind.effects & bit)}."
     for field in kind.attributes:
-        bound = bounds_of(kind, field)
-        lines.append(f"* `{field}`: {_type(kind.declared[field])}{f', {bound}' if bound else ''}")
+        bound, declared = bounds_of(kind, field), schema_of(kind).attributes[field]
+        given = ", or given by inputs" if declared.refers else ""
+        lines.append(f"* `{field}`: {declared.words}{given}{f', {bound}' if bound else ''}")
     lines += ["", meaning(kind)]
     return "\n".join(lines)
+
+
+def _older(name: str, kind: Any) -> str:
+    return f"### {name}\n\nVersion 1. An older name of `{kind.name}`. {inspect.cleandoc(kind.formerly[name].__doc__)}"
 
 
 def meaning(kind: Any) -> str:
@@ -70,58 +75,13 @@ def meaning(kind: Any) -> str:
 
 
 def _inputs(kind: Any) -> str:
-    least, most = arity(kind)
-    names: list[str] = []
-    rest = ""
-    for rule in (kind.eval, kind.infer):
-        for p in list(inspect.signature(rule).parameters.values())[1:]:
-            if p.kind is p.VAR_POSITIONAL:
-                rest = rest or p.name
-            elif p.name not in names and rule is kind.eval:
-                names.append(p.name)
-    if issubclass(kind, Elementwise):
-        formula = getattr(kind, "formula", np.add)
-        named = [] if isinstance(formula, np.ufunc) else list(inspect.signature(formula).parameters)
-        names = named if len(named) == most and "rest" not in named else ["x", "y", "z"][: int(most)]
-    shown = [f"`{name}`" for name in names[: None if most == math.inf else int(most)]]
-    for i in handle_inputs(kind):
-        shown[i] += " (a variable)"
-    if len(shown) > least:
-        shown[least:] = [f"{name} (may be left out)" for name in shown[least:]]
-    if most == math.inf:
-        shown.append(f"any number of `{rest}`" if rest else "any number")
+    shown = []
+    handles = handle_inputs(kind)
+    for i, each in enumerate(schema_of(kind).inputs):
+        name = f"any number of `{each.name}`" if each.variadic else f"`{each.name}`"
+        name += " (a variable)" if i in handles else ""
+        shown.append(name + (" (may be left out)" if each.optional else ""))
     return ", ".join(shown) or "none"
-
-
-_TYPES = {
-    "Size": "integer from 0",
-    "int": "integer",
-    "str": "string",
-    "DType": "dtype",
-    "Graph": "graph",
-    "Key": "key",
-    "Any": "see the meaning",
-    "Pairs": "tuple of pairs of integers from 0",
-    "Padding": '"SAME", "VALID", or ((before, after), (before, after)) of integers from 0',
-}
-
-
-def _type(declared: str) -> str:
-    text = declared
-    for name, words in _TYPES.items():
-        text = _replaced(text, name, words)
-    return text.replace(" | ", " or ").replace("None", "nil")
-
-
-def _replaced(text: str, name: str, words: str) -> str:
-    out, word = "", ""
-    for letter in text + " ":
-        if letter.isalnum() or letter == "_":
-            word += letter
-            continue
-        out += (words if word == name else word) + letter
-        word = ""
-    return out[:-1]
 
 
 if __name__ == "__main__":

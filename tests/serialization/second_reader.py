@@ -167,6 +167,29 @@ def axis_of(axes: Any, x: np.ndarray) -> Any:
     return tuple(range(x.ndim)) if axes is None else tuple(a % x.ndim for a in axes)
 
 
+def references(x: Any) -> list[Any]:
+    """What an attribute says of given inputs."""
+    if not isinstance(x, tuple):
+        return []
+    return [x] if x[:1] in (("at",), ("all",)) else [found for item in x for found in references(item)]
+
+
+def numbers_of(x: Any, given: list[Any]) -> Any:
+    """An attribute with the numbers that given inputs hold."""
+    if not references(x):
+        return x
+    if x[0] == "at":
+        value = given[x[1] - 1]
+        return int(value) if len(x) == 2 else np.asarray(value).tolist()[x[2]]
+    out: list[Any] = []
+    for item in x:
+        if isinstance(item, tuple) and item[:1] == ("all",):
+            out += np.asarray(given[item[1] - 1]).tolist()
+        else:
+            out.append(numbers_of(item, given))
+    return tuple(out)
+
+
 def key_of(key: Any, numbers: list[Any]) -> tuple[Any, ...]:
     def bound(b: Any) -> Any:
         return int(numbers[b[1] - 1]) if isinstance(b, tuple) else b
@@ -347,6 +370,13 @@ def evaluate(model: Model, name: str, a: dict[str, Any], xs: list[Any], specs: l
         return [np.asarray(COMPARISONS[name](*xs))]
     if name in BITS:
         return [np.asarray(BITS[name](*xs))]
+    n = max(
+        [reference[1] for key, value in a.items() if key != "key" for reference in references(value)],
+        default=0,
+    )
+    if n:
+        xs, given = xs[:-n], xs[-n:]
+        a = {key: numbers_of(value, given) for key, value in a.items()}
     found = OPS[name](a, *xs)
     return [np.asarray(y) for y in found] if isinstance(found, tuple | list) else [np.asarray(found)]
 

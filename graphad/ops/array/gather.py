@@ -17,21 +17,14 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Axis, Count, Given
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
-from graphad.ops.array.join import Concat
-from graphad.ops.array.shape import Reshape, ReshapeTo, shape, sizes_of
-from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes, static_with_rows, with_rows
-from graphad.ops.array.support import (
-    all_stacked,
-    index_tensor,
-    put_back,
-    require_index,
-    run_checked,
-    static_int,
-)
+from graphad.ops.array.shape import Reshape, shape, shape_of, sizes_of
+from graphad.ops.array.sizes import joined, shape_was_claimed
+from graphad.ops.array.support import all_stacked, index_tensor, put_back, require_index, static_int
 from graphad.ops.array.transpose import move_axis
 
 
@@ -77,8 +70,8 @@ class Gather(Op):
 
     name = "gather"
     keeps = ((1,), False)
-    axis: int
-    batch_dims: int = 0
+    axis: Axis
+    batch_dims: Count = 0
     sparse: bool = True
 
     def infer(self, params: TensorSpec, indices: TensorSpec) -> TensorSpec:
@@ -114,12 +107,8 @@ class Gather(Op):
         ranked = g.dims is not None and dims is not None and indices.dims is not None
         if self.sparse and self.batch_dims == 0 and self.axis == 0 and ranked:
             return (_slices(g, indices, dims, ctx), None)
-        if is_definite(dims):
-            return (bind(GatherGrad(self.axis, self.batch_dims, dims), g, indices), None)
-        return (
-            bind(GatherGradTo(self.axis, self.batch_dims, dims), g, indices, sizes_of(ctx.inputs[0])),
-            None,
-        )
+        sizes, given = shape_of(ctx, 0)
+        return (bind(GatherGrad(self.axis, self.batch_dims, sizes), g, indices, *given), None)
 
     def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
         axis, lead = self.axis % (len(params.dims) - ctx.stacked(0)), self.batch_dims
@@ -164,10 +153,8 @@ def _flattened(x: Any, n: int) -> Any:
         for size in lead:
             total = total * size
         return bind(Reshape((total, *rest)), x)
-    if is_definite(rest) and n != 0 and all(type(size) is int and size for size in rest):
-        return bind(ReshapeTo((None, *rest)), x, lift(np.array([-1, *rest], np.int32)))
-    sizes = bind(Concat(0), lift(np.array([-1], np.int32)), shape(x)[n:])
-    return bind(ReshapeTo((None, *rest)), x, sizes)
+    sizes, given = ((), ()) if not rest else joined((rest, shape(x)[n:]))
+    return bind(Reshape((-1, *sizes)), x, *given)
 
 
 def _put_back_rows(axis: int, lead: int, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
@@ -189,17 +176,16 @@ class GatherGrad(Op):
 
     name = "gather_grad"
     keeps = ((1,), False)
-    axis: int
-    batch_dims: int
-    shape: tuple[Size, ...]
+    axis: Axis
+    batch_dims: Count
+    shape: Given[tuple[Size, ...]]
+    formerly = {"gather_grad_to": shape_was_claimed}
 
     @staticmethod
     def densify(slices: IndexedSlices) -> Any:
         """IndexedSlices as one tensor."""
-        dims = slices.dims
-        if is_definite(dims):
-            return bind(GatherGrad(0, 0, tuple(dims)), slices.values, slices.indices)
-        return bind(GatherGradTo(0, 0, dims), slices.values, slices.indices, lift(slices.dense_shape))
+        sizes, given = joined((slices.dims, slices.dense_shape))
+        return bind(GatherGrad(0, 0, sizes), slices.values, slices.indices, *map(lift, given))
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
@@ -221,58 +207,15 @@ class GatherGrad(Op):
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, g: Any, indices: Any) -> Any:
-        axis = self.axis % len(self.shape)
+    def batch(self, ctx: Any, g: Any, indices: Any, *given: Any) -> Any:
+        axis, shape = self.axis % len(self.shape), (ctx.size, *self.shape)
         if not ctx.stacked(1) and not self.batch_dims:
-            return bind(GatherGrad(axis + 1, 0, (g.dims[0], *self.shape)), g, indices)
+            return bind(GatherGrad(axis + 1, 0, shape), g, indices, *given)
         g, indices = all_stacked(ctx, (g, indices))
-        return bind(GatherGrad(axis + 1, self.batch_dims + 1, (g.dims[0], *self.shape)), g, indices)
+        return bind(GatherGrad(axis + 1, self.batch_dims + 1, shape), g, indices, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return _put_back_rows(self.axis % len(self.shape), self.batch_dims, specs, axes)
-
-
-@define
-class GatherGradTo(Op):
-    """The transpose of gather: g added into zeros of the shape `sizes`, at the places it was taken from."""
-
-    name = "gather_grad_to"
-    keeps = ((1,), False)
-    axis: int
-    batch_dims: int
-    static: tuple[int | None, ...] | None
-
-    def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return put_back(
-            self, Gather(self.axis, self.batch_dims, False), g, claimed_dims(self, sizes), indices
-        )
-
-    def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return run_checked(GatherGrad(self.axis, self.batch_dims, as_claimed(self, sizes)), g, indices)
-
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
-        return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None, None)
-
-    def batch(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
-        if ctx.stacked(2):
-            return ctx.rowwise(self, g, indices, sizes)
-        axis = self.axis % sizes.dims[0] + 1
-        static, sizes = static_with_rows(ctx.size, self.static), with_rows(ctx.size, sizes)
-        if not ctx.stacked(1) and not self.batch_dims:
-            return bind(GatherGradTo(axis, 0, static), g, indices, sizes)
-        return bind(GatherGradTo(axis, self.batch_dims + 1, static), *all_stacked(ctx, (g, indices)), sizes)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        dims = claimed_dims(self, specs[2])
-        if axes[2] is not None or dims is None:
-            return MIXED
-        return _put_back_rows(self.axis % len(dims), self.batch_dims, specs, axes)
-
-    def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
-        known = ctx.known(sizes)
-        if known is None:
-            return None
-        return bind(GatherGrad(self.axis, self.batch_dims, as_claimed(self, known)), g, indices)
 
 
 def gather(
@@ -354,7 +297,7 @@ class GatherNd(Op):
 
     name = "gather_nd"
     keeps = ((1,), False)
-    batch_dims: int = 0
+    batch_dims: Count = 0
 
     def infer(self, params: TensorSpec, indices: TensorSpec) -> TensorSpec:
         require_index("gather_nd", indices, "indices")
@@ -369,10 +312,8 @@ class GatherNd(Op):
         return params[nd_index("gather_nd", indices, params.shape, self.batch_dims)]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        dims = ctx.shape(0)
-        if is_definite(dims):
-            return (bind(ScatterNd(dims, self.batch_dims), ctx.inputs[1], g), None)
-        return (bind(ScatterNdTo(dims, self.batch_dims), ctx.inputs[1], g, sizes_of(ctx.inputs[0])), None)
+        sizes, given = shape_of(ctx, 0)
+        return (bind(ScatterNd(sizes, self.batch_dims), ctx.inputs[1], g, *given), None)
 
     def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
         if not ctx.stacked(0) and not self.batch_dims:
@@ -400,8 +341,9 @@ class ScatterNd(Op):
 
     name = "scatter_nd"
     keeps = ((0,), False)
-    shape: tuple[Size, ...]
-    batch_dims: int = 0
+    shape: Given[tuple[Size, ...]]
+    batch_dims: Count = 0
+    formerly = {"scatter_nd_to": shape_was_claimed}
 
     def infer(self, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
         require_index("scatter_nd", indices, "indices")
@@ -414,7 +356,6 @@ class ScatterNd(Op):
         return updates.with_dims(self.shape)
 
     def eval(self, indices: Any, updates: Any) -> Any:
-        require_sizes("scatter_nd", self.shape)
         if not np.size(updates):
             return np.zeros(self.shape, updates.dtype)
         if not indices.shape[-1]:
@@ -424,10 +365,9 @@ class ScatterNd(Op):
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]))
 
-    def batch(self, ctx: Any, indices: Any, updates: Any) -> Any:
-        return bind(
-            ScatterNd((ctx.size, *self.shape), self.batch_dims + 1), *all_stacked(ctx, (indices, updates))
-        )
+    def batch(self, ctx: Any, indices: Any, updates: Any, *given: Any) -> Any:
+        op = ScatterNd((ctx.size, *self.shape), self.batch_dims + 1)
+        return bind(op, *all_stacked(ctx, (indices, updates)), *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         i, u = axes
@@ -437,42 +377,6 @@ class ScatterNd(Op):
             return u
         rank, depth = len(specs[0].dims or ()), (specs[0].dims or (0,))[-1]
         return u - (rank - 1) + self.batch_dims + depth if i is None and u >= rank - 1 else MIXED
-
-
-@define
-class ScatterNdTo(Op):
-    """Zeros of the shape `sizes` into which `updates` are added at `indices`, as gather_nd reads there: its transpose."""
-
-    name = "scatter_nd_to"
-    keeps = ((0,), False)
-    static: tuple[int | None, ...] | None
-    batch_dims: int = 0
-
-    def infer(self, indices: TensorSpec, updates: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        require_index("scatter_nd", indices, "indices")
-        require_index("scatter_nd", sizes, "shape")
-        return updates.with_dims(claimed_dims(self, sizes))
-
-    def eval(self, indices: Any, updates: Any, sizes: Any) -> Any:
-        return run_checked(ScatterNd(as_claimed(self, sizes), self.batch_dims), indices, updates)
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]), None)
-
-    def batch(self, ctx: Any, indices: Any, updates: Any, sizes: Any) -> Any:
-        if ctx.stacked(2):
-            return ctx.rowwise(self, indices, updates, sizes)
-        op = ScatterNdTo(static_with_rows(ctx.size, self.static), self.batch_dims + 1)
-        return bind(op, *all_stacked(ctx, (indices, updates)), with_rows(ctx.size, sizes))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return MIXED if axes[2] is not None else ScatterNd((), self.batch_dims).rows(specs[:2], axes[:2])
-
-    def fold(self, ctx: Any, indices: Any, updates: Any, sizes: Any) -> Any:
-        known = ctx.known(sizes)
-        if known is None:
-            return None
-        return bind(ScatterNd(as_claimed(self, known), self.batch_dims), indices, updates)
 
 
 def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
@@ -498,7 +402,7 @@ class TakeAlong(Op):
 
     name = "take_along_axis"
     keeps = ((1,), False)
-    axis: int
+    axis: Axis
 
     def infer(self, x: TensorSpec, indices: TensorSpec) -> TensorSpec:
         require_index("take_along_axis", indices, "indices")
@@ -516,10 +420,8 @@ class TakeAlong(Op):
         return np.take_along_axis(x, indices, self.axis)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        dims = ctx.shape(0)
-        if is_definite(dims):
-            return (bind(TakeAlongGrad(self.axis, dims), g, ctx.inputs[1]), None)
-        return (bind(TakeAlongGradTo(self.axis, dims), g, ctx.inputs[1], sizes_of(ctx.inputs[0])), None)
+        sizes, given = shape_of(ctx, 0)
+        return (bind(TakeAlongGrad(self.axis, sizes), g, ctx.inputs[1], *given), None)
 
     def batch(self, ctx: Any, x: Any, indices: Any) -> Any:
         x, indices = all_stacked(ctx, (x, indices))
@@ -539,8 +441,9 @@ class TakeAlongGrad(Op):
 
     name = "take_along_axis_grad"
     keeps = ((1,), False)
-    axis: int
-    shape: tuple[Size, ...]
+    axis: Axis
+    shape: Given[tuple[Size, ...]]
+    formerly = {"take_along_axis_grad_to": shape_was_claimed}
 
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
@@ -553,44 +456,12 @@ class TakeAlongGrad(Op):
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, g: Any, indices: Any) -> Any:
-        g, indices = all_stacked(ctx, (g, indices))
-        return bind(TakeAlongGrad(self.axis % len(self.shape) + 1, (ctx.size, *self.shape)), g, indices)
+    def batch(self, ctx: Any, g: Any, indices: Any, *given: Any) -> Any:
+        op = TakeAlongGrad(self.axis % len(self.shape) + 1, (ctx.size, *self.shape))
+        return bind(op, *all_stacked(ctx, (g, indices)), *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return TakeAlong(self.axis).rows(specs, axes)
-
-
-@define
-class TakeAlongGradTo(Op):
-    """The transpose of take_along_axis: g added into zeros of the shape `sizes`, at the places it was taken from."""
-
-    name = "take_along_axis_grad_to"
-    keeps = ((1,), False)
-    axis: int
-    static: tuple[int | None, ...] | None
-
-    def infer(self, g: TensorSpec, indices: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        return put_back(self, TakeAlong(self.axis), g, claimed_dims(self, sizes), indices)
-
-    def eval(self, g: Any, indices: Any, sizes: Any) -> Any:
-        return run_checked(TakeAlongGrad(self.axis, as_claimed(self, sizes)), g, indices)
-
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
-        return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None, None)
-
-    def batch(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
-        if ctx.stacked(2):
-            return ctx.rowwise(self, g, indices, sizes)
-        op = TakeAlongGradTo(self.axis % sizes.dims[0] + 1, static_with_rows(ctx.size, self.static))
-        return bind(op, *all_stacked(ctx, (g, indices)), with_rows(ctx.size, sizes))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return MIXED if axes[2] is not None else TakeAlong(self.axis).rows(specs[:2], axes[:2])
-
-    def fold(self, ctx: Any, g: Any, indices: Any, sizes: Any) -> Any:
-        known = ctx.known(sizes)
-        return None if known is None else bind(TakeAlongGrad(self.axis, as_claimed(self, known)), g, indices)
 
 
 __all__ = ["gather", "gather_nd"]

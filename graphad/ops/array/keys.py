@@ -18,6 +18,8 @@ from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED
+from graphad.core.references import well_formed
+from graphad.core.schema import Kind, declare
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
@@ -77,6 +79,31 @@ def encode_bound(item: Any, given: list[Any]) -> Any:
     if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__") or np.ndim(item):
         raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
     return item.__index__()
+
+
+def is_key(x: Any) -> bool:
+    """Whether an attribute is a key as this module encodes it."""
+    if type(x) is not tuple or x.count(REST) > 1:
+        return False
+    return all(_is_bound(entry) or entry in (NEW, REST) or _is_whole_slice(entry) for entry in x)
+
+
+def _is_bound(x: Any) -> bool:
+    return type(x) is int or isinstance(x, Dim) or (well_formed(x, 0) and len(x) == 2)
+
+
+def _is_whole_slice(x: Any) -> bool:
+    if type(x) is not tuple or len(x) != 5 or x[0] != "slice":
+        return False
+    _, start, stop, step, size = x
+    return (
+        all(bound is None or _is_bound(bound) for bound in (start, stop))
+        and (step is None or (type(step) is int and step != 0))
+        and (size is None or isinstance(size, Dim) or (type(size) is int and size >= 0))
+    )
+
+
+declare(Kind("Key", is_key, frozenset({int}), "key"))
 
 
 def is_at(entry: Any) -> bool:

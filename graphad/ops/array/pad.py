@@ -12,6 +12,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_rows
+from graphad.core.references import entries_of
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -23,9 +24,7 @@ from graphad.ops.array.shape import (
     BroadcastTo,
     ExpandDims,
     Reshape,
-    ReshapeTo,
     SumTo,
-    SumToShape,
     reshape,
     shape,
     sizes_of,
@@ -385,9 +384,11 @@ def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
         bind(Stack(1), lift(np.ones(rank, np.int32)) if rank is not None else ones_like(multiples), sizes),
         [-1],
     )
-    static = None if rank is None else (None,) * (2 * rank)
-    apart = bind(ReshapeTo(static), g, pairs)
-    return bind(ReshapeTo(None if rank is None else (None,) * rank), bind(SumToShape(), apart, ones), sizes)
+    if rank == 0:
+        return g
+    twice = entries_of(None if rank is None else (None,) * (2 * rank))
+    summed = bind(SumTo(twice), bind(Reshape(twice), g, pairs), ones)
+    return bind(Reshape(entries_of(None if rank is None else (None,) * rank)), summed, sizes)
 
 
 @define

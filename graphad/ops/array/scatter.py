@@ -13,6 +13,8 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
+from graphad.core.references import AT
+from graphad.core.schema import Axis, Count, Given
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -21,7 +23,6 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import (
     GatherNd,
     ScatterNd,
-    ScatterNdTo,
     check_coordinates,
     check_nd,
     gather,
@@ -29,14 +30,13 @@ from graphad.ops.array.gather import (
 )
 from graphad.ops.array.shape import reshape
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.sizes import known_value, require_count, require_sizes, static_sizes
+from graphad.ops.array.sizes import known_value, requested, require_sizes
 from graphad.ops.array.support import (
     all_stacked,
     index_tensor,
-    known_scalar,
+    requested_size,
     require_index,
     same_row,
-    static_int,
 )
 
 
@@ -50,11 +50,9 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, *, name: str | None = Non
     Raises: InvalidArgumentError: an index is out of range, or the shapes do not fit.
     """
     i, u = index_tensor("scatter_nd", indices, "indices"), lift(updates)
-    sizes = static_sizes("scatter_nd", shape)
-    if sizes is not None:
-        require_sizes("scatter_nd", sizes)
-        return bind(ScatterNd(tuple(sizes)), i, u)  # type: ignore[no-any-return]
-    return bind(ScatterNdTo(None), i, u, lift(shape))  # type: ignore[no-any-return]
+    sizes, given = requested("scatter_nd", shape)
+    require_sizes("scatter_nd", sizes)
+    return bind(ScatterNd(sizes), i, u, *given)  # type: ignore[no-any-return]
 
 
 @define
@@ -63,7 +61,7 @@ class TensorScatterUpdate(Op):
 
     name = "tensor_scatter_nd_update"
     keeps = ((1,), False)
-    batch_dims: int = 0
+    batch_dims: Count = 0
 
     def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
         require_index(self.name, indices, "indices")
@@ -162,6 +160,11 @@ def _unfit(op: str, x: Any, indices: Any, updates: Any, want: Any) -> InvalidArg
 # -- segments --------------------------------------------------------------------------------------------------------------
 
 
+def num_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `num` is the last input, an integer scalar."""
+    return {**attributes, "num": (AT, 1)}
+
+
 @define
 class UnsortedSegmentSum(Op):
     """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s, for s from 0 to num - 1; negative ids are left out. b
@@ -170,8 +173,9 @@ class UnsortedSegmentSum(Op):
 
     name = "unsorted_segment_sum"
     keeps = ((1,), False)
-    num: Size
-    batch_dims: int = 0
+    num: Given[Size]
+    batch_dims: Count = 0
+    formerly = {"unsorted_segment_sum_to": num_was_input}
 
     def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
         require_index(self.name, ids, "segment_ids")
@@ -185,8 +189,9 @@ class UnsortedSegmentSum(Op):
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, data: Any, ids: Any) -> Any:
-        return bind(UnsortedSegmentSum(self.num, self.batch_dims + 1), *all_stacked(ctx, (data, ids)))
+    def batch(self, ctx: Any, data: Any, ids: Any, *given: Any) -> Any:
+        op = UnsortedSegmentSum(self.num, self.batch_dims + 1)
+        return bind(op, *all_stacked(ctx, (data, ids)), *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         d, i = axes
@@ -211,7 +216,6 @@ def _first_part(data: Any, ids: Any) -> bool:
 
 
 def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
-    require_count("unsorted_segment_sum", num, "num_segments")
     _first_part(np.shape(data), np.shape(ids))
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
     if (np.asarray(ids) >= num).any():
@@ -227,44 +231,6 @@ def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
 
 
 @define
-class UnsortedSegmentSumTo(Op):
-    """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s, for s below the integer scalar `num`; negative ids
-    are left out. b stands for `batch_dims` axes.
-    """
-
-    name = "unsorted_segment_sum_to"
-    keeps = ((1,), False)
-    batch_dims: int = 0
-
-    def infer(self, data: TensorSpec, ids: TensorSpec, num: TensorSpec) -> TensorSpec:
-        require_index("unsorted_segment_sum", num, "num_segments")
-        require_index("unsorted_segment_sum", ids, "segment_ids")
-        if not _first_part(data.dims, ids.dims):
-            return data.with_dims(None)
-        return data.with_dims((*ids.dims[: self.batch_dims], None, *data.dims[len(ids.dims) :]))
-
-    def eval(self, data: Any, ids: Any, num: Any) -> Any:
-        return _segment_sum(data, ids, int(num), self.batch_dims)
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None, None)
-
-    def batch(self, ctx: Any, data: Any, ids: Any, num: Any) -> Any:
-        if ctx.stacked(2):
-            return ctx.rowwise(self, data, ids, num)
-        return bind(UnsortedSegmentSumTo(self.batch_dims + 1), *all_stacked(ctx, (data, ids)), num)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        if axes[2] is not None:
-            return MIXED
-        return UnsortedSegmentSum(0, self.batch_dims).rows(specs[:2], axes[:2])
-
-    def fold(self, ctx: Any, data: Any, ids: Any, num: Any) -> Any:
-        known = known_scalar(ctx, num)
-        return None if known is None else bind(UnsortedSegmentSum(known, self.batch_dims), data, ids)
-
-
-@define
 class SegmentGather(Op):
     """y[b, i, k] = x[b, ids[b, i], k], 0 where the id is negative: the transpose of unsorted_segment_sum. b stands for
     `batch_dims` axes.
@@ -272,7 +238,7 @@ class SegmentGather(Op):
 
     name = "segment_gather"
     keeps = ((1,), False)
-    batch_dims: int = 0
+    batch_dims: Count = 0
 
     def infer(self, x: TensorSpec, ids: TensorSpec) -> TensorSpec:
         require_index(self.name, ids, "ids")
@@ -299,14 +265,10 @@ class SegmentGather(Op):
         return np.where(keep, found, x.dtype.type(0)).reshape(shape)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        dims = ctx.shape(0)
-        ids = ctx.inputs[1]
-        if dims is not None and dims[self.batch_dims] is not None:
-            return (bind(UnsortedSegmentSum(dims[self.batch_dims], self.batch_dims), g, ids), None)
-        return (
-            bind(UnsortedSegmentSumTo(self.batch_dims), g, ids, shape_of(ctx.inputs[0])[self.batch_dims]),
-            None,
-        )  # type: ignore[index]
+        dims, ids = ctx.shape(0), ctx.inputs[1]
+        num = None if dims is None else dims[self.batch_dims]
+        given = () if num is not None else (shape_of(ctx.inputs[0])[self.batch_dims],)  # type: ignore[index]
+        return (bind(UnsortedSegmentSum((AT, 1) if given else num, self.batch_dims), g, ids, *given), None)
 
     def batch(self, ctx: Any, x: Any, ids: Any) -> Any:
         return bind(SegmentGather(self.batch_dims + 1), *all_stacked(ctx, (x, ids)))
@@ -334,11 +296,8 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]], zero for segments without members.
     """
     x, ids = lift(data), index_tensor("unsorted_segment_sum", segment_ids, "segment_ids")
-    count = static_int("unsorted_segment_sum", num_segments, "num_segments")
-    if count is None:
-        return bind(UnsortedSegmentSumTo(), x, ids, lift(num_segments))  # type: ignore[no-any-return]
-    require_count("unsorted_segment_sum", count, "num_segments")
-    return bind(UnsortedSegmentSum(count), x, ids)  # type: ignore[no-any-return]
+    count, given = requested_size("unsorted_segment_sum", num_segments, "num_segments")
+    return bind(UnsortedSegmentSum(count), x, ids, *given)  # type: ignore[no-any-return]
 
 
 # -- masks -----------------------------------------------------------------------------------------------------------------
@@ -372,7 +331,7 @@ class BooleanMask(Op):
 
     name = "boolean_mask"
     keeps = ((1,), False)
-    axis: int
+    axis: Axis
 
     def infer(self, x: TensorSpec, mask: TensorSpec) -> TensorSpec:
         return x.with_dims(_masked_dims(self.name, x.dims, mask, self.axis))
@@ -420,7 +379,7 @@ class BooleanMaskGrad(Op):
 
     name = "boolean_mask_grad"
     keeps = ((1,), False)
-    axis: int
+    axis: Axis
 
     def infer(self, g: TensorSpec, mask: TensorSpec) -> TensorSpec:
         if not mask.dtype.is_bool or mask.dims == ():

@@ -1,13 +1,13 @@
 """Shapes as data, and the ops that change a shape without moving elements about: reshape, broadcast, expand, squeeze.
 
-Where a shape is definite it is an attribute; only where it is unknown does it become an integer tensor computed at run
-time (`shape`, `reshape_to`, `broadcast_to_shape`, `sum_to_shape`). These fold away when the graph is specialised.
+A shape is an attribute, of which those sizes that are not known while tracing refer to inputs (`core/references.py`); `shape`
+gives them. Both fold away when the graph is specialised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size, divide_exactly, product
 from graphad.core.dtypes import DType
-from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient, no_rows
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.references import entries_of, is_reference
+from graphad.core.schema import Given
 from graphad.core.shapes import (
     format_dims,
     is_definite,
@@ -29,29 +31,11 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.ops.accumulate import summed
 from graphad.ops.array.sizes import (
-    as_claimed,
-    claimed_dims,
     known_value,  # noqa: F401  used from here
-    mixed_sizes,
+    requested,
     require_sizes,
-    static_sizes,
-    static_with_rows,
-    with_rows,
+    shape_was_claimed,
 )
-
-INDEX_KINDS = (dtypes.int32, dtypes.int64)
-
-
-def _require_shape_vector(op: str, spec: TensorSpec) -> int | None:
-    if spec.dtype not in INDEX_KINDS:
-        raise DTypeError(f"{op}: shape has dtype {spec.dtype.name}; int32 or int64 is needed.")
-    if spec.dims is None:
-        return None
-    if len(spec.dims) != 1:
-        raise InvalidArgumentError(
-            f"{op}: shape has shape {format_dims(spec.dims)}; a vector of sizes is needed."
-        )
-    return spec.dims[0]  # type: ignore[no-any-return]
 
 
 @define
@@ -123,39 +107,71 @@ def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Any:
 
 @define
 class Reshape(Op):
-    """The elements of x in row-major order, in `shape`."""
+    """The elements of x in row-major order, in `shape`, of which one size may be -1 for what the number of elements leaves."""
 
     name = "reshape"
     keeps = (False, False)
     aliases = {0: 0}
-    shape: tuple[Size, ...]
+    shape: Given[tuple[Size | Literal[-1], ...]]
+    formerly = {"reshape_to": shape_was_claimed}
+
+    def result(self, dims: Any) -> Any:
+        """The shape of the result for x of shape `dims`, as far as it is known."""
+        want = self.shape
+        if want is None or not any(is_rest(size) for size in want):
+            return want
+        if is_definite(dims) and is_definite(want):
+            return resolve_reshape(dims, list(want))
+        return tuple([None if is_rest(size) else size for size in want])
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        if is_definite(x.dims) and product(x.dims) != product(self.shape):
-            raise _wrong_size(x.dims, self.shape)
-        return TensorSpec.of(self.shape, x.dtype)
+        want = self.result(x.dims)
+        if is_definite(x.dims) and is_definite(want) and product(x.dims) != product(want):
+            raise _wrong_size(x.dims, want)
+        return TensorSpec.of(want, x.dtype)
 
     def eval(self, x: Any) -> Any:
-        return np.reshape(x, self.shape)
+        want = self.shape
+        if -1 in want:
+            want = self.result(np.shape(x))
+        if type(x) is not np.ndarray and np.shape(x) == want:
+            return x  # a stack keeps slices that differ
+        return np.reshape(x, want)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (reshape_like(g, ctx, 0),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
-        return bind(Reshape((x.dims[0], *self.shape)), x)
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+        # Of no elements a size of -1 can be anything; rows tell what it is.
+        if given and type(ctx.size) is int and ctx.size == 0:
+            return ctx.rowwise(self, x, *given)
+        return bind(Reshape((x.dims[0], *self.result(x.dims[1:]))), x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         (axis,), dims = axes, specs[0].dims
         if axis is None:
             return None
-        before = product(dims[:axis])  # type: ignore[index]
-        for k in range(len(self.shape)):
-            if product(self.shape[:k]) == before and self.shape[k] == dims[axis]:  # type: ignore[index]
+        if dims is None or None in dims[: axis + 1]:
+            return MIXED
+        before, done = product(dims[:axis]), 1
+        for k, size in enumerate(self.shape):
+            if is_reference(size) or is_rest(size):
+                break
+            if done == before and size == dims[axis]:
                 return k
+            done = done * size
         return MIXED
+
+    def settled(self, ctx: Any, x: Any) -> Any:
+        return bind(Reshape(resolve_reshape(x.dims, list(self.shape))), x)
 
     def lower(self, x: TensorSpec) -> Any:
         return forms.View("reshape", self.shape)
+
+
+def is_rest(size: Any) -> bool:
+    """Whether a size is -1: what the others leave."""
+    return type(size) is int and size == -1
 
 
 def _wrong_size(have: Any, want: Any) -> InvalidArgumentError:
@@ -163,46 +179,6 @@ def _wrong_size(have: Any, want: Any) -> InvalidArgumentError:
         f"reshape: x with shape {format_dims(have)} has {product(have)} elements, the requested shape "
         f"{format_dims(want)} has {product(want)}; the numbers of elements must be equal."
     )
-
-
-@define
-class ReshapeTo(Op):
-    """The elements of x in row-major order, in the shape `sizes`, of which one may be -1 for what the number of elements
-    leaves.
-    """
-
-    name = "reshape_to"
-    keeps = (False, False)
-    aliases = {0: 0}
-    static: tuple[int | None, ...] | None = None  # what is known of the result's shape
-
-    def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        _require_shape_vector("reshape", sizes)
-        return TensorSpec.of(claimed_dims(self, sizes), x.dtype)
-
-    def eval(self, x: Any, sizes: Any) -> Any:
-        want = as_claimed(self, resolve_reshape(x.shape, [int(size) for size in sizes]))
-        return x if x.shape == want else np.reshape(x, want)  # the same one: a stack keeps slices that differ
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (reshape_like(g, ctx, 0), None)
-
-    def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        # Of no elements a size of -1 can be anything; rows tell what it is.
-        if ctx.stacked(1) or (type(ctx.size) is int and ctx.size == 0):
-            return ctx.rowwise(self, x, sizes)
-        return bind(ReshapeTo(static_with_rows(ctx.size, self.static)), x, with_rows(ctx.size, sizes))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        (axis, of_sizes), dims = axes, claimed_dims(self, specs[1])
-        kept = axis == 0 and of_sizes is None and dims and dims[0] == specs[0].dims[0]  # type: ignore[index]
-        return 0 if kept and dims[0] is not None else MIXED
-
-    def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        known = ctx.known(sizes)
-        if known is None:
-            return None
-        return bind(Reshape(as_claimed(self, resolve_reshape(x.dims, list(known)))), x)
 
 
 def _without_empty(sizes: Sequence[Any]) -> Any:
@@ -255,25 +231,22 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     Raises: InvalidArgumentError: the numbers of elements differ.
     """
     x = lift(tensor)
-    sizes = static_sizes("reshape", shape)
-    dims = x.dims
-    if sizes is not None:
-        if is_definite(dims):
-            return bind(Reshape(resolve_reshape(dims, sizes)), x)  # type: ignore[arg-type, no-any-return]
-        if -1 not in sizes:
-            return bind(Reshape(tuple(sizes)), x)  # type: ignore[no-any-return]
-        static = tuple(None if size == -1 else size for size in sizes)
-        return bind(ReshapeTo(static), x, lift(np.array(sizes, np.int32)))  # type: ignore[no-any-return]
-    vector, static = mixed_sizes(shape)
-    return bind(ReshapeTo(static), x, vector)  # type: ignore[no-any-return]
+    sizes, given = requested("reshape", shape)
+    if not given and is_definite(x.dims):
+        sizes = resolve_reshape(x.dims, list(sizes))  # type: ignore[arg-type]
+    return bind(Reshape(sizes), x, *given)  # type: ignore[no-any-return]
+
+
+def shape_of(ctx: Any, i: int) -> tuple[Any, tuple[Any, ...]]:
+    """The shape of input i as an attribute, and the inputs that it refers to."""
+    dims = ctx.shape(i)
+    return (dims, ()) if is_definite(dims) else (entries_of(dims), (sizes_of(ctx.inputs[i]),))
 
 
 def reshape_like(g: Any, ctx: Any, i: int) -> Any:
     """`g` in the shape of input i."""
-    want = ctx.shape(i)
-    if is_definite(want):
-        return g if g.dims == want else bind(Reshape(want), g)
-    return bind(ReshapeTo(want), g, sizes_of(ctx.inputs[i]))
+    want, given = shape_of(ctx, i)
+    return g if not given and g.dims == want else bind(Reshape(want), g, *given)
 
 
 @define
@@ -282,15 +255,15 @@ class BroadcastTo(Op):
 
     name = "broadcast_to"
     keeps = (False, False)
-    shape: tuple[Size, ...]
+    shape: Given[tuple[Size, ...]]
+    formerly = {"broadcast_to_shape": shape_was_claimed}
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        if x.dims is not None:
+        if x.dims is not None and self.shape is not None:
             _check_broadcast(x.dims, self.shape)
         return TensorSpec.of(self.shape, x.dtype)
 
     def eval(self, x: Any) -> Any:
-        require_sizes("broadcast_to", self.shape)
         out = np.empty(self.shape, x.dtype)
         out[...] = x
         return out
@@ -305,16 +278,21 @@ class BroadcastTo(Op):
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (sum_to_input(ctx, 0, g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
         missing = len(self.shape) - (len(x.dims) - 1)
-        x = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing else x
-        return bind(BroadcastTo((x.dims[0], *self.shape)), x)
+        x = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing > 0 else x
+        return bind(BroadcastTo((x.dims[0], *self.shape)), x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        if axes[0] is None:
-            return None
-        place = axes[0] + len(self.shape) - len(specs[0].dims or ())
-        return place if self.shape[place] == specs[0].dims[axes[0]] else MIXED  # type: ignore[index]
+        (axis,), dims = axes, specs[0].dims
+        if axis is None or dims is None:
+            return None if axis is None else MIXED
+        place = axis + len(self.shape) - len(dims)
+        kept = self.shape[place] == dims[axis] or (is_reference(self.shape[place]) and not is_one(dims[axis]))
+        return place if kept else MIXED
+
+    def settled(self, ctx: Any, x: Any) -> Any:
+        return x if x.dims == self.shape else None
 
     def lower(self, x: TensorSpec) -> Any:
         return forms.View("broadcast", self.shape)
@@ -333,49 +311,6 @@ def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
         )
 
 
-@define
-class BroadcastToShape(Op):
-    """x broadcast to the shape `sizes`."""
-
-    name = "broadcast_to_shape"
-    keeps = (False, False)
-    static: tuple[int | None, ...] | None = None
-
-    def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        _require_shape_vector("broadcast_to", sizes)
-        return TensorSpec.of(claimed_dims(self, sizes), x.dtype)
-
-    def eval(self, x: Any, sizes: Any) -> Any:
-        want = as_claimed(self, sizes)
-        require_sizes("broadcast_to", want)
-        _check_broadcast(x.shape, want)
-        return np.array(np.broadcast_to(x, want))
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (sum_to_input(ctx, 0, g), None)
-
-    def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, sizes)
-        missing = sizes.dims[0] - (len(x.dims) - 1)
-        x = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing > 0 and ctx.stacked(0) else x
-        return bind(BroadcastToShape(static_with_rows(ctx.size, self.static)), x, with_rows(ctx.size, sizes))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        (axis, of_sizes), dims = axes, claimed_dims(self, specs[1])
-        if of_sizes is not None or dims is None or axis is None:
-            return None if of_sizes is None and axis is None else MIXED
-        size, place = specs[0].dims[axis], axis + len(dims) - len(specs[0].dims or ())  # type: ignore[index]
-        return MIXED if type(size) is int and size == 1 and dims[place] != 1 else place
-
-    def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        known = ctx.known(sizes)
-        if known is None:
-            return None
-        want = as_claimed(self, known)
-        return x if x.dims == want else bind(BroadcastTo(want), x)
-
-
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`x` broadcast to `shape` by NumPy's rules.
 
@@ -389,12 +324,9 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def broadcast_for(op: str, x: Any, shape: Any) -> Tensor:
     """`broadcast_to` for a function whose name messages are to give."""
-    sizes = static_sizes(op, shape)
-    if sizes is not None:
-        require_sizes(op, sizes)
-        return bind(BroadcastTo(tuple(sizes)), x)  # type: ignore[no-any-return]
-    vector, static = mixed_sizes(shape)
-    return bind(BroadcastToShape(static), x, vector)  # type: ignore[no-any-return]
+    sizes, given = requested(op, shape)
+    require_sizes(op, sizes)
+    return bind(BroadcastTo(sizes), x, *given)  # type: ignore[no-any-return]
 
 
 @define
@@ -403,10 +335,11 @@ class SumTo(Op):
 
     name = "sum_to"
     keeps = (False, False)
-    shape: tuple[Size, ...]
+    shape: Given[tuple[Size, ...]]
+    formerly = {"sum_to_shape": shape_was_claimed}
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        if x.dims is not None:
+        if x.dims is not None and self.shape is not None:
             _check_broadcast(self.shape, x.dims)
         return TensorSpec.of(self.shape, x.dtype)
 
@@ -424,10 +357,10 @@ class SumTo(Op):
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (broadcast_like(g, ctx, 0),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
         missing = len(x.dims) - 1 - len(self.shape)
-        y = bind(SumTo((x.dims[0], *(1,) * missing, *self.shape)), x)
-        return bind(Reshape((x.dims[0], *self.shape)), y) if missing else y
+        y = bind(SumTo((x.dims[0], *(1,) * missing, *self.shape)), x, *given)
+        return bind(Reshape((x.dims[0], *self.shape)), y, *given) if missing else y
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         axis, dims = axes[0], specs[0].dims
@@ -435,6 +368,9 @@ class SumTo(Op):
             return None
         at = axis - (len(dims) - len(self.shape))  # type: ignore[arg-type]
         return at if at >= 0 and self.shape[at] == dims[axis] else MIXED  # type: ignore[index]
+
+    def settled(self, ctx: Any, x: Any) -> Any:
+        return x if x.dims == self.shape else None
 
     def lower(self, x: TensorSpec) -> Any:
         axes = summed_axes(x.dims, self.shape)  # type: ignore[arg-type]
@@ -456,55 +392,16 @@ def is_one(size: Any) -> bool:
     return type(size) is int and size == 1
 
 
-@define
-class SumToShape(Op):
-    """The transpose of broadcasting the shape `sizes` to that of x: x summed over the axes along which it was repeated."""
-
-    name = "sum_to_shape"
-    keeps = (False, False)
-
-    def infer(self, x: TensorSpec, sizes: TensorSpec) -> TensorSpec:
-        rank = _require_shape_vector("sum_to", sizes)
-        return TensorSpec.of(None if rank is None else (None,) * rank, x.dtype)
-
-    def eval(self, x: Any, sizes: Any) -> Any:
-        want = tuple(int(size) for size in sizes)
-        return summed(x, summed_axes(x.shape, want)).reshape(want)
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (broadcast_like(g, ctx, 0), None)
-
-    def batch(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, sizes)
-        missing = len(x.dims) - 1 - sizes.dims[0]
-        y = bind(self, x, with_rows(ctx.size, sizes, missing))
-        return bind(Squeeze(tuple(range(1, 1 + missing))), y) if missing else y
-
-    rows = no_rows("whether it sums the rows is known with the shape, when it runs")
-
-    def fold(self, ctx: Any, x: Any, sizes: Any) -> Any:
-        known = ctx.known(sizes)
-        if known is None:
-            return None
-        want = tuple(known)
-        return x if x.dims == want else bind(SumTo(want), x)
-
-
 def sum_to_input(ctx: Any, i: int, g: Any) -> Any:
     """`g` summed to the shape of input i."""
-    want = ctx.shape(i)
-    if is_definite(want) and is_definite(g.dims):
-        return g if g.dims == want else bind(SumTo(want), g)
-    return bind(SumToShape(), g, sizes_of(ctx.inputs[i]))
+    want, given = shape_of(ctx, i)
+    return g if not given and g.dims == want else bind(SumTo(want), g, *given)
 
 
 def broadcast_like(g: Any, ctx: Any, i: int) -> Any:
     """`g` broadcast to the shape of input i."""
-    want = ctx.shape(i)
-    if is_definite(want):
-        return g if g.dims == want else bind(BroadcastTo(want), g)
-    return bind(BroadcastToShape(want), g, sizes_of(ctx.inputs[i]))
+    want, given = shape_of(ctx, i)
+    return g if not given and g.dims == want else bind(BroadcastTo(want), g, *given)
 
 
 @define

@@ -11,8 +11,9 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.references import AT, entries_of
 from graphad.core.registry import lookup
-from graphad.core.shapes import TensorShape
+from graphad.core.shapes import TensorShape, is_definite
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.builder import UNKNOWN
 
@@ -67,6 +68,43 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
     return out
 
 
+def requested(op: str, shape: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """A requested shape as an attribute, and the inputs that it refers to: those sizes that are not known while tracing."""
+    sizes = static_sizes(op, shape)
+    if sizes is not None:
+        return tuple(sizes), ()
+    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
+        vector = lift(shape)
+        found = partly_known(vector)
+        if found is None or found.ndim != 1:
+            dims = vector.dims
+            return entries_of((None,) * dims[0] if dims and type(dims[0]) is int else None), (vector,)
+        return entries_of([None if size == UNKNOWN else int(size) for size in found]), (vector,)
+    given: list[Any] = []
+    entries = []
+    for item in shape:
+        size = _static_size(op, item)
+        if size is None:
+            given.append(lift(item))
+        entries.append((AT, len(given)) if size is None else size)
+    return tuple(entries), tuple(given)
+
+
+def joined(*parts: tuple[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Sizes put together from parts as an attribute, and the inputs that it refers to.
+
+    Args:
+      parts: (what is known of some sizes, the vector that holds them).
+    """
+    entries: list[Any] = []
+    given: list[Any] = []
+    for dims, vector in parts:
+        if not is_definite(dims):
+            given.append(vector)
+        entries += entries_of(dims, len(given))
+    return tuple(entries), tuple(given)
+
+
 def require_sizes(op: str, sizes: Sequence[Any], word: str = "shape") -> None:
     """Raises: InvalidArgumentError: a size is negative; one that is only known at run time (None, a symbol) passes."""
     for size in sizes:
@@ -117,6 +155,14 @@ def claimed_dims(op: Any, sizes: Any) -> Any:
     return op.static
 
 
+def shape_was_claimed(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `shape` is the last input, a vector of integers; `static`, where it has one that is not nil, says what is known of it:
+    a tuple with nil for each size that only the input has.
+    """
+    rest = {name: value for name, value in attributes.items() if name != "static"}
+    return rest | {"shape": entries_of(attributes.get("static"))}
+
+
 def with_rows(size: Any, sizes: Any, ones: int = 0) -> Any:
     """The sizes of a row as those of a stack of `size` rows, with axes of size 1 between."""
     front = bind(lookup("sizes")((size, *(1,) * ones), sizes.dtype))
@@ -137,10 +183,22 @@ def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
             _named_size(size) for size in sizes
         )
     items = list(shape)
-    return lift(items), tuple(_static_size(item) for item in items)
+    return lift(items), tuple(_claimed_size(item) for item in items)
 
 
-def _static_size(item: Any) -> int | None:
+def _static_size(op: str, item: Any) -> Any:
+    """A size as a number or symbol, None where it is only known at run time."""
+    if isinstance(item, Dim):
+        return item
+    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+        value = known_value(lift(item))
+        return None if value is None else int(value)
+    if not hasattr(item, "__index__"):
+        raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
+    return item.__index__()
+
+
+def _claimed_size(item: Any) -> Any:
     if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
         item = known_value(lift(item))
     return None if item is None else _named_size(item)

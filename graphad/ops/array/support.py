@@ -14,11 +14,12 @@ from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.op import MIXED, Op, no_gradient
+from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.shape import BroadcastTo, SizeVector
-from graphad.ops.array.sizes import known_value
+from graphad.ops.array.sizes import known_value, require_count
 
 
 class WithoutInputs(Op):
@@ -87,6 +88,15 @@ def static_int(op: str, x: Any, name: str) -> int | None:
     if value.ndim or value.dtype.kind not in "iu":
         raise ArgumentTypeError(f"{op}: {name} must be an integer, got {x!r}.")
     return int(value)
+
+
+def requested_size(op: str, size: Any, word: str) -> tuple[Any, tuple[Any, ...]]:
+    """The same for one size."""
+    known = static_int(op, size, word)
+    if known is not None:
+        require_count(op, known, word)
+        return known, ()
+    return (AT, 1), (lift(size),)
 
 
 def index_tensor(op: str, x: Any, name: str) -> Any:

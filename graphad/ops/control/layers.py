@@ -14,14 +14,14 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import int32
 from graphad.core.errors import FailedPreconditionError
 from graphad.core.op import IO, WRITES
+from graphad.core.references import entries_of
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
 from graphad.ops.array.create import ZerosLike, zeros_like
-from graphad.ops.array.join import Concat
-from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, ExpandDims, Shape, SizeVector
+from graphad.ops.array.shape import BroadcastTo, ExpandDims, Shape
 from graphad.ops.state.variables import READ, Read
 
 
@@ -130,11 +130,7 @@ def add_repeated(builder: GraphBuilder, x: int, size: Any) -> int:
     row = add(builder, ExpandDims((0,)), x)
     if is_definite(dims):
         return add(builder, BroadcastTo((size, *dims)), row)  # type: ignore[no-any-return]
-    sizes = add(
-        builder, Concat(0), add(builder, SizeVector((size,), int32, False)), add(builder, Shape(int32), x)
-    )
-    static = None if dims is None else (size, *dims)
-    return add(builder, BroadcastToShape(static), row, sizes)  # type: ignore[no-any-return]
+    return add(builder, BroadcastTo((size, *entries_of(dims))), row, add(builder, Shape(int32), x))  # type: ignore[no-any-return]
 
 
 def with_stacked_outputs(graph: Graph, mask: Sequence[bool], wanted: Sequence[bool], size: Any) -> Graph:

@@ -9,9 +9,10 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift_own
 from graphad.core.op import no_gradient
+from graphad.core.references import entries_of
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import BroadcastTo, BroadcastToShape, shape
+from graphad.ops.array.shape import BroadcastTo, shape
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.rules import FLOATING, NUMERIC, scalar_like
 
@@ -21,7 +22,7 @@ def zeros_of(x: Any) -> Any:
     zero = scalar_like(0, x)
     if is_definite(x.dims):
         return bind(BroadcastTo(x.dims), zero) if x.dims else zero
-    return bind(BroadcastToShape(x.dims), zero, shape(x))
+    return bind(BroadcastTo(entries_of(x.dims)), zero, shape(x))
 
 
 def _sign_vjp(ctx: Any, g: Any) -> Any:

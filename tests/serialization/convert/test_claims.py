@@ -58,42 +58,85 @@ X = np.arange(6, dtype=np.float32)
 SIX = np.array([6], np.int32)
 
 
+FIXED = (1000,)
+SIZED = ("at", 1, 0)
+
+
 @pytest.mark.parametrize(
-    ("made", "inputs", "arguments", "values"),
+    ("made", "text"),
     [
-        (op("reshape_to", static=(1000,)), (0, 1), (6, 8), (X, SIX)),
-        (op("broadcast_to_shape", static=(1000,)), (0, 1), (6, 8), (X, SIX)),
-        (
-            op("gather_grad_to", axis=0, batch_dims=0, static=(1000,)),
-            (0, 1, 2),
-            (6, 8, 8),
-            (X, np.arange(6, dtype=np.int32), SIX),
-        ),
-        (
-            op("take_along_axis_grad_to", axis=0, static=(1000,)),
-            (0, 1, 2),
-            (6, 8, 8),
-            (X, np.arange(6, dtype=np.int32), SIX),
-        ),
+        (op("reshape", shape=FIXED), "has 6 elements"),
+        (op("broadcast_to", shape=FIXED), "does not broadcast to"),
     ],
     ids=lambda x: x.name if hasattr(x, "attributes") else "",
 )
-def test_a_claimed_shape_is_compared_with_the_sizes(made, inputs, arguments, values):
-    all_refuse(followed(made, inputs, 9, arguments), *values, text="was made for")
+def test_a_size_that_a_file_gives_is_the_size_and_what_does_not_fit_is_refused(made, text):
+    all_refuse(followed(made, (0,), 9, (6,)), X, text=text)
 
 
-def test_a_claimed_shape_that_is_right_gives_the_same_in_both_modes():
-    records = followed(op("reshape_to", static=(6,)), (0, 1), 1, (6, 8))
+@pytest.mark.parametrize(
+    "made",
+    [
+        op("gather_grad", axis=0, batch_dims=0, shape=FIXED),
+        op("take_along_axis_grad", axis=0, shape=FIXED),
+    ],
+    ids=lambda made: made.name,
+)
+def test_zeros_of_a_size_that_a_file_gives_have_that_size_in_both_modes(made):
+    records = followed(made, (0, 1), 9, (6, 8))
+    numpy, native = outcomes(records, X, np.arange(6, dtype=np.int32))
+    assert numpy[0].shape == native[0].shape == FIXED
+    np.testing.assert_allclose(numpy[0], native[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [5, -1, 7])
+def test_a_size_that_an_input_gives_is_compared_when_it_runs(wrong):
+    records = followed(op("sum_to", shape=(SIZED,)), (0, 1), 1, (6, 8))
+    all_refuse(records, X, np.array([wrong], np.int32), text="broadcast_to: |negative size")
+
+
+def test_a_size_that_an_input_gives_is_the_same_in_both_modes():
+    records = followed(op("reshape", shape=(SIZED,)), (0, 1), 1, (6, 8))
     numpy, native = outcomes(records, X, SIX)
     np.testing.assert_allclose(numpy[0], native[0], rtol=1e-6)
 
 
-def test_a_claimed_shape_has_as_many_sizes_as_the_vector():
-    fixed = (*SPECS, SpecRecord("int32", (2,)))
-    refused(
-        model([node(0, [0, 1], (1,))], [op("reshape_to", static=(5,))], inputs=(0, 8), specs=fixed),
-        text="was made for",
-    )
+def test_an_input_that_gives_fewer_sizes_than_are_asked_for_is_refused():
+    records = followed(op("reshape", shape=(SIZED, ("at", 1, 1))), (0, 1), 1, (6, 8))
+    all_refuse(records, X, SIX, text="entry 1 of 1 sizes")
+
+
+@pytest.mark.parametrize(("static", "works"), [(None, True), ((None,), True), ((6,), True), ((1000,), False)])
+def test_what_an_older_release_claimed_of_a_shape_is_the_shape(static, works):
+    records = followed(op("reshape_to", static=static), (0, 1), 1, (6, 8))
+    if works:
+        numpy, native = outcomes(records, X, SIX)
+        np.testing.assert_allclose(numpy[0], native[0], rtol=1e-6)
+    else:
+        all_refuse(records, X, SIX, text="has 6 elements")
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (("at", 0),), (("at", 1, -1),), (("at", 1, 0, 0),), (("all", 1, 0),), (("all",),), (("every", 1),),
+        (("at", 1.0),), (("at", True),), ("at", 1), ("all", 1), ((("at", 1),),), (-2,), (None,),
+    ],
+)  # fmt: skip
+def test_references_that_are_none_are_refused(shape):
+    refused(followed(op("reshape", shape=shape), (0, 1), 1, (6, 8)), text="'shape' of op 'reshape'")
+
+
+@pytest.mark.parametrize("inputs", [(0,), (0, 1, 1)])
+def test_there_are_as_many_inputs_as_sizes_refer_to(inputs):
+    refused(followed(op("reshape", shape=(SIZED,)), inputs, 1, (6, 8)), text="takes 2 inputs")
+
+
+@pytest.mark.parametrize(
+    ("shape", "spec"), [((SIZED,), 0), ((SIZED,), 3), ((("at", 1),), 8), ((("all", 1),), 2)]
+)
+def test_an_input_that_gives_sizes_holds_integers_of_the_right_rank(shape, spec):
+    refused(followed(op("reshape", shape=shape), (0, 1), 1, (6, spec)), text="reshape: shape has")
 
 
 def test_a_size_inside_a_key_is_compared_with_the_slice():

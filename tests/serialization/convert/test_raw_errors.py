@@ -76,9 +76,9 @@ def by_rows(model: Any, jit: bool) -> Any:
 
 # The rule that fails, its op, and what asks for it.
 WAYS: list[tuple[str, str, Callable[[Any, bool], Any]]] = [
-    ("eval", "broadcast_to_shape", evaluated),
-    ("fold", "broadcast_to_shape", folded),
-    ("vjp", "broadcast_to_shape", differentiated),
+    ("eval", "broadcast_to", evaluated),
+    ("settled", "broadcast_to", folded),
+    ("vjp", "broadcast_to", differentiated),
     ("vjp", "cumsum", pushed_forward),
     ("batch", "cumsum", by_rows),
 ]
@@ -119,6 +119,6 @@ def test_memory_that_a_rule_does_not_get_is_an_error_that_names_its_op(monkeypat
     def fails(*_: Any) -> Any:
         raise MemoryError("Unable to allocate 8.00 EiB")
 
-    monkeypatch.setattr(find("broadcast_to_shape"), "eval", fails)
-    with pytest.raises(gd.errors.ResourceExhaustedError, match=r"^broadcast_to_shape: Unable .* EiB"):
+    monkeypatch.setattr(find("broadcast_to"), "eval", fails)
+    with pytest.raises(gd.errors.ResourceExhaustedError, match=r"^broadcast_to: Unable .* EiB"):
         evaluated(restored(), jit)

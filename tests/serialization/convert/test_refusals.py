@@ -157,12 +157,11 @@ def test_results_that_are_no_tensors_cannot_be_saved() -> None:
         output_leaf(object())
 
 
-@pytest.mark.parametrize("axis", [2**70, object()], ids=["integer", "object"])
-def test_an_attribute_that_a_file_cannot_hold_is_named(axis: Any) -> None:
+def test_an_attribute_that_a_file_cannot_hold_is_named() -> None:
     spec = TensorSpec.of((3,), float32)
     kind: Any = find("concat")
     with pytest.raises(SaveError, match=r"'concat' holds .* as 'axis'"):
-        GraphWriter(True).add_graph(Graph([spec], [], [Node(kind(axis), (0,), 1, (spec,), None)], [1]))
+        GraphWriter(True).add_graph(Graph([spec], [], [Node(kind(2**70), (0,), 1, (spec,), None)], [1]))
 
 
 def test_a_name_that_is_no_identifier_cannot_be_saved() -> None:

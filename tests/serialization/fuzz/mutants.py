@@ -13,6 +13,7 @@ from typing import Any
 
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.registry import all_ops
+from graphad.core.schema import split
 from graphad.core.spec import HandleSpec, TensorSpec
 from serialization.convert.graphs import LIVE
 from tests.serialization.convert import mutations
@@ -346,11 +347,21 @@ def _wild_op(rng: Random, known: list[TensorSpec]) -> Any:
 
 def _attribute_of(rng: Random, declared: str, field: str) -> Any:
     """An attribute of a declared type, as a file holds it."""
-    if " | " in declared and declared.count("[") == declared.count("]"):
-        return _attribute_of(rng, rng.choice(declared.split(" | ")), field)
+    options = split(declared, "|")
+    if len(options) > 1:
+        return _attribute_of(rng, rng.choice(options).strip(), field)
+    head, _, inner = declared.partition("[")
+    if head == "Given":
+        return _given(rng, _attribute_of(rng, inner[:-1], field))
+    if head == "Literal":
+        return rng.choice([word.strip().strip('"') for word in inner[:-1].split(",")])
     small = rng.choice((0, 0, 1, 1, 2, 3, -1, -2, 4, 6))
-    if declared in ("int", "Any"):
+    if declared in ("int", "Any", "Axis"):
         return small
+    if declared in ("Count", "Positive"):
+        return abs(small)
+    if declared == "Axes":
+        return [0, *rng.sample(range(-2, 3), rng.randrange(3))]
     if declared == "Size":
         return rng.choice((0, 1, 2, 3, 4, 6, 12, 1000))
     if declared == "bool":
@@ -375,6 +386,19 @@ def _attribute_of(rng: Random, declared: str, field: str) -> Any:
             return [0, *[_attribute_of(rng, item[:-5], field) for _ in range(rng.randrange(4))]]
         return [0, *[_attribute_of(rng, part.strip(), field) for part in item.split(",")]]
     return small
+
+
+def _given(rng: Random, x: Any) -> Any:
+    """Sizes of which some refer to inputs."""
+
+    def reference() -> Any:
+        return rng.choice(
+            ([0, "at", rng.choice((1, 1, 2, 0))], [0, "at", 1, rng.randrange(3)], [0, "all", 1])
+        )
+
+    if type(x) is not list:
+        return reference() if rng.random() < 0.3 else x
+    return [0, *[reference() if rng.random() < 0.3 else item for item in x[1:]]]
 
 
 def _key_entry(rng: Random) -> Any:

@@ -1,0 +1,239 @@
+"""Sizes in attributes that are inputs: an entry of an attribute is a number, a symbol, or a reference to what an input holds.
+
+    ("at", k)       the integer scalar that is given input k
+    ("at", k, i)    entry i of the vector (row i of the matrix) that is given input k
+    ("all", k)      all its entries: of an input whose length is not known while tracing
+
+Given inputs come behind those that the op always has and count from 1. An op with references is of the class `referring` makes
+of its own: the same op to all who look at its name and attributes, but compilers and short ways, which want numbers, pass it by.
+Its rules ask those of the op with numbers, so that no op says twice what it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.dims import Dim
+from graphad.core.dtypes import from_numpy
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+
+AT, ALL = "at", "all"
+Reference = tuple[Any, ...]
+
+
+def is_reference(x: Any) -> bool:
+    """Whether an entry of an attribute stands for what an input holds."""
+    return type(x) is tuple and len(x) > 1 and (x[0] == AT or x[0] == ALL)
+
+
+def well_formed(x: Any, depth: int) -> bool:
+    """Whether a value is a reference to a number (`depth` 0), or to some of several."""
+    return (
+        type(x) is tuple
+        and len(x) in (2, 3)
+        and all(type(n) is int for n in x[1:])
+        and x[1] >= 1
+        and (x[0] == AT if depth == 0 else x[0] in (AT, ALL))
+        and (len(x) == 2 or (x[0] == AT and x[2] >= 0))
+    )
+
+
+def references(x: Any) -> Iterator[Reference]:
+    """Every reference in an attribute."""
+    if type(x) is tuple:
+        if is_reference(x):
+            yield x
+        else:
+            for item in x:
+                yield from references(item)
+
+
+def given_count(x: Any) -> int:
+    """How many given inputs an attribute asks for."""
+    return max([reference[1] for reference in references(x)], default=0)
+
+
+def entries_of(dims: Any, k: int = 1) -> Any:
+    """Sizes of which some are not known, all of which given input `k` holds: what is known, and references."""
+    if dims is None:
+        return ((ALL, k),)
+    return tuple([(AT, k, i) if size is None else size for i, size in enumerate(dims)])
+
+
+def spelled(x: Any, specs: Sequence[TensorSpec]) -> Any:
+    """Sizes with "all" written out, one reference for each entry; None where the length of an input is not known."""
+    out: list[Any] = []
+    for item in x:
+        if type(item) is not tuple or item[0] != ALL:
+            out.append(item)
+            continue
+        dims = specs[item[1] - 1].dims
+        if dims is None or type(dims[0]) is not int:
+            return None
+        out += [(AT, item[1], i) for i in range(dims[0])]
+    return tuple(out)
+
+
+def number(reference: Reference, values: Sequence[Any], op: str) -> Any:
+    """What a reference to one number stands for; `values` are those of the given inputs, arrays of numbers or of symbols."""
+    value = values[reference[1] - 1]
+    if len(reference) == 2:
+        return _plain(np.reshape(np.asarray(value), (-1,))[0] if isinstance(value, np.ndarray) else value)
+    if reference[2] >= len(value):
+        raise InvalidArgumentError(
+            f"{op}: it asks for entry {reference[2]} of {len(value)} sizes; give as many as the result has axes."
+        )
+    return _plain(value[reference[2]])
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, Dim):
+        return x
+    return tuple([_plain(item) for item in x]) if np.ndim(x) else int(x)
+
+
+def filled(x: Any, values: Sequence[Any], op: str) -> Any:
+    """An attribute, or a part of one, with numbers for its references."""
+    if type(x) is not tuple:
+        return x
+    if is_reference(x):
+        return number(x, values, op)
+    out: list[Any] = []
+    for item in x:
+        if type(item) is tuple and item and item[0] == ALL:
+            out += [_plain(entry) for entry in values[item[1] - 1]]
+        else:
+            out.append(filled(item, values, op))
+    return tuple(out)
+
+
+def unheld(kind: Any, values: Sequence[Any]) -> Any:
+    """An op that is nowhere kept, for a rule to be asked once; it may have None where sizes are not known."""
+    made = object.__new__(kind)
+    for name, value in zip(kind.attributes, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+class Referring:
+    """What an op with references does: it asks the rules of the op with numbers.
+
+    Class attributes:
+      op_class: The class of the op with numbers.
+    """
+
+    op_class: Any
+    schema: Any
+    attributes: tuple[str, ...]
+    name: str
+    multiple: bool
+    refers = True
+    quick = None
+
+    def refer(self, given: int) -> None:
+        """Note how many inputs are given, and that their values count."""
+        note = object.__setattr__
+        note(self, "given", given)
+        inputs, outputs = self.op_class.keeps
+        first = len(self.schema.inputs)
+        further = tuple(range(first, first + given))
+        if type(inputs) is tuple or inputs is False:
+            note(self, "keeps", (((inputs or ()) + further), outputs))
+        if type(self.op_class.by_value) is tuple:
+            note(self, "by_value", self.op_class.by_value + further)
+
+    def split(self, inputs: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The inputs that the op always has, and the given ones."""
+        own = len(inputs) - self.given  # type: ignore[attr-defined]
+        if own < 0:
+            raise InvalidArgumentError(f"{self.name}: {len(inputs)} inputs; its sizes refer to more.")
+        return tuple(inputs[:own]), tuple(inputs[own:])
+
+    def _changed(self, change: Callable[[Any, Any], Any]) -> list[Any]:
+        kinds = self.schema.attributes
+        return [
+            change(kinds[name], getattr(self, name)) if kinds[name].refers else getattr(self, name)
+            for name in self.attributes
+        ]
+
+    def seen(self, given: Sequence[TensorSpec]) -> Any:
+        """The op with None for each size that an input holds."""
+        return unheld(self.op_class, self._changed(lambda kind, value: kind.seen(value, given)))
+
+    def written_out(self, given: Sequence[TensorSpec]) -> Any:
+        """The op with one reference for each entry of the vectors, None where their lengths are not known."""
+        values = self._changed(lambda kind, value: kind.written_out(value, given))
+        if any(
+            value is None and getattr(self, name) is not None
+            for name, value in zip(self.attributes, values, strict=True)
+        ):
+            return None
+        return self.op_class(*values)
+
+    def with_numbers(self, values: Sequence[Any]) -> list[Any]:
+        """The attributes with numbers (or symbols) for the references, from the values of the given inputs."""
+        return self._changed(lambda kind, value: kind.filled(value, values, self.name))
+
+    def _check_given(self, given: Sequence[TensorSpec]) -> None:
+        for name in self.attributes:
+            kind = self.schema.attributes[name]
+            if kind.refers:
+                for reference in references(getattr(self, name)):
+                    kind.check_given(self.name, name, reference, given[reference[1] - 1])
+
+    def infer(self, *specs: TensorSpec) -> Any:
+        own, given = self.split(specs)
+        self._check_given(given)
+        return self.op_class.infer(self.seen(given), *own)
+
+    def eval(self, *values: Any) -> Any:
+        own, given = self.split(values)
+        attributes = self.with_numbers(given)
+        fault = self.schema.fault(attributes)
+        if fault is not None:
+            raise InvalidArgumentError(f"{self.name}: {fault}")
+        made = unheld(self.op_class, attributes)
+        made.infer(*[TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in own])
+        return made.eval(*own)
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        bars = self.op_class.vjp(self, ctx, *y_bars)
+        return (*bars, *[None] * (len(ctx.inputs) - len(bars)))
+
+    def batch(self, ctx: Any, *xs: Any) -> Any:
+        own, given = self.split(xs)
+        if any(ctx.stacked(len(own) + k) for k in range(len(given))):
+            return self.op_class.batch_given(self, ctx, *xs)
+        op = self.written_out([x.spec for x in given])
+        if op is None:
+            return self.op_class.batch(self, ctx, *xs)
+        return self.op_class.batch(op, ctx, *own, *given[: op.given])  # of no sizes at all no input is left
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if all(axis is None for axis in axes):
+            return None
+        (own, given), (mine, others) = self.split(specs), self.split(axes)
+        op = self.written_out(given)
+        if op is None or any(axis is not None for axis in others):
+            return "mixed"
+        return self.op_class.rows(op, own, mine)
+
+    def lower(self, *operands: Any) -> Any:
+        return None
+
+    def expand(self, *inputs: Any) -> Any:
+        return None
+
+
+def require_integers(op: str, word: str, spec: TensorSpec, rank: int) -> None:
+    """Raises: DTypeError, InvalidArgumentError: a given input holds no integers, or is known to have another rank."""
+    if not spec.dtype.is_integer:
+        raise DTypeError(f"{op}: {word} has dtype {spec.dtype.name}; int32 or int64 is needed.")
+    if spec.dims is not None and len(spec.dims) != rank:
+        needed = ("a scalar is needed", "a vector of sizes is needed", "a matrix [rank, 2] is needed")[rank]
+        raise InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; {needed}.")

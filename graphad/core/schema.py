@@ -1,0 +1,423 @@
+"""The schema of an op: what its inputs and attributes may be, read off its class the first time somebody asks.
+
+Inputs are the parameters of `infer`: their names, which may be left out, which are variables (`HandleSpec`). Attributes are the
+annotated fields, and their annotations are words of this module: types alone (`bool`, `DType`), types with bounds (`Count`,
+`Axes`, `Literal[...]`), and `Given[...]` around sizes that may come as inputs; see `references.py`.
+
+Attributes are checked when an op is made that nobody has made before, so that it costs nothing where ops are used again, and
+for files by the same lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+
+from graphad.core import references as refs
+from graphad.core.dims import Dim
+from graphad.core.dtypes import DType
+from graphad.core.errors import InternalError
+from graphad.core.spec import TensorSpec
+
+T = TypeVar("T")
+Given = Annotated[T, "may be given by inputs"]
+Axis = int  # counts from the end where it is negative
+Axes = tuple[int, ...]  # none twice
+Count = int  # from 0
+Positive = int  # from 1
+
+_INTS, _BOOLS, _OTHER, _NONE = frozenset({int}), frozenset({bool}), frozenset({object}), frozenset[Any]()
+
+
+class Kind:
+    """What one attribute may be.
+
+    Args:
+      name: As in the annotation.
+      test: Whether a value is one.
+      made_of: int, bool or object: which numbers are in it.
+      words: As a reader of files knows it.
+      bound: What it must be besides its type, in words.
+      complaint: What to say of a value that is none.
+    """
+
+    refers = False
+
+    def __init__(
+        self,
+        name: str,
+        test: Callable[[Any], bool],
+        made_of: frozenset[Any] = _OTHER,
+        words: str = "",
+        bound: str = "",
+        complaint: str = "",
+    ) -> None:
+        self.name = name
+        self.fits = test
+        self.made_of = made_of
+        self.words = words or name
+        self.bound = bound
+        self._complaint = complaint
+
+    def complaint(self, x: Any) -> str:
+        """What is wrong with a value that does not fit, behind "which"."""
+        return self._complaint or f"is no {self.name}"
+
+    @property
+    def numbers(self) -> type | None:
+        """int or bool for values that are made of such numbers, whatever NumPy or Python type they came with."""
+        return next(iter(self.made_of)) if self.made_of in (_INTS, _BOOLS) else None
+
+
+class Union(Kind):
+    """One of several kinds."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        made_of = _NONE.union(*[kind.made_of for kind in kinds])
+        names, words = (" | ".join(k.name for k in kinds), " or ".join(k.words for k in kinds))
+        bound = ", ".join(k.bound for k in kinds if k.bound)
+        super().__init__(names, lambda x: any(kind.fits(x) for kind in kinds), made_of, words, bound)
+        self.kinds = tuple(kinds)
+
+
+class Many(Kind):
+    """A tuple of any length with items of one kind."""
+
+    def __init__(self, item: Kind, name: str = "", words: str = "") -> None:
+        super().__init__(
+            name or f"tuple[{item.name}, ...]",
+            lambda x: type(x) is tuple and all(map(item.fits, x)),
+            item.made_of,
+            words or f"tuple[{item.words}, ...]",
+            item.bound,
+        )
+        self.item = item
+
+    def complaint(self, x: Any) -> str:
+        if self.item.fits(0) and not self.item.fits(-2) and type(x) is tuple:
+            if any(type(n) is int and n < 0 for n in x) and all(type(n) in (int, tuple, Dim) for n in x):
+                return "has a negative size; sizes are 0 or more"
+        return super().complaint(x)
+
+
+def _row(items: Sequence[Kind]) -> Kind:
+    """A tuple with one item for each of some kinds."""
+    return Kind(
+        f"tuple[{', '.join(k.name for k in items)}]",
+        lambda x: type(x) is tuple and len(x) == len(items) and all(k.fits(i) for k, i in zip(items, x)),
+        _NONE.union(*[k.made_of for k in items]),
+        f"tuple[{', '.join(k.words for k in items)}]",
+        next((k.bound for k in items if k.bound), ""),
+        next((k._complaint for k in items if k._complaint), ""),
+    )
+
+
+def _choice(values: Sequence[Any]) -> Kind:
+    shown = " or ".join(f'"{x}"' if isinstance(x, str) else str(x) for x in sorted(values, key=str))
+    listed = ", ".join(f'"{x}"' if isinstance(x, str) else str(x) for x in sorted(values, key=str))
+    number = all(type(x) is int for x in values)
+    return Kind(
+        listed,
+        lambda x: any(type(x) is type(v) and x == v for v in values),
+        _INTS if number else _NONE,
+        shown if number else "string",
+        "" if number else f"one of {listed}",
+        f"is none of {listed}",
+    )
+
+
+class Referring(Kind):
+    """A kind of sizes that may be given by inputs.
+
+    Args:
+      inner: The kind of the sizes.
+    """
+
+    refers = True
+
+    def __init__(self, inner: Kind) -> None:
+        parts = inner.kinds if isinstance(inner, Union) else (inner,)
+        self.many = next((part for part in parts if isinstance(part, Many)), None)
+        self.inner = inner
+        # The rank of an input that gives all of them: a vector of sizes, a matrix of pairs.
+        self.rank = 0 if self.many is None else 2 if self.many.item.fits((0, 0)) else 1
+        self._leaves_open = self.many is not None and self.many.item.fits(-1) and not self.many.item.fits(-2)
+        super().__init__(inner.name, self._fits, inner.made_of, inner.words, inner.bound)
+
+    def complaint(self, x: Any) -> str:
+        return self.inner.complaint(x)
+
+    def _fits(self, x: Any) -> bool:
+        if self.inner.fits(x):
+            return True
+        if self.many is None:
+            return refs.well_formed(x, 0)
+        return type(x) is tuple and all(self.many.item.fits(item) or refs.well_formed(item, 1) for item in x)
+
+    def is_open(self, x: Any) -> bool:
+        """Whether one of the sizes is what the others leave: known with the shape of the operand."""
+        return self._leaves_open and type(x) is tuple and any(type(item) is int and item == -1 for item in x)
+
+    def seen(self, x: Any, given: Sequence[TensorSpec]) -> Any:
+        """The sizes with None for those that are not known."""
+        if self.many is None or x is None:
+            return None if refs.is_reference(x) else x
+        x = refs.spelled(x, given)
+        if x is None:
+            return None
+        return tuple([None if refs.is_reference(item) else item for item in x])
+
+    def written_out(self, x: Any, given: Sequence[TensorSpec]) -> Any:
+        return x if self.many is None or x is None else refs.spelled(x, given)
+
+    def filled(self, x: Any, values: Sequence[Any], op: str) -> Any:
+        """The sizes with numbers, from the values of the given inputs."""
+        return refs.filled(x, values, op)
+
+    def check_given(self, op: str, field: str, reference: refs.Reference, spec: TensorSpec) -> None:
+        """Raise unless a given input has the dtype and rank that a reference to it needs."""
+        rank = 0 if self.many is None else self.rank - (len(reference) == 2 and reference[0] == refs.AT)
+        refs.require_integers(op, field, spec, rank)
+
+
+def _is_size(x: Any) -> bool:
+    return (type(x) is int and x >= 0) or isinstance(x, Dim)
+
+
+def _is_plain(x: Any) -> bool:
+    """What an attribute without a declared type may hold in a file; live ops may hold anything there."""
+    if type(x) is tuple:
+        return all(map(_is_plain, x))
+    return x is None or type(x) in (bool, int, float, str) or isinstance(x, DType)
+
+
+def _at_least(name: str, least: int, words: str = "integer") -> Kind:
+    return Kind(
+        name,
+        lambda x: type(x) is int and x >= least,
+        _INTS,
+        words,
+        f"at least {least}",
+        f"is less than {least}",
+    )
+
+
+SIZE = Kind("Size", _is_size, _INTS, "integer from 0", "", "is no Size: sizes are 0 or more")
+_INT = Kind("int", lambda x: type(x) is int or isinstance(x, Dim), _INTS, "integer")
+_PAIR = Kind("pair", lambda x: type(x) is tuple and len(x) == 2 and all(map(_is_size, x)), _INTS)
+_PAIRS = Many(_PAIR, "Pairs", "tuple of pairs of integers from 0")
+_KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        SIZE,
+        _INT,
+        _PAIRS,
+        Kind("None", lambda x: x is None, _NONE, "nil"),
+        Kind("bool", lambda x: type(x) is bool, _BOOLS),
+        Kind("float", lambda x: type(x) is float),
+        Kind("str", lambda x: type(x) is str, _NONE, "string"),
+        Kind("DType", lambda x: isinstance(x, DType), words="dtype"),
+        Kind("Any", lambda x: True, words="see the meaning"),
+        Kind("Axis", lambda x: type(x) is int, _INTS, "integer"),
+        Kind(
+            "Axes",
+            lambda x: type(x) is tuple and all(type(n) is int for n in x) and len(set(x)) == len(x),
+            _INTS, "tuple[integer, ...]", "none twice", "is not one axis after the other, each once",
+        ),
+        _at_least("Count", 0),
+        _at_least("Positive", 1),
+        Kind(
+            "Padding",
+            lambda x: x in ("SAME", "VALID") or (_PAIRS.fits(x) and len(x) == 2),
+            _INTS, '"SAME", "VALID", or ((before, after), (before, after)) of integers from 0',
+        ),
+    )
+}  # fmt: skip
+
+
+def declare(kind: Kind) -> Kind:
+    """Add a kind that annotations of ops may name."""
+    _KINDS[kind.name] = kind
+    return kind
+
+
+def kind_of(declared: str) -> Kind:
+    """The kind that an annotation means: names, unions with |, tuples, Literal[...] and Given[...]."""
+    options = split(declared, "|")
+    if len(options) > 1:
+        return Union([kind_of(option) for option in options])
+    declared = declared.strip()
+    found = _KINDS.get(declared)
+    if found is not None:
+        return found
+    head, _, rest = declared.partition("[")
+    items = [item.strip() for item in split(rest[:-1], ",")] if rest else []
+    if head == "Given":
+        return Referring(kind_of(rest[:-1]))
+    if head == "Literal":
+        return _choice([item[1:-1] if item[0] in "\"'" else int(item) for item in items])
+    if head == "tuple" and len(items) == 2 and items[1] == "...":
+        return Many(kind_of(items[0]))
+    if head == "tuple" and rest:
+        return _row([kind_of(item) for item in items])
+    raise InternalError(f"schema: {declared!r} is no kind of attribute; core/schema.py lists what there is.")
+
+
+def split(text: str, separator: str) -> list[str]:
+    """The parts of an annotation at a separator that stands outside of all brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+class Input:
+    """One input of an op.
+
+    Attributes:
+      name: What rules and messages call it.
+      is_handle: It is a variable, by reference.
+      optional: It may be left out.
+      variadic: It stands for any number of inputs.
+    """
+
+    __slots__ = ("is_handle", "name", "optional", "variadic")
+
+    def __init__(self, name: str, is_handle: bool, optional: bool, variadic: bool) -> None:
+        self.name = name
+        self.is_handle = is_handle
+        self.optional = optional
+        self.variadic = variadic
+
+
+class Schema:
+    """The schema of one op class.
+
+    Attributes:
+      inputs: Those that the op always has, before any that give sizes.
+      attributes: The kind of each attribute, by its name.
+      least, most: How many inputs there are, without those that give sizes.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+        self.attributes = {name: kind_of(str(text)) for name, text in kind.declared.items()}
+        self.numbers = tuple([each.numbers for each in self.attributes.values()])
+        self.referring = tuple([name for name, each in self.attributes.items() if each.refers])
+        self._checked = tuple([(name, each, each.fits) for name, each in self.attributes.items()])
+        self._inputs: tuple[Input, ...] | None = None
+        self._referring_class: Any = None
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        if self._inputs is None:
+            self._inputs = tuple(_inputs_of(self.kind))
+        return self._inputs
+
+    @property
+    def least(self) -> int:
+        return sum(not x.optional and not x.variadic for x in self.inputs)
+
+    @property
+    def most(self) -> float:
+        return math.inf if any(x.variadic for x in self.inputs) else len(self.inputs)
+
+    def is_handle(self, i: int) -> bool:
+        """Whether input i is a variable."""
+        return i < len(self.inputs) and self.inputs[i].is_handle
+
+    def wrong(self, values: Sequence[Any]) -> tuple[str, Any, str] | None:
+        """The first attribute that does not fit, its value, and what is wrong with it."""
+        for (name, each, fits), value in zip(self._checked, values, strict=True):
+            if not fits(value):
+                return name, value, each.complaint(value)
+        return None
+
+    def fault(self, values: Sequence[Any]) -> str | None:
+        """The same as the part of a message behind the name of the op."""
+        found = self.wrong(values)
+        return None if found is None else f"{found[0]} {found[1]!r} {found[2]}."
+
+    def given(self, values: Sequence[Any]) -> int:
+        """How many inputs the attributes refer to."""
+        names = self.referring
+        return max(
+            [refs.given_count(value) for name, value in zip(self.attributes, values) if name in names],
+            default=0,
+        )
+
+    def class_for(self, values: Sequence[Any]) -> Any:
+        """The class of an op with these attributes: the one with references where some of its sizes are open."""
+        for name, value in zip(self.attributes, values):
+            each: Any = self.attributes[name]
+            if each.refers and (next(refs.references(value), None) is not None or each.is_open(value)):
+                return self._referring()
+        return self.kind
+
+    def _referring(self) -> Any:
+        if self._referring_class is None:
+            kind = self.kind
+            body = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}
+            self._referring_class = type(kind)(
+                kind.__name__, (refs.Referring, kind), body | {"op_class": kind}
+            )
+        return self._referring_class
+
+
+def _inputs_of(kind: Any) -> Iterator[Input]:
+    """The inputs of an op from the parameters of its rules; of a table's rows from their formula."""
+    names, defaults, rest = _parameters(kind.infer)
+    formula = getattr(kind, "formula", None)
+    if rest and formula is not None:
+        # A NumPy function would take one operand too many as the array to write its result into.
+        if isinstance(formula, np.ufunc):
+            names = ["x", "y", "z"][: formula.nin]
+        else:
+            taken, optional, more = _parameters(formula, 0)
+            needed = len(taken) - optional
+            names = ["x", "y", "z"][:needed] if optional or more else taken
+        for name in names:
+            yield Input(name, False, False, False)
+        return
+    if rest:  # `eval` may say more
+        names, defaults, rest = _parameters(kind.eval)
+    handles = getattr(kind.infer, "__annotations__", {})
+    for i, name in enumerate(names):
+        yield Input(name, "HandleSpec" in str(handles.get(name)), i >= len(names) - defaults, False)
+    if rest:
+        yield Input(rest, False, False, True)
+
+
+def _parameters(rule: Any, skipped: int = 1) -> tuple[list[str], int, str | None]:
+    """The names of a function's parameters, how many have defaults, and what takes all others."""
+    code = getattr(rule, "__code__", None)
+    if code is None or hasattr(rule, "__wrapped__"):
+        import inspect  # slow to import, and hardly ever needed
+
+        found = list(inspect.signature(rule).parameters.values())[skipped:]
+        plain = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        more = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), None)
+        return [p.name for p in plain], sum(p.default is not p.empty for p in plain), more
+    count = code.co_argcount
+    after = code.co_varnames[count + code.co_kwonlyargcount :]
+    return (
+        list(code.co_varnames[skipped:count]),
+        len(rule.__defaults__ or ()),
+        after[0] if code.co_flags & 4 else None,
+    )
+
+
+def schema_of(kind: Any) -> Schema:
+    """The schema of an op class, made when it is first asked for."""
+    found: Schema | None = kind.__dict__.get("schema")
+    if found is None:
+        found = Schema(kind)
+        kind.schema = found
+    return found
