@@ -8,4 +8,5 @@ from serialization.checkpoint import get_checkpoint_state as get_checkpoint_stat
 from serialization.checkpoint import latest_checkpoint as latest_checkpoint
 from serialization.checkpoint import list_variables as list_variables
 from serialization.checkpoint import load_checkpoint as load_checkpoint
+from serialization.checkpoint import load_keras_weights as load_keras_weights
 from serialization.checkpoint import load_variable as load_variable

@@ -40,7 +40,7 @@ SERIALIZATION_FLOORS = (
     ("errors",),
     ("wire",),
     ("schema",),
-    ("storage", "tensorflow"),  # records and arrays as a directory; the files of others
+    ("storage", "tensorflow", "hdf5"),  # records and arrays as a directory; the files of others
     ("convert",),
     ("saved_model",),
     ("checkpoint",),  # a saved model without functions, restored by structure
@@ -54,6 +54,7 @@ WITHOUT_GRAPHAD = (
     "serialization.schema",
     "serialization.storage",
     "serialization.tensorflow",
+    "serialization.hdf5",
 )
 
 # Packages that are slow to import or optional, and the only places that may import them, inside functions.

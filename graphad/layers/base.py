@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -194,6 +195,28 @@ class Layer(Module):
         for variable, value in zip(variables, weights, strict=True):
             variable.assign(value)
 
+    def save_weights(self, filepath: Any, overwrite: bool = True, options: Any = None) -> None:
+        """Write the values of all variables to a directory, as a checkpoint of this layer.
+
+        Args:
+          filepath: The directory; no name of a file of Keras, which are only read.
+          overwrite: Replace the weights that are there.
+          options: See `tf.train.CheckpointOptions`.
+        """
+        _files().save_weights(self, filepath, overwrite, options)
+
+    def load_weights(self, filepath: Any, options: Any = None) -> Any:
+        """Give the variables the values of a file.
+
+        Args:
+          filepath: What `save_weights` has written, or a checkpoint, of this library or of TensorFlow; or a `.weights.h5`,
+            `.keras` or `.h5` file of Keras, for which the layer must be built.
+          options: See `tf.train.CheckpointOptions`.
+        Returns: For checkpoints, the status that `tf.train.Checkpoint.read` gives; layers that are built later are restored then.
+        Raises: InvalidArgumentError (a ValueError): the values do not fit; the message lists both sides.
+        """
+        return _files().load_weights(self, filepath, options)
+
     def require_axis(self, shape: TensorShape, axis: int, size: int | None, least_rank: int) -> None:
         """Raise unless an input of this shape fits what the layer was built for."""
         if shape.rank is None:
@@ -208,6 +231,11 @@ class Layer(Module):
                 f'Input 0 of layer "{self.name}" is incompatible with the layer: expected axis {axis} of input shape to '
                 f"have value {size}, but received input with shape {shape}"
             )
+
+
+def _files() -> Any:
+    # by name: files stand above layers, and are imported by those who have some
+    return importlib.import_module("serialization.checkpoint.weights")
 
 
 def _as_built(build: Callable[..., None]) -> Callable[..., None]:

@@ -1,6 +1,7 @@
 """Checkpoints: the variables of a program, saved and restored by structure."""
 
 from serialization.checkpoint.checkpoint import Checkpoint, CheckpointOptions
+from serialization.checkpoint.keras import load_keras_weights
 from serialization.checkpoint.manager import CheckpointManager, checkpoints_iterator
 from serialization.checkpoint.reader import CheckpointReader, list_variables, load_checkpoint, load_variable
 from serialization.checkpoint.states import get_checkpoint_state, latest_checkpoint
@@ -15,5 +16,6 @@ __all__ = [
     "latest_checkpoint",
     "list_variables",
     "load_checkpoint",
+    "load_keras_weights",
     "load_variable",
 ]

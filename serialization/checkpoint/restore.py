@@ -403,5 +403,12 @@ def _give(x: Any, array: Any) -> None:
             bind(SET_STATE, x.state, EagerTensor(array))
 
 
+def assign_all(values: list[tuple[Any, Any]]) -> None:
+    """Give variables new values that have been compared with them."""
+    with _lock:
+        for x, array in values:
+            _give(x, array if array.ndim else array[()])
+
+
 def _named(x: Any) -> str:
     return x.name if isinstance(x, Variable) else f"a {type(x).__name__}"

@@ -69,6 +69,24 @@ class Model(Layer):
         return [value for layer in (self.first, *self.blocks, self.last) for value in layer.get_weights()]
 
 
+class Mixed(Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+        self.my_dense = tf.keras.layers.Dense(2)
+        self.again = self.my_dense
+        self.table = {"b": tf.keras.layers.Dense(1), "a": tf.keras.layers.Dense(1)}
+        self.head = tf.keras.layers.Dense(2)
+
+    def call(self, x: Any) -> Any:
+        x = self.again(self.net(self.my_dense(x)))
+        return self.table["a"](self.head(x)) + self.table["b"](x)
+
+    def weights_in_order(self) -> list[np.ndarray]:
+        layers = (self.net.layers[0], self.my_dense, self.table["a"], self.table["b"], self.head)
+        return [value for layer in layers for value in layer.get_weights()]
+
+
 def in_order_of_keras(net: Any) -> list[np.ndarray]:
     """The weights of a Sequential layer by layer."""
     found = []

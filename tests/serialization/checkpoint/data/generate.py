@@ -111,6 +111,44 @@ def sequential() -> Any:
     return {"before": before, "after": weights(net)}
 
 
+def compiled() -> Any:
+    """A model with an optimizer of its own, a layer without weights, and one kind of number more."""
+    keras.utils.set_random_seed(4)
+    layers = keras.layers
+    net = keras.Sequential(
+        [layers.Input((3,)), layers.Dense(2), layers.Dropout(0.5), layers.Flatten(), layers.Dense(1)]
+    )
+    net.compile("adam", "mse", metrics=["mae"])
+    net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+    net.save_weights(place("compiled.weights.h5"))
+    net.save(place("compiled.keras"))
+    return weights(net)
+
+
+def plain_hdf5() -> None:
+    """Data sets of every dtype, in both forms of groups; and what Keras does not write."""
+    import h5py
+
+    for name, version in (("earliest", "earliest"), ("latest", "latest")):
+        with h5py.File(place(f"{name}.h5"), "w", libver=version) as file:
+            for dtype in DTYPES:
+                if dtype != "bfloat16":  # in groups: the newest form keeps more than eight links elsewhere
+                    file[f"{dtype[:3]}/{dtype}"] = np.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
+            file["scalar"], file["empty"] = np.float32(2.5), np.zeros((0, 3))
+    with h5py.File(place("odd.h5"), "w") as file:
+        file.create_dataset("chunked/x", data=np.arange(100.0), chunks=(10,))
+        file.create_dataset("packed/x", data=np.arange(100.0), compression="gzip")
+        file["big_endian/x"] = np.arange(3.0).astype(">f4")
+        file["text/x"] = "a text"
+        file["record/x"] = np.zeros(2, [("a", "i4"), ("b", "f4")])
+        for i in range(200):
+            file[f"many/{i:03}"] = np.float32(i)
+        file["loop/again"] = file["loop"] if "loop" in file else file.create_group("loop")
+        file["soft"] = h5py.SoftLink("/many")
+        file["linked/other"] = h5py.ExternalLink("other.h5", "/x")
+        file["linked/x"] = np.float32(1.0)
+
+
 class Small(keras.Model):
     def __init__(self) -> None:
         super().__init__()
@@ -146,6 +184,31 @@ def subclassed() -> Any:
     before = weights(net.first) + weights(net.last)
     train(net, optimizer, 3)
     return {"before": before, "after": weights(net.first) + weights(net.last)}
+
+
+class Mixed(keras.Model):
+    """Attributes before and after `layers` in the alphabet, a dict, a model inside, one layer under two names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = keras.Sequential([keras.layers.Dense(2)])
+        self.my_dense = keras.layers.Dense(2)
+        self.again = self.my_dense
+        self.table = {"b": keras.layers.Dense(1), "a": keras.layers.Dense(1)}
+        self.head = keras.layers.Dense(2)
+
+    def call(self, x: Any) -> Any:
+        x = self.again(self.net(self.my_dense(x)))
+        return self.table["a"](self.head(x)) + self.table["b"](x)
+
+
+def mixed() -> Any:
+    keras.utils.set_random_seed(5)
+    net = Mixed()
+    net(tf.zeros([1, 2]))
+    net.save_weights(place("mixed.weights.h5"))
+    layers = (net.net.layers[0], net.my_dense, net.table["a"], net.table["b"], net.head)
+    return [value for layer in layers for value in weights(layer)]
 
 
 def with_list() -> Any:
@@ -194,11 +257,14 @@ def main() -> None:
         "dtypes": dtypes(),
         "module": module(),
         "sequential": sequential(),
+        "compiled": compiled(),
         "subclassed": subclassed(),
         "with_list": with_list(),
+        "mixed": mixed(),
     }
     saved_model()
     by_name()
+    plain_hdf5()
     if os.path.exists(place("checkpoint")):
         os.unlink(place("checkpoint"))  # of the saves without a directory of their own
     with open(place("expected.json"), "w") as file:

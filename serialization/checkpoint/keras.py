@@ -1,0 +1,354 @@
+"""Weights in Keras' own files: `.weights.h5`, `.keras` (a zip with one inside) and the older `.h5`.
+
+Only arrays are read: nothing of a model's configuration is looked at, let alone run. Newer files name weights by the
+attributes that lead to them, items of lists by their class and a count, the weights of one layer by their position; older ones
+list layers, and the weights of each, in order.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import re
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import format_dims
+from graphad.core.trackable import PRIVATE
+from graphad.eager.variable import Variable
+from graphad.layers.base import Layer
+from graphad.layers.sequential import Sequential
+from graphad.module import Module
+from serialization.checkpoint.restore import assign_all
+from serialization.errors import (
+    CorruptModelError,
+    LimitExceededError,
+    LoadError,
+    MissingModelError,
+    UnsupportedModelError,
+    shown,
+)
+from serialization.hdf5 import Dataset, File, Group
+from serialization.saved_model.options import path_of_user
+from serialization.wire.files import Directory, read_exactly
+from serialization.wire.limits import DEFAULT_LIMITS, Limits
+from serialization.wire.record import Record
+
+_INSIDE = "model.weights.h5"
+_HDF5, _ZIP = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04"
+_EXPANDED = (
+    64 << 20
+)  # a zip may claim to be so large inside; beyond it, only as large as weights can be packed
+_RATIO = 20
+_DEEP = 64
+_LISTED = 10
+
+
+class KerasWeights(Record):
+    """The data sets of a file, by path; `layers` are the older form's: for each layer its name and its data sets in order."""
+
+    place: str
+    datasets: dict[str, Dataset]
+    layers: tuple[tuple[str, tuple[Dataset, ...]], ...] | None
+
+
+def is_keras_file(path: str) -> bool:
+    """Whether a path is a file that begins as Keras' files do."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(8)
+    except OSError:
+        return False
+    return start == _HDF5 or start.startswith(_ZIP)
+
+
+def load_keras_weights(
+    path: str | os.PathLike[str], limits: Limits | None = None
+) -> dict[str, np.ndarray[Any, Any]]:
+    """All weights of a file that Keras has written, by path: "layers/dense/vars/0", or "dense/kernel" in the older form.
+
+    Args:
+      path: A `.weights.h5`, `.keras` or `.h5` file.
+      limits: Bounds on sizes and counts, see `serialization.wire.limits.Limits`.
+    Returns: Arrays with memory of their own.
+    Raises:
+      MissingModelError (an OSError): there is no such file.
+      LoadError (a ValueError): it is damaged, too large, or stored in a way that Keras does not use.
+    """
+    weights = open_keras_weights(path_of_user("load_keras_weights", path), limits or DEFAULT_LIMITS)
+    found = {}
+    for name, dataset in weights.datasets.items():
+        found[name] = _read(weights, name, dataset)
+    return found
+
+
+def open_keras_weights(path: str, limits: Limits = DEFAULT_LIMITS) -> KerasWeights:
+    """The weights of a file, opened."""
+    try:
+        data = _contents(path, limits)
+        file = File(data, limits)
+        weights = _weights(path, file)
+        total = sum(dataset.size for dataset in weights.datasets.values())
+        if total > len(data):
+            # each has a place of its own in a file that a library has written
+            raise CorruptModelError(f"weights of {total} bytes in a file of {len(data)}.")
+    except LoadError as error:
+        error.file = error.file or path
+        raise
+    return weights
+
+
+def _contents(path: str, limits: Limits) -> Any:
+    directory, name = os.path.split(path)
+    try:
+        with Directory(directory or os.curdir, follow=True) as opened:
+            descriptor, size = opened.open(name)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingModelError(f"load_weights: there is no file at {path!r}.") from None
+    try:
+        start = bytes(read_exactly(descriptor, min(size, 8)))
+        if start.startswith(_ZIP):
+            with open(descriptor, "rb", closefd=False) as file:
+                file.seek(0)
+                return _unpacked(file, limits)
+        if start != _HDF5:
+            raise CorruptModelError("it is neither HDF5 nor a .keras file: its first bytes are others.")
+        return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+
+
+def _unpacked(file: io.BufferedReader, limits: Limits) -> bytes:
+    """The weights inside of a .keras file."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if _INSIDE not in archive.namelist():
+                raise UnsupportedModelError(
+                    f"there is no {_INSIDE} in it: it is no .keras file, or its weights are spread out."
+                )
+            entry = archive.getinfo(_INSIDE)
+            size = entry.file_size
+            if size > limits.payload_bytes or size > max(_EXPANDED, _RATIO * entry.compress_size):
+                raise LimitExceededError(f"{size} bytes of weights packed into {entry.compress_size}.")
+            with archive.open(entry) as inside:
+                data = inside.read(size)
+                if len(data) != size or inside.read(1):
+                    raise CorruptModelError(f"{_INSIDE} is not as long as it says.")
+            return data
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        OverflowError,
+    ) as error:
+        raise CorruptModelError(f"the zip is damaged: {shown(str(error))}.") from None
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(error, LoadError):
+            raise
+        raise CorruptModelError(f"the zip is damaged: {shown(str(error))}.") from None
+
+
+def _weights(place: str, file: File) -> KerasWeights:
+    top = dict(file.root.items())
+    inner = top.get("model_weights")
+    group = inner if isinstance(inner, Group) else file.root
+    names = _strings(group, "layer_names")
+    if names is None:
+        return KerasWeights(place, dict(_walk(file.root)), None)
+    below = dict(group.items())
+    layers = []
+    datasets = {}
+    for name in names:
+        layer = below.get(name)
+        if not isinstance(layer, Group):
+            raise CorruptModelError(f"there is no group of the layer {shown(name)}.")
+        found = dict(_walk(layer))
+        listed = []
+        for weight in _strings(layer, "weight_names") or []:
+            if weight not in found:
+                raise CorruptModelError(f"the layer {shown(name)} has no weight {shown(weight)}.")
+            listed.append(found[weight])
+            datasets[weight if weight not in datasets else f"{name}/{weight}"] = found[weight]
+        layers.append((name, tuple(listed)))
+    return KerasWeights(place, datasets, tuple(layers))
+
+
+def _strings(group: Group, name: str) -> list[str] | None:
+    """A list of names, which is spread over several attributes where it is long."""
+    found = group.strings(name)
+    if found is not None:
+        return found
+    parts: list[str] = []
+    number = 0
+    while (part := group.strings(f"{name}{number}")) is not None:
+        parts += part
+        number += 1
+    return parts if number else None
+
+
+def _walk(group: Group) -> Iterator[tuple[str, Dataset]]:
+    """The data sets of numbers below a group, by path."""
+    stack = [("", group, 0)]
+    while stack:
+        path, outer, depth = stack.pop()
+        if depth > _DEEP:
+            raise LimitExceededError(f"groups nested deeper than {_DEEP}; one may be inside of itself.")
+        for name, found in outer.items():
+            inner = f"{path}/{name}" if path else name
+            if isinstance(found, Group):
+                stack.append((inner, found, depth + 1))
+            else:
+                yield inner, found
+
+
+def _read(weights: KerasWeights, name: str, dataset: Dataset) -> np.ndarray[Any, Any]:
+    try:
+        return dataset.read()
+    except LoadError as error:
+        error.file = error.file or weights.place
+        error.within(shown(name))
+        raise
+
+
+# -- into a model ------------------------------------------------------------------------------------------------------
+
+
+def load_into(model: Module, weights: KerasWeights) -> None:
+    """Give a model, built, the weights of a file; all of them or none.
+
+    Raises: InvalidArgumentError (a ValueError): they do not fit; the message lists what the file has and the model has not, the
+      reverse, and both shapes.
+    """
+    newer = weights.layers is None
+    mine = dict(_by_path(model, weights.datasets)) if newer else dict(_by_order(model, weights))
+    theirs = _of_model(weights.datasets, mine) if newer else _ordered(weights)
+    wrong = []
+    for path in sorted({*mine, *theirs}):
+        variable, dataset = mine.get(path), theirs.get(path)
+        if variable is None:
+            assert dataset is not None
+            wrong.append(
+                f"{shown(path)}: {dataset.dtype} of shape {dataset.shape} in the file, nothing in the model"
+            )
+        elif dataset is None:
+            wrong.append(
+                f"{shown(path)}: {variable.name} of shape {format_dims(variable.dims)} in the model, nothing in the file"
+            )
+        elif not variable.spec.describes(dataset.shape):
+            wrong.append(
+                f"{shown(path)}: shape {dataset.shape} in the file, {format_dims(variable.dims)} for {variable.name} in the model"
+            )
+    if wrong:
+        more = f"\n  and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+        raise InvalidArgumentError(
+            f"load_weights: {len(wrong)} weights of {weights.place} do not fit the model; nothing has been loaded. "
+            "A model must be built, by a call or by build(), before weights of Keras are loaded:\n  "
+            + "\n  ".join(wrong[:_LISTED])
+            + more
+        )
+    values = []
+    for path, variable in mine.items():
+        array = _read(weights, path, theirs[path])
+        values.append((variable, array.astype(variable.data.dtype, copy=False)))
+    assign_all(values)
+
+
+def _of_model(datasets: dict[str, Dataset], mine: dict[str, Variable]) -> dict[str, Dataset]:
+    """The weights of a file without what compiled models of Keras have besides: an optimizer, and states of random generators."""
+    return {
+        path: dataset
+        for path, dataset in datasets.items()
+        if path in mine or not (path.startswith("optimizer/") or "/seed_generator/" in f"/{path}")
+    }
+
+
+def _ordered(weights: KerasWeights) -> dict[str, Dataset]:
+    with_weights = [(name, listed) for name, listed in weights.layers or () if listed]
+    return {
+        f"layer {i}, weight {k}": one
+        for i, (_, listed) in enumerate(with_weights)
+        for k, one in enumerate(listed)
+    }
+
+
+def _by_order(model: Module, weights: KerasWeights) -> Iterator[tuple[str, Variable]]:
+    layers = (
+        model.layers
+        if isinstance(model, Sequential)
+        else [x for _, x in _children(model) if isinstance(x, Layer)]
+    )
+    with_weights = [layer for layer in layers if layer.weights]
+    for i, layer in enumerate(with_weights):
+        for k, variable in enumerate([*layer.trainable_weights, *layer.non_trainable_weights]):
+            yield f"layer {i}, weight {k}", variable
+
+
+def _by_path(model: Module, datasets: dict[str, Dataset]) -> Iterator[tuple[str, Variable]]:
+    """The variables of a model by the path that Keras gives them: the first on which it comes to each layer.
+
+    It visits attributes by name. A model of Keras has an attribute `layers` besides, a list of all of them; whether what is
+    a layer here was a model there shows in the file.
+    """
+    seen = {id(model)}
+    groups = {path[: at.start()] for path in datasets for at in re.finditer("/", path)}
+
+    def visit(x: Module, path: str) -> Iterator[tuple[str, Variable]]:
+        for position, variable in enumerate(_own(x)):
+            yield _join(path, f"vars/{position}"), variable
+        children = dict(_children(x))
+        if "layers" not in children and _join(path, "layers") in groups:
+            layers = {id(part): part for part in x._graphad_parts() if isinstance(part, Layer)}  # each once
+            children["layers"] = list(layers.values())
+        for name, child in sorted(children.items()):
+            if isinstance(child, Module):
+                yield from once(child, _join(path, name))
+                continue
+            used: Counter[str] = Counter()
+            for item in child.values() if isinstance(child, dict) else child:
+                if isinstance(item, Module):
+                    kind = _class_name(type(item).__name__)
+                    count = used[kind]
+                    used[kind] += 1
+                    yield from once(
+                        item, _join(path, f"{name}/{kind}_{count}" if count else f"{name}/{kind}")
+                    )
+
+    def once(x: Module, path: str) -> Iterator[tuple[str, Variable]]:
+        if id(x) not in seen:
+            seen.add(id(x))
+            yield from visit(x, path)
+
+    return visit(model, "")
+
+
+def _own(x: Module) -> list[Variable]:
+    """The variables of a layer itself, those that are trained first."""
+    if isinstance(x, Layer):
+        trained = {id(variable) for variable in x._graphad_trained}
+        return sorted(x._graphad_weights, key=lambda variable: id(variable) not in trained)
+    return [value for _, value in sorted(vars(x).items()) if isinstance(value, Variable)]
+
+
+def _children(x: Module) -> Iterator[tuple[str, Any]]:
+    for name, child in vars(x).items():
+        if not name.startswith(PRIVATE) and isinstance(child, Module | list | tuple | dict):
+            yield name, child
+
+
+def _class_name(name: str) -> str:
+    """A class name as Keras spells it in paths."""
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name
