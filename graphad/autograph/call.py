@@ -24,6 +24,8 @@ _TAKE_FUNCTIONS = frozenset(
     "cond case switch_case while_loop map_fn scan foldl foldr vectorized_map custom_gradient recompute_grad "
     "grad_pass_through".split()
 )
+# Builtins with a meaning for tensors; `builtins.py` has it.
+_OVERLOADED = frozenset((len, int, float, range, sorted, enumerate, zip, map))
 _PATHS = tuple({path for key in ("stdlib", "platstdlib") if (path := sysconfig.get_paths().get(key))})
 _SITES = ("site-packages", "dist-packages")
 _libraries: dict[str, bool] = {}
@@ -41,9 +43,11 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
         made = _function(inner, features)
         return f if made is inner else MethodType(made, f.__self__)
     if kind is BuiltinFunctionType or kind is type:
+        if not is_overloaded(f):
+            return f
         from graphad.autograph.builtins import OVERLOADS
 
-        return OVERLOADS.get(f, f)
+        return OVERLOADS[f]
     if kind is functools.partial:
         made = of(f.func, features)
         return f if made is f.func else functools.partial(made, *f.args, **f.keywords)
@@ -54,6 +58,11 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
         made = _function(call, features)
         return f if made is call else MethodType(made, f)
     return f
+
+
+def is_overloaded(f: Any) -> bool:
+    """Whether a builtin has a meaning for tensors."""
+    return f.__class__.__hash__ is not None and f in _OVERLOADED
 
 
 def call_method(kind: type) -> Any:

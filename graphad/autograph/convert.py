@@ -126,7 +126,7 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
     if not is_plain(found.node):
         return Template(None, "a generator or coroutine is not converted")
     helpers: set[str] = set()
-    node = rewritten(found.node, features, helpers)
+    node = rewritten(found.node, found.owner, features, helpers)
     tree = node
     if isinstance(node, ast.Lambda):
         node = ast.copy_location(ast.Return(node), node)
@@ -178,7 +178,9 @@ def _renamed(code: CodeType, qualname: str, helpers: set[str]) -> CodeType:
 
 
 def _note(code: CodeType) -> None:
-    _converted[id(code)] = code
+    """Remember what was converted; methods of inner classes and decorated inner functions are when they are called."""
+    if "ag__" in code.co_freevars:
+        _converted[id(code)] = code
     for const in code.co_consts:
         if isinstance(const, CodeType):
             _note(const)

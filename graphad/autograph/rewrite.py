@@ -37,20 +37,21 @@ _COMPARISONS = {
 HELPERS = ("if_body", "else_body", "loop_body", "loop_test")
 
 
-def rewritten(node: Any, features: frozenset[str], helpers: set[str]) -> Any:
+def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: set[str]) -> Any:
     """The converted form of a FunctionDef or Lambda, without decorators, defaults and annotations.
 
     Args:
       node: The function; it is not changed.
+      owner: The name of the class around it.
       features: Names of optional features.
       helpers: Receives the names of the inner functions that were made.
     """
     node = copy.deepcopy(node)
     _strip(node)
     if isinstance(node, ast.Lambda):
-        node.body = _Rewriter(node, features, helpers).expression(node.body)
+        node.body = _Rewriter(node, owner, features, helpers).expression(node.body)
         return node
-    return _Rewriter(node, features, helpers).function(node)
+    return _Rewriter(node, owner, features, helpers).function(node)
 
 
 def is_plain(node: Any) -> bool:
@@ -88,7 +89,8 @@ def _strip(node: Any) -> None:
 class _Rewriter(ast.NodeTransformer):
     """Rewrites one function; inner functions have rewriters of their own."""
 
-    def __init__(self, node: Any, features: frozenset[str], helpers: set[str]) -> None:
+    def __init__(self, node: Any, owner: str | None, features: frozenset[str], helpers: set[str]) -> None:
+        self._owner = owner
         self._features = features
         self._helpers = helpers
         self._taken = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
@@ -96,6 +98,7 @@ class _Rewriter(ast.NodeTransformer):
         self._taken |= {child.name for child in ast.walk(node) if isinstance(child, ast.FunctionDef)}
         self._captured: set[str] = set()
         self._globals: set[str] = set()
+        self._nonlocals: set[str] = set()  # whoever shares these may read them later
         self._moved: set[str] = set()  # names that inner functions bind for this one
         args = node.args
         listed = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
@@ -116,6 +119,7 @@ class _Rewriter(ast.NodeTransformer):
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         names = names_of(node.body)
         self._globals = names.declared_global
+        self._nonlocals = names.declared_nonlocal
         node.body = _without_declarations(node.body)
         jumps = Jumps(self._fresh)
         body = jumps.rewrite(node)
@@ -151,7 +155,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> Any:
         names = names_of([*node.body, *node.orelse])
-        live = names.bound & node.live_out  # type: ignore[attr-defined]
+        live = names.bound & (node.live_out | self._nonlocals)  # type: ignore[attr-defined]
         test = self.visit(node.test)
         then = self._helper("if_body", self._statements(node.body), names.bound, node)
         otherwise = self._helper("else_body", self._statements(node.orelse), names.bound, node)
@@ -223,32 +227,32 @@ class _Rewriter(ast.NodeTransformer):
     def _state(self, node: Any, names: Any, live: set[str]) -> list[ast.expr]:
         """The arguments that say which names a branch changes: those needed later, the others, attributes and items."""
         local = names.bound - self._globals
-        shown = [self._marked(name, node) for name in sorted(live & local)]
+        shown = [self._marked(name) for name in sorted(live & local)]
         weak = [f"{name}?" for name in sorted((local - live) & self._captured)]
         others = sorted(local - live - self._captured)
-        out = [_strings([*shown, *weak])]
+        out = [self._strings([*shown, *weak])]
         refs = self._references(names)
         if others or refs:
-            out.append(_strings(others))
+            out.append(self._strings(others))
         if refs:
             out.append(ast.Tuple(elts=refs, ctx=ast.Load()))
         return out
 
     def _loop_state(self, node: Any, names: Any, options: Any) -> list[ast.expr]:
         local = names.bound - self._globals
-        carried = local & node.live_head
+        carried = local & (node.live_head | self._nonlocals)
         after = (local & node.live_out) - carried
         weak = (local & self._captured) - carried - after
         others = local - carried - after - weak
         out = [
-            _strings([self._marked(name, node) for name in sorted(carried)]),
-            _strings(
+            self._strings([self._marked(name) for name in sorted(carried)]),
+            self._strings(
                 [
-                    *[self._marked(name, node) for name in sorted(after)],
+                    *[self._marked(name) for name in sorted(after)],
                     *[f"{name}?" for name in sorted(weak)],
                 ]
             ),
-            _strings(sorted(others)),
+            self._strings(sorted(others)),
             ast.Tuple(elts=self._references(names), ctx=ast.Load()),
         ]
         if options is not None:
@@ -257,20 +261,32 @@ class _Rewriter(ast.NodeTransformer):
             out.pop()
         return out
 
-    def _marked(self, name: str, node: Any) -> str:
+    def _marked(self, name: str) -> str:
         return f"{name}!" if name == self._value else name
+
+    def _strings(self, names: Sequence[str]) -> ast.Tuple:
+        """Names as the compiled code has them."""
+        return ast.Tuple(elts=[ast.Constant(self._mangled(name)) for name in names], ctx=ast.Load())
+
+    def _mangled(self, name: str) -> str:
+        """A private name of a class as Python stores it."""
+        private = name.startswith("__") and not name.rstrip("!?").endswith("__")
+        owner = (self._owner or "").lstrip("_")
+        return f"_{owner}{name}" if private and owner else name
 
     def _references(self, names: Any) -> list[ast.expr]:
         """What stands for globals, attributes and items that are assigned."""
         refs: list[ast.expr] = []
         for name in sorted(names.bound & self._globals):
-            refs.append(_ag("global_", ast.Constant(name), ast.Call(_load("globals"), [], [])))
+            refs.append(_ag("global_", ast.Constant(self._mangled(name)), ast.Call(_load("globals"), [], [])))
         for text, place in sorted(names.places.items()):
             if names_of(_loaded(place)).read & names.bound:
                 continue  # what it is an attribute of changes as well
             base = _thunk(_loaded(place.value))  # type: ignore[attr-defined]
             if isinstance(place, ast.Attribute):
-                refs.append(_ag("attribute", ast.Constant(text), base, ast.Constant(place.attr)))
+                refs.append(
+                    _ag("attribute", ast.Constant(text), base, ast.Constant(self._mangled(place.attr)))
+                )
             elif isinstance(place, ast.Subscript):
                 refs.append(_ag("item", ast.Constant(text), base, _thunk(_loaded(place.slice))))
         return refs
@@ -291,7 +307,7 @@ class _Rewriter(ast.NodeTransformer):
         if node.decorator_list or not is_plain(node):
             return node  # it is converted when it is called, if its decorators leave it to be
         node.args = self.visit(node.args)
-        return _Rewriter(node, self._features, self._helpers).function(node)
+        return _Rewriter(node, self._owner, self._features, self._helpers).function(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
         return node
@@ -400,10 +416,6 @@ def _loaded(node: Any) -> Any:
 def _thunk(value: ast.expr) -> ast.Lambda:
     args = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     return ast.Lambda(args=args, body=value)
-
-
-def _strings(names: Sequence[str]) -> ast.Tuple:
-    return ast.Tuple(elts=[ast.Constant(name) for name in names], ctx=ast.Load())
 
 
 def _expression(value: ast.expr, like: Any) -> Any:

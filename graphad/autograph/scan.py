@@ -98,8 +98,7 @@ def _attribute(base: Any, name: str) -> Any:
 
 def _may_branch(found: Any, seen: set[int]) -> bool:
     """Whether calling this may run control flow of the user's."""
-    from graphad.autograph.builtins import OVERLOADS
-    from graphad.autograph.call import call_method, may_convert
+    from graphad.autograph.call import call_method, is_overloaded, may_convert
 
     if isinstance(found, MethodType):
         found = found.__func__
@@ -108,8 +107,8 @@ def _may_branch(found: Any, seen: set[int]) -> bool:
     if isinstance(found, ModuleType):
         return False
     if isinstance(found, type):
-        return found in OVERLOADS
+        return is_overloaded(found)
     if type(found).__module__ == "builtins":
-        return callable(found) and found in OVERLOADS
+        return callable(found) and is_overloaded(found)
     call = call_method(type(found))
     return type(call) is FunctionType and may_convert(call)
