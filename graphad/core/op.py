@@ -25,7 +25,7 @@ from graphad.core.errors import (
     ResourceExhaustedError,
 )
 from graphad.core.memo import Memo
-from graphad.core.references import unheld
+from graphad.core.references import MIXED, unheld
 from graphad.core.registry import gradient_of, register
 from graphad.core.schema import Schema, schema_of
 from graphad.core.spec import TensorSpec
@@ -33,7 +33,6 @@ from graphad.core.spec import TensorSpec
 READS, WRITES, IO = 1, 2, 4
 _HELD = 256  # ops of one class that are kept though nobody uses them
 _lock = forks.rlock()
-MIXED = "mixed"
 Specs = TensorSpec | tuple[TensorSpec, ...]
 
 
@@ -98,11 +97,11 @@ def _made(schema: Schema, values: tuple[Any, ...]) -> Any:
     fault = schema.fault(values)
     if fault is not None:
         raise InvalidArgumentError(f"{schema.kind.name}: {fault}")
-    if not schema.referring:
+    asked = schema.asked(values) if schema.referring else None
+    if asked is None:
         return unheld(schema.kind, values)
-    made = unheld(schema.class_for(values), values)
-    if made.refers:
-        made.refer(schema.given(values))
+    made = unheld(schema.referring_class(), values)
+    made.refer(asked)
     return made
 
 

@@ -11,7 +11,7 @@ Its rules ask those of the op with numbers, so that no op says twice what it doe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 
+MIXED = "mixed"  # what `rows` says of rows that interact
 AT, ALL = "at", "all"
 Reference = tuple[Any, ...]
 
@@ -43,19 +44,13 @@ def well_formed(x: Any, depth: int) -> bool:
     )
 
 
-def references(x: Any) -> Iterator[Reference]:
+def references(x: Any) -> list[Reference]:
     """Every reference in an attribute."""
-    if type(x) is tuple:
-        if is_reference(x):
-            yield x
-        else:
-            for item in x:
-                yield from references(item)
-
-
-def given_count(x: Any) -> int:
-    """How many given inputs an attribute asks for."""
-    return max([reference[1] for reference in references(x)], default=0)
+    if type(x) is not tuple or not x:
+        return []
+    if is_reference(x):
+        return [x]
+    return [found for item in x if type(item) is tuple for found in references(item)]
 
 
 def entries_of(dims: Any, k: int = 1) -> Any:
@@ -115,8 +110,7 @@ def filled(x: Any, values: Sequence[Any], op: str) -> Any:
 def unheld(kind: Any, values: Sequence[Any]) -> Any:
     """An op that is nowhere kept, for a rule to be asked once; it may have None where sizes are not known."""
     made = object.__new__(kind)
-    for name, value in zip(kind.attributes, values, strict=True):
-        object.__setattr__(made, name, value)
+    made.__dict__.update(zip(kind.attributes, values, strict=True))
     return made
 
 
@@ -134,25 +128,40 @@ class Referring:
     multiple: bool
     refers = True
     quick = None
+    given: int
+    _asked: tuple[tuple[int, str, int], ...]
+    _seen: Any = None
 
-    def refer(self, given: int) -> None:
-        """Note how many inputs are given, and that their values count."""
-        note = object.__setattr__
-        note(self, "given", given)
+    def refer(self, asked: Sequence[tuple[str, Any, Reference]]) -> None:
+        """Note which inputs are given, what they must be, and that their values count.
+
+        Args:
+          asked: (attribute, its kind, reference) of every reference.
+        """
+        ranks: dict[tuple[int, str, int], None] = {}
+        given, spread = 0, False
+        for field, kind, reference in asked:
+            ranks[reference[1] - 1, field, kind.rank_of(reference)] = None
+            given = max(given, reference[1])
+            spread = spread or reference[0] == ALL
+        noted: dict[str, Any] = {"given": given, "_asked": tuple(ranks)}
+        if not spread:
+            noted["_seen"] = self.seen(())
         inputs, outputs = self.op_class.keeps
         first = len(self.schema.inputs)
         further = tuple(range(first, first + given))
         if type(inputs) is tuple or inputs is False:
-            note(self, "keeps", (((inputs or ()) + further), outputs))
+            noted["keeps"] = ((inputs or ()) + further), outputs
         if type(self.op_class.by_value) is tuple:
-            note(self, "by_value", self.op_class.by_value + further)
+            noted["by_value"] = self.op_class.by_value + further
+        self.__dict__.update(noted)
 
     def split(self, inputs: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The inputs that the op always has, and the given ones."""
-        own = len(inputs) - self.given  # type: ignore[attr-defined]
+        own = len(inputs) - self.given
         if own < 0:
             raise InvalidArgumentError(f"{self.name}: {len(inputs)} inputs; its sizes refer to more.")
-        return tuple(inputs[:own]), tuple(inputs[own:])
+        return inputs[:own], inputs[own:]  # type: ignore[return-value]
 
     def _changed(self, change: Callable[[Any, Any], Any]) -> list[Any]:
         kinds = self.schema.attributes
@@ -163,7 +172,14 @@ class Referring:
 
     def seen(self, given: Sequence[TensorSpec]) -> Any:
         """The op with None for each size that an input holds."""
-        return unheld(self.op_class, self._changed(lambda kind, value: kind.seen(value, given)))
+        if self._seen is not None:
+            return self._seen
+        own = [getattr(self, name) for name in self.attributes]
+        return unheld(self.op_class, self._seen_in(own, given))
+
+    def _seen_in(self, values: Sequence[Any], given: Sequence[TensorSpec]) -> list[Any]:
+        kinds = self.schema.attributes.values()
+        return [kind.seen(x, given) if kind.refers else x for kind, x in zip(kinds, values, strict=True)]
 
     def written_out(self, given: Sequence[TensorSpec]) -> Any:
         """The op with one reference for each entry of the vectors, None where their lengths are not known."""
@@ -179,17 +195,13 @@ class Referring:
         """The attributes with numbers (or symbols) for the references, from the values of the given inputs."""
         return self._changed(lambda kind, value: kind.filled(value, values, self.name))
 
-    def _check_given(self, given: Sequence[TensorSpec]) -> None:
-        for name in self.attributes:
-            kind = self.schema.attributes[name]
-            if kind.refers:
-                for reference in references(getattr(self, name)):
-                    kind.check_given(self.name, name, reference, given[reference[1] - 1])
-
     def infer(self, *specs: TensorSpec) -> Any:
         own, given = self.split(specs)
-        self._check_given(given)
-        return self.op_class.infer(self.seen(given), *own)
+        for k, field, rank in self._asked:
+            dims = given[k].dims
+            if not given[k].dtype.is_integer or (dims is not None and len(dims) != rank):
+                raise _no_sizes(self.name, field, given[k], rank)
+        return self.op_class.infer(self._seen or self.seen(given), *own)
 
     def eval(self, *values: Any) -> Any:
         own, given = self.split(values)
@@ -197,9 +209,9 @@ class Referring:
         fault = self.schema.fault(attributes)
         if fault is not None:
             raise InvalidArgumentError(f"{self.name}: {fault}")
-        made = unheld(self.op_class, attributes)
-        made.infer(*[TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in own])
-        return made.eval(*own)
+        specs = [TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in own]
+        self.op_class.infer(unheld(self.op_class, self._seen_in(attributes, ())), *specs)
+        return self.op_class.eval(unheld(self.op_class, attributes), *own)
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         bars = self.op_class.vjp(self, ctx, *y_bars)
@@ -220,7 +232,7 @@ class Referring:
         (own, given), (mine, others) = self.split(specs), self.split(axes)
         op = self.written_out(given)
         if op is None or any(axis is not None for axis in others):
-            return "mixed"
+            return MIXED
         return self.op_class.rows(op, own, mine)
 
     def lower(self, *operands: Any) -> Any:
@@ -230,10 +242,9 @@ class Referring:
         return None
 
 
-def require_integers(op: str, word: str, spec: TensorSpec, rank: int) -> None:
-    """Raises: DTypeError, InvalidArgumentError: a given input holds no integers, or is known to have another rank."""
+def _no_sizes(op: str, word: str, spec: TensorSpec, rank: int) -> Exception:
+    """What to raise of a given input that holds no integers, or is known to have another rank."""
     if not spec.dtype.is_integer:
-        raise DTypeError(f"{op}: {word} has dtype {spec.dtype.name}; int32 or int64 is needed.")
-    if spec.dims is not None and len(spec.dims) != rank:
-        needed = ("a scalar is needed", "a vector of sizes is needed", "a matrix [rank, 2] is needed")[rank]
-        raise InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; {needed}.")
+        return DTypeError(f"{op}: {word} has dtype {spec.dtype.name}; int32 or int64 is needed.")
+    needed = ("a scalar is needed", "a vector of sizes is needed", "a matrix [rank, 2] is needed")[rank]
+    return InvalidArgumentError(f"{op}: {word} has shape {format_dims(spec.dims)}; {needed}.")

@@ -72,6 +72,31 @@ class Kind:
         return next(iter(self.made_of)) if self.made_of in (_INTS, _BOOLS) else None
 
 
+# Loops and no generators: every op that is made for the first time comes through here.
+
+
+def _any_of(tests: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+    def fits(x: Any) -> bool:
+        for test in tests:  # noqa: SIM110
+            if test(x):
+                return True
+        return False
+
+    return fits
+
+
+def _all_are(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    def fits(x: Any) -> bool:
+        if type(x) is not tuple:
+            return False
+        for item in x:  # noqa: SIM110
+            if not test(item):
+                return False
+        return True
+
+    return fits
+
+
 class Union(Kind):
     """One of several kinds."""
 
@@ -79,7 +104,7 @@ class Union(Kind):
         made_of = _NONE.union(*[kind.made_of for kind in kinds])
         names, words = (" | ".join(k.name for k in kinds), " or ".join(k.words for k in kinds))
         bound = ", ".join(k.bound for k in kinds if k.bound)
-        super().__init__(names, lambda x: any(kind.fits(x) for kind in kinds), made_of, words, bound)
+        super().__init__(names, _any_of([kind.fits for kind in kinds]), made_of, words, bound)
         self.kinds = tuple(kinds)
 
 
@@ -89,7 +114,7 @@ class Many(Kind):
     def __init__(self, item: Kind, name: str = "", words: str = "") -> None:
         super().__init__(
             name or f"tuple[{item.name}, ...]",
-            lambda x: type(x) is tuple and all(map(item.fits, x)),
+            _all_are(item.fits),
             item.made_of,
             words or f"tuple[{item.words}, ...]",
             item.bound,
@@ -151,15 +176,29 @@ class Referring(Kind):
         return self.inner.complaint(x)
 
     def _fits(self, x: Any) -> bool:
-        if self.inner.fits(x):
-            return True
         if self.many is None:
-            return refs.well_formed(x, 0)
-        return type(x) is tuple and all(self.many.item.fits(item) or refs.well_formed(item, 1) for item in x)
+            return self.inner.fits(x) or refs.well_formed(x, 0)
+        if type(x) is not tuple:
+            return self.inner.fits(x)
+        test = self.many.item.fits
+        for item in x:  # noqa: SIM110
+            if not test(item) and not refs.well_formed(item, 1):
+                return False
+        return True
 
-    def is_open(self, x: Any) -> bool:
-        """Whether one of the sizes is what the others leave: known with the shape of the operand."""
-        return self._leaves_open and type(x) is tuple and any(type(item) is int and item == -1 for item in x)
+    def asked(self, x: Any) -> list[refs.Reference] | None:
+        """The references in a value; None where all sizes are numbers, and none is what the others leave."""
+        if type(x) is not tuple:
+            return None
+        if self.many is None:
+            return [x]
+        if tuple in map(type, x):
+            return refs.references(x) or None
+        if self._leaves_open:
+            for item in x:
+                if type(item) is int and item == -1:
+                    return []
+        return None
 
     def seen(self, x: Any, given: Sequence[TensorSpec]) -> Any:
         """The sizes with None for those that are not known."""
@@ -168,7 +207,10 @@ class Referring(Kind):
         x = refs.spelled(x, given)
         if x is None:
             return None
-        return tuple([None if refs.is_reference(item) else item for item in x])
+        seen = [None if refs.is_reference(item) else item for item in x]
+        if self._leaves_open:
+            seen = [None if type(item) is int and item == -1 else item for item in seen]
+        return tuple(seen)
 
     def written_out(self, x: Any, given: Sequence[TensorSpec]) -> Any:
         return x if self.many is None or x is None else refs.spelled(x, given)
@@ -177,10 +219,9 @@ class Referring(Kind):
         """The sizes with numbers, from the values of the given inputs."""
         return refs.filled(x, values, op)
 
-    def check_given(self, op: str, field: str, reference: refs.Reference, spec: TensorSpec) -> None:
-        """Raise unless a given input has the dtype and rank that a reference to it needs."""
-        rank = 0 if self.many is None else self.rank - (len(reference) == 2 and reference[0] == refs.AT)
-        refs.require_integers(op, field, spec, rank)
+    def rank_of(self, reference: refs.Reference) -> int:
+        """The rank of an input that a reference is to."""
+        return 0 if self.many is None else self.rank - (len(reference) == 2 and reference[0] == refs.AT)
 
 
 def _is_size(x: Any) -> bool:
@@ -246,13 +287,18 @@ def declare(kind: Kind) -> Kind:
 
 def kind_of(declared: str) -> Kind:
     """The kind that an annotation means: names, unions with |, tuples, Literal[...] and Given[...]."""
+    found = _KINDS.get(declared)
+    if found is None:
+        found = _KINDS[declared] = _parsed(declared)
+    return found
+
+
+def _parsed(declared: str) -> Kind:
     options = split(declared, "|")
     if len(options) > 1:
         return Union([kind_of(option) for option in options])
-    declared = declared.strip()
-    found = _KINDS.get(declared)
-    if found is not None:
-        return found
+    if declared != declared.strip():
+        return kind_of(declared.strip())
     head, _, rest = declared.partition("[")
     items = [item.strip() for item in split(rest[:-1], ",")] if rest else []
     if head == "Given":
@@ -268,6 +314,8 @@ def kind_of(declared: str) -> Kind:
 
 def split(text: str, separator: str) -> list[str]:
     """The parts of an annotation at a separator that stands outside of all brackets."""
+    if separator not in text:
+        return [text]
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")
@@ -311,6 +359,8 @@ class Schema:
         self.attributes = {name: kind_of(str(text)) for name, text in kind.declared.items()}
         self.numbers = tuple([each.numbers for each in self.attributes.values()])
         self.referring = tuple([name for name, each in self.attributes.items() if each.refers])
+        kinds = enumerate(self.attributes.items())
+        self._referring = [(name, i, each) for i, (name, each) in kinds if isinstance(each, Referring)]
         self._checked = tuple([(name, each, each.fits) for name, each in self.attributes.items()])
         self._inputs: tuple[Input, ...] | None = None
         self._referring_class: Any = None
@@ -345,23 +395,17 @@ class Schema:
         found = self.wrong(values)
         return None if found is None else f"{found[0]} {found[1]!r} {found[2]}."
 
-    def given(self, values: Sequence[Any]) -> int:
-        """How many inputs the attributes refer to."""
-        names = self.referring
-        return max(
-            [refs.given_count(value) for name, value in zip(self.attributes, values) if name in names],
-            default=0,
-        )
+    def asked(self, values: Sequence[Any]) -> list[tuple[str, Referring, refs.Reference]] | None:
+        """Every reference in some attributes with where it stands; None where all sizes are numbers."""
+        found = None
+        for name, place, kind in self._referring:
+            asked = kind.asked(values[place])
+            if asked is not None:
+                found = (found or []) + [(name, kind, reference) for reference in asked]
+        return found
 
-    def class_for(self, values: Sequence[Any]) -> Any:
-        """The class of an op with these attributes: the one with references where some of its sizes are open."""
-        for name, value in zip(self.attributes, values):
-            each: Any = self.attributes[name]
-            if each.refers and (next(refs.references(value), None) is not None or each.is_open(value)):
-                return self._referring()
-        return self.kind
-
-    def _referring(self) -> Any:
+    def referring_class(self) -> Any:
+        """The class of ops with references, made when there is one."""
         if self._referring_class is None:
             kind = self.kind
             body = {name: getattr(kind, name) for name in ("__doc__", "__module__", "__qualname__")}

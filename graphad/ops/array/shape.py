@@ -35,6 +35,7 @@ from graphad.ops.array.sizes import (
     requested,
     require_sizes,
     shape_was_claimed,
+    static_sizes,
 )
 
 
@@ -116,19 +117,14 @@ class Reshape(Op):
     formerly = {"reshape_to": shape_was_claimed}
 
     def result(self, dims: Any) -> Any:
-        """The shape of the result for x of shape `dims`, as far as it is known."""
+        """The shape of the result for x of the definite shape `dims`."""
         want = self.shape
-        if want is None or not any(is_rest(size) for size in want):
-            return want
-        if is_definite(dims) and is_definite(want):
-            return resolve_reshape(dims, list(want))
-        return tuple([None if is_rest(size) else size for size in want])
+        return resolve_reshape(dims, list(want)) if any(is_rest(size) for size in want) else want
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        want = self.result(x.dims)
-        if is_definite(x.dims) and is_definite(want) and product(x.dims) != product(want):
-            raise _wrong_size(x.dims, want)
-        return TensorSpec.of(want, x.dtype)
+        if is_definite(x.dims) and is_definite(self.shape) and product(x.dims) != product(self.shape):
+            raise _wrong_size(x.dims, self.shape)
+        return TensorSpec.of(self.shape, x.dtype)
 
     def eval(self, x: Any) -> Any:
         want = self.shape
@@ -145,7 +141,8 @@ class Reshape(Op):
         # Of no elements a size of -1 can be anything; rows tell what it is.
         if given and type(ctx.size) is int and ctx.size == 0:
             return ctx.rowwise(self, x, *given)
-        return bind(Reshape((x.dims[0], *self.result(x.dims[1:]))), x, *given)
+        shape = self.shape if given else self.result(x.dims[1:])
+        return bind(Reshape((x.dims[0], *shape)), x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         (axis,), dims = axes, specs[0].dims
@@ -231,9 +228,12 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     Raises: InvalidArgumentError: the numbers of elements differ.
     """
     x = lift(tensor)
+    known = static_sizes("reshape", shape)
+    if known is not None:
+        dims = x.dims
+        sizes = resolve_reshape(dims, known) if is_definite(dims) else tuple(known)  # type: ignore[arg-type]
+        return bind(Reshape(sizes), x)  # type: ignore[no-any-return]
     sizes, given = requested("reshape", shape)
-    if not given and is_definite(x.dims):
-        sizes = resolve_reshape(x.dims, list(sizes))  # type: ignore[arg-type]
     return bind(Reshape(sizes), x, *given)  # type: ignore[no-any-return]
 
 
