@@ -39,6 +39,7 @@ register_later(
     "graphad.ops.nn",
     "graphad.ops.random",
     "graphad.ops.state.checks",
+    "graphad.ops.state.clock",
     "graphad.vectorize.vectorize_graph",
 )
 

@@ -56,8 +56,12 @@ from graphad.core.spec import TensorSpec as TensorSpec
 from graphad.core.spec import TypeSpec as TypeSpec
 from graphad.core.tensor import Tensor as Tensor
 from graphad.eager.variable import Variable as Variable
+from graphad.eager.variable import VariableAggregation as VariableAggregation
+from graphad.eager.variable import VariableSynchronization as VariableSynchronization
 from graphad.function.decorator import function as function
 from graphad.gradient.custom import custom_gradient as custom_gradient
+from graphad.gradient.host import numpy_function as numpy_function
+from graphad.gradient.host import py_function as py_function
 from graphad.gradient.recompute import grad_pass_through as grad_pass_through
 from graphad.gradient.recompute import recompute_grad as recompute_grad
 from graphad.gradient.registry import RegisterGradient as RegisterGradient
@@ -195,6 +199,7 @@ from graphad.ops.state.checks import assert_equal as assert_equal
 from graphad.ops.state.checks import assert_greater as assert_greater
 from graphad.ops.state.checks import assert_less as assert_less
 from graphad.ops.state.checks import assert_rank as assert_rank
+from graphad.ops.state.clock import timestamp as timestamp
 from graphad.ops.state.effects import Assert as Assert
 from graphad.ops.state.effects import print as print
 from graphad.tools.explain import explain as explain

@@ -5,6 +5,7 @@ Functions capture a variable by reference. Its value is never written in place: 
 
 from __future__ import annotations
 
+import enum
 import itertools
 import weakref
 from collections.abc import Callable
@@ -16,7 +17,13 @@ import numpy as np
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnavailableError,
+)
 from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
 from graphad.core.shapes import TensorShape, as_dims, format_dims
@@ -30,6 +37,7 @@ from graphad.core.tensor import (
     slice_assigners,
 )
 from graphad.core.trackable import settle
+from graphad.eager.scattered import Scattered
 from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.operators import install
@@ -43,7 +51,25 @@ else:
 _serial = itertools.count()
 
 
-class Variable(Handle, Arithmetic):
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable on several devices are made equal. There is one device: nothing follows from it."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How what several devices assign becomes one value. There is one device: nothing follows from it."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+class Variable(Scattered, Handle, Arithmetic):
     """A mutable tensor.
 
     Args:
@@ -51,21 +77,41 @@ class Variable(Handle, Arithmetic):
       trainable: Whether tapes watch it by themselves and optimizers train it.
       name: Its name; ":0" is appended, the name scope put in front.
       dtype: The dtype; by default that of the initial value (floats are float32, ints int32).
+      constraint: A function of the value that gives an allowed one; optimizers apply it after each update.
+      synchronization, aggregation: What copies on several devices would do; kept, and without effect on one device. A variable
+        that is synchronized ON_READ is not trained unless `trainable` says so.
       shape: The shapes it may take, the initial value's by default; `TensorShape(None)` allows every shape.
     Raises:
-      InvalidArgumentError (a ValueError): no initial value, or one that `shape` does not allow.
+      InvalidArgumentError (a ValueError): no initial value, one that `shape` does not allow, a constraint that cannot be called,
+        an unknown synchronization or aggregation.
     """
+
+    # What few variables have is kept in their dictionary.
+    constraint: Callable[[Any], Any] | None = None
+    synchronization = VariableSynchronization.AUTO
+    aggregation = VariableAggregation.NONE
+    initializer = None
 
     def __init__(
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
-        *,
+        caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
         shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
     ) -> None:
+        if variable_def is not None or import_scope is not None:
+            raise UnavailableError(
+                "Variable: variable_def and import_scope belong to graphs that are built by hand; give an initial value."
+            )
         if initial_value is None:
             raise InvalidArgumentError(
                 "The `initial_value` arg to `tf.Variable` must be specified: a number, an array, a tensor, or a function of no "
@@ -80,6 +126,12 @@ class Variable(Handle, Arithmetic):
             )
         if creation is not None:
             creation.check(name or "Variable")
+        if (
+            constraint is not None
+            or synchronization is not Variable.synchronization
+            or (aggregation is not Variable.aggregation)
+        ):
+            trainable = self._set_options(constraint, synchronization, aggregation, trainable)
         wanted = None if dtype is None else as_dtype(dtype)
         value = _initial(initial_value, wanted, creation)
         dims = value.shape if shape is None else as_dims(shape)
@@ -94,6 +146,25 @@ class Variable(Handle, Arithmetic):
         self.serial = next(_serial)
         if creation is not None:
             creation.made(self)
+
+    def _set_options(
+        self, constraint: Any, synchronization: Any, aggregation: Any, trainable: bool | None
+    ) -> bool | None:
+        """Keep what few variables are made with; whether the variable is trained by default."""
+        if constraint is not None and not callable(constraint):
+            raise InvalidArgumentError(
+                f"Variable: constraint must be None or a callable, got {constraint!r}."
+            )
+        synchronization = synchronization or VariableSynchronization.AUTO
+        aggregation = aggregation or VariableAggregation.NONE
+        if not isinstance(synchronization, VariableSynchronization):
+            raise InvalidArgumentError(f"Variable: {synchronization!r} is no VariableSynchronization.")
+        if not isinstance(aggregation, VariableAggregation):
+            raise InvalidArgumentError(f"Variable: {aggregation!r} is no VariableAggregation.")
+        self.constraint, self.synchronization, self.aggregation = constraint, synchronization, aggregation
+        return (
+            False if trainable is None and synchronization is VariableSynchronization.ON_READ else trainable
+        )
 
     @classmethod
     def restore(cls, data: Any, spec: TensorSpec, trainable: bool, name: str) -> Variable:
@@ -140,6 +211,23 @@ class Variable(Handle, Arithmetic):
     def ref(self) -> Reference:
         """A hashable reference to this variable."""
         return Reference(self)
+
+    experimental_ref = ref
+
+    def set_shape(self, shape: Any) -> None:
+        """Say what is known of the shape. Raises: InvalidArgumentError (a ValueError): the variable may not have it."""
+        self.shape.assert_is_compatible_with(shape)
+
+    def is_initialized(self, name: str | None = None) -> Any:
+        """A bool scalar: true, since a variable has a value from its beginning."""
+        return lift(True)
+
+    @property
+    def initial_value(self) -> NoReturn:
+        """Not kept: a variable has its value."""
+        raise FailedPreconditionError(
+            "Variable.initial_value: the initial value is not kept; keep it yourself, or save a checkpoint."
+        )
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -244,6 +332,11 @@ class Variable(Handle, Arithmetic):
             bind(ASSIGN, self, self._fitting(bind(SUB, bind(READ, self), delta)))
         return self if read_value else None
 
+    def rewrite(self, change: Callable[[Any], Any]) -> Variable:
+        """Assign what `change` makes of the value, in one step for other threads."""
+        with self.guard or self._first_guard():
+            return self.assign(change(bind(READ, self)))  # type: ignore[no-any-return]
+
     def _first_guard(self) -> Any:
         """The guard, made now. What is only traced needs none yet: the function makes one for all that it writes."""
         return guard_of(self) if trace_in_progress() is None else nullcontext()
@@ -267,9 +360,7 @@ class Variable(Handle, Arithmetic):
 
     def _assign_slice(self, key: Any, value: Any) -> Variable:
         value = self._operand(value)
-        with self.guard or self._first_guard():
-            self.assign(slice_update(bind(READ, self), key, value))
-        return self
+        return self.rewrite(lambda x: slice_update(x, key, value))
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise ArgumentTypeError(
@@ -279,15 +370,26 @@ class Variable(Handle, Arithmetic):
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Variable:
-        return Variable.restore(self.data, self._spec, self._trainable, self.name)
+        copied = Variable.restore(self.data, self._spec, self._trainable, self.name)
+        copied.__dict__ |= self._options()
+        return copied
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        copied = Variable.restore(self.data, self._spec, self._trainable, self.name)
+        copied = self.__copy__()
         memo[id(self)] = copied
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Variable.restore, (self.data, TensorSpec.of(self.dims, self.dtype), self._trainable, self.name)
+        spec = TensorSpec.of(self.dims, self.dtype)
+        return Variable.restore, (self.data, spec, self._trainable, self.name), self._options() or None
+
+    def _options(self) -> dict[str, Any]:
+        """What few variables are made with."""
+        return {
+            name: vars(self)[name]
+            for name in ("constraint", "synchronization", "aggregation")
+            if name in vars(self)
+        }
 
 
 def _refused(symbol: str, method: str) -> Callable[..., Any]:

@@ -101,6 +101,8 @@ class Optimizer(Trackable):
         for gradient, variable in pairs:
             dense = lift(gradient) if isinstance(gradient, IndexedSlices) else lift(gradient, variable.dtype)
             self.update(variable, dense, self._graphad_slots[id(variable)][1:])
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable))
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
         """Update one variable."""

@@ -53,9 +53,18 @@ from serialization.schema.table import Table
 from serialization.schema.values import SPEC, GraphValue, RuleValue
 from serialization.wire.codec import TEXT
 
-# Ops that hold live objects: a tape's residuals (a file holds the plain op of the same graphs), and rules as Python functions.
+# Ops that hold live objects: a tape's residuals (a file holds the plain op of the same graphs), and Python functions.
 LIVE = frozenset(
-    {"call_forward", "cond_forward", "loop_forward", "vectorize_forward", "custom_gradient", "unsaved_custom"}
+    {
+        "call_forward",
+        "cond_forward",
+        "custom_gradient",
+        "host_call",
+        "host_effect",
+        "loop_forward",
+        "unsaved_custom",
+        "vectorize_forward",
+    }
 )
 
 

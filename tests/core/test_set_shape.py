@@ -73,7 +73,7 @@ def test_values_and_variables_are_checked_at_once():
     tf.ones([2, 3]).set_shape([None, 3])
     tf.Variable([1.0, 2.0]).set_shape([2])
     for x in (tf.ones([2, 3]), tf.Variable(tf.ones([2, 3]))):
-        with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
+        with pytest.raises(ValueError, match=r"\(2, 3\)"):
             x.set_shape([2, 4])
 
 

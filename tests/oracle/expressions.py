@@ -42,7 +42,7 @@ def expressions() -> dict[str, list[str]]:
 
 
 def result(line: str, tf: Any) -> str:
-    """What a line gives, as text; of an error the first of its classes that is Python's own."""
+    """What a line gives, as text; of an error those of its classes that are Python's own."""
     names = {"tf": tf, "np": np, "seen": [], "values": Values, "R": None}
     try:
         with warnings.catch_warnings():
@@ -53,8 +53,8 @@ def result(line: str, tf: Any) -> str:
                 exec(compile(line, "<expression>", "exec"), names)
                 value = names["R"]
     except Exception as error:
-        own = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
-        return f"raises {own.__name__}"
+        own = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+        return f"raises {' '.join(own[: own.index('Exception')])}"
     return shown(value)
 
 

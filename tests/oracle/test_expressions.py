@@ -18,6 +18,9 @@ DIFFERENCES: dict[str, str] = {
     "tf.constant([1.0,2.0]).device": _ONE_DEVICE,
     "tf.Variable([1.0,2.0]).device": _ONE_DEVICE,
     "tf.constant(1.0).backing_device": _ONE_DEVICE,
+    "tf.Variable(1.0).trainable, tf.Variable(1).trainable, tf.Variable(1.0, trainable=False).trainable": (
+        "integers are not trained"
+    ),
     "tf.TensorSpec([2]).rank": "a spec has its shape's rank, too",
     "tf.function(lambda x: (x.set_shape([2]), seen.append(x.shape.rank), x * 2.0)[2], "
     "input_signature=[tf.TensorSpec([None])])(tf.ones([3]))": "what `set_shape` says is checked at run time",
@@ -30,8 +33,8 @@ def test_expressions_give_what_tensorflow_gives(line: str) -> None:
     if line in DIFFERENCES:
         assert DIFFERENCES[line]
         assert ours != theirs, "listed as different, but it is not"
-    elif theirs == "raises Exception":
-        assert ours.startswith("raises "), ours
+    elif theirs.startswith("raises"):  # who catches TensorFlow's error catches ours
+        assert set(theirs.split()) <= set(ours.split())
     else:
         assert ours == theirs
 

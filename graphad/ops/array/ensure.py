@@ -9,6 +9,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define
+from graphad.core.schema import Count
 from graphad.core.shapes import are_compatible, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -22,7 +23,7 @@ class EnsureShape(Op):
     name = "ensure_shape"
     keeps = (False, False)
     aliases = {0: 0}
-    dims: tuple[int | None, ...]
+    dims: tuple[Count | None, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         self._check(x.dims)

@@ -9,6 +9,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.dtypes import as_dtype
 from graphad.ops import array as a
+from graphad.ops.array.combine import ScatterCombine
 from graphad.ops.array.create import EyeOf
 from graphad.ops.array.sequence import Steps, UnitStepsOf
 from graphad.ops.array.slice import getitem
@@ -55,6 +56,13 @@ def range_by_size(x: Any) -> Any:
 
 def eye_by_size(x: Any) -> Any:
     return a.eye(a.shape(x)[0], dtype=x.dtype)
+
+
+def combined(kind: str) -> Any:
+    def combine(x: Any, updates: Any) -> Any:
+        return bind(ScatterCombine(kind), x, a.constant([[1], [1], [0]]), updates)
+
+    return combine
 
 
 def ensured(x: Any) -> Any:
@@ -238,6 +246,27 @@ COORDINATES = np.array([[0, 1], [2, 0], [0, 1]], np.int32)
 CREATE = [
     OpCase(a.identity, real(3, 4), expected=lambda x: x),
     OpCase(ensured, real(3, 4), expected=lambda x: x),
+    OpCase(
+        combined("mul"),
+        real(2, 4),
+        real(3, 4),
+        expected=lambda x, u: np.stack([x[0] * u[2], x[1] * u[0] * u[1]]),
+    ),
+    OpCase(
+        combined("div"),
+        real(2),
+        1.0 + real(3) ** 2,
+        expected=lambda x, u: np.stack([x[0] / u[2], x[1] / u[0] / u[1]]),
+    ),
+    OpCase(
+        combined("max"),
+        real(2, 4),
+        real(3, 4),
+        expected=lambda x, u: np.maximum(x, [u[2], np.maximum(u[0], u[1])]),
+    ),
+    OpCase(
+        combined("min"), integer(2), integer(3), expected=lambda x, u: np.minimum(x, [u[2], min(u[0], u[1])])
+    ),
     OpCase(ensured, integer(2, 4), expected=lambda x: x),
     OpCase(a.identity, np.float64(2.0), expected=lambda x: x),
     OpCase(a.stop_gradient, real(3, 4), expected=lambda x: x, order=0),

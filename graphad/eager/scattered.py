@@ -1,0 +1,135 @@
+"""What variables can do to some of their slices: assign, add, multiply or compare them, and read them.
+
+Each is one step for other threads, keeps the program's order, and has no derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift_like
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.ops.array.combine import ScatterCombine
+from graphad.ops.array.gather import gather, gather_nd
+from graphad.ops.array.scatter import (
+    TensorScatterUpdate,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from graphad.ops.array.shape import expand_dims
+from graphad.ops.array.support import index_tensor
+
+
+class Scattered:
+    """The methods of `Variable` that change some of its slices."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def rewrite(self, change: Callable[[Any], Any]) -> Any:
+            """Assign what `change` makes of the value, in one step for other threads; the variable itself."""
+            raise NotImplementedError
+
+    def _scatter(self, name: str, slices: Any, change: Callable[[Any, Any, Any], Any]) -> Any:
+        if not isinstance(slices, IndexedSlices):
+            raise ArgumentTypeError(
+                f"{name}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices!r}"
+            )
+        indices = expand_dims(index_tensor(name, slices.indices, "indices"), -1)
+        return self.rewrite(lambda x: change(x, indices, slices.values))
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Replace the rows `sparse_delta.indices` by `sparse_delta.values`; of repeated indices the last counts.
+
+        Args:
+          sparse_delta: IndexedSlices with indices [n] and values [n, ...].
+        Returns: The variable.
+        Raises: ArgumentTypeError (a TypeError): no IndexedSlices. InvalidArgumentError: an index is out of range.
+        """
+        return self._scatter("scatter_update", sparse_delta, tensor_scatter_nd_update)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Add to rows, repeats adding up; see `scatter_update`."""
+        return self._scatter("scatter_add", sparse_delta, tensor_scatter_nd_add)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtract from rows, repeats adding up; see `scatter_update`."""
+        return self._scatter("scatter_sub", sparse_delta, tensor_scatter_nd_sub)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiply rows, once for each repeat; see `scatter_update`."""
+        return self._scatter("scatter_mul", sparse_delta, _combined("mul"))
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divide rows, once for each repeat, integers rounding down; see `scatter_update`."""
+        return self._scatter("scatter_div", sparse_delta, _combined("div"))
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """The larger of rows and values, element by element; see `scatter_update`."""
+        return self._scatter("scatter_max", sparse_delta, _combined("max"))
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """The smaller of rows and values, element by element; see `scatter_update`."""
+        return self._scatter("scatter_min", sparse_delta, _combined("min"))
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Replace rows of each batch: with indices [b, n] row indices[i, j] of batch i becomes values[i, j].
+
+        Args:
+          sparse_delta: IndexedSlices with indices [*batch, n] and values [*batch, n, ...].
+        Returns: The variable.
+        """
+        lead = len(sparse_delta.indices.shape) - 1 if isinstance(sparse_delta, IndexedSlices) else 0
+        op = TensorScatterUpdate(lead)
+        return self._scatter(
+            "batch_scatter_update",
+            sparse_delta,
+            lambda x, i, u: bind(op, x, i, lift_like(op.name, u, x.dtype)),
+        )
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Replace the slices at `indices` [..., depth], as `tensor_scatter_nd_update` does. Returns: The variable."""
+        return self.rewrite(lambda x: tensor_scatter_nd_update(x, indices, updates))
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Add `updates` to the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
+        return self.rewrite(lambda x: tensor_scatter_nd_add(x, indices, updates))
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtract `updates` from the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
+        return self.rewrite(lambda x: tensor_scatter_nd_sub(x, indices, updates))
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The larger of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
+        return self.rewrite(
+            lambda x: _combined("max")(x, index_tensor("scatter_nd_max", indices, "indices"), updates)
+        )
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """The smaller of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
+        return self.rewrite(
+            lambda x: _combined("min")(x, index_tensor("scatter_nd_min", indices, "indices"), updates)
+        )
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+        """The rows at `indices`, as `gather` gives them."""
+        return gather(self, indices)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+        """The slices at `indices` [..., depth], as `gather_nd` gives them."""
+        return gather_nd(self, indices)
+
+
+def _combined(kind: str) -> Callable[[Any, Any, Any], Any]:
+    def change(x: Any, indices: Any, updates: Any) -> Any:
+        exact = "floordiv" if kind == "div" and x.dtype.is_integer else kind
+        return bind(ScatterCombine(exact), x, indices, lift_like("scatter_" + kind, updates, x.dtype))
+
+    return change

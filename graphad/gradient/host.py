@@ -1,0 +1,201 @@
+"""`py_function` and `numpy_function`: Python that runs whenever the program gets there, in traced functions as well.
+
+While ops run at once the function is simply called, so that tapes see its ops. In a graph it is a node whose derivative is the
+function run once more under a tape; that is a node of the same kind, so that every order exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_own
+from graphad.core.dtypes import DType, as_dtype, from_numpy
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.levels import entered
+from graphad.core.op import IO, MIXED, Op, define
+from graphad.core.scopes import executing_eagerly
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor, Handle, Tensor, read_only
+from graphad.gradient.tape import GradientTape
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.ensure import EnsureShape
+
+
+class HostFunction:
+    """A Python function of eager tensors, or of NumPy arrays where nothing differentiates it, and its name for messages."""
+
+    def __init__(self, function: Callable[..., Any], name: str, takes_tensors: bool) -> None:
+        self.function = function
+        self.name = name
+        self.takes_tensors = takes_tensors
+
+    def __repr__(self) -> str:
+        return f"{self.name}({getattr(self.function, '__qualname__', self.function)})"
+
+    def results(self, values: Sequence[Any], wanted: Sequence[DType]) -> list[Any]:
+        """The results for eager tensors, as tensors of the dtypes wanted."""
+        found = self.function(*(values if self.takes_tensors else [_array(x) for x in values]))
+        if not wanted:
+            return []
+        listed = _listed(found, len(wanted))
+        if len(listed) != len(wanted):
+            raise InvalidArgumentError(
+                f"{self.name}: func returned {len(listed)} values; Tout names {len(wanted)}: "
+                f"{', '.join(dtype.name for dtype in wanted)}."
+            )
+        return [self._converted(y, dtype) for y, dtype in zip(listed, wanted, strict=True)]
+
+    def _converted(self, y: Any, dtype: DType) -> Any:
+        if y is None:
+            raise ArgumentTypeError(f"{self.name}: func returned None where Tout names {dtype.name}.")
+        if isinstance(y, np.ndarray | np.generic) and from_numpy(y.dtype) is not dtype:
+            raise DTypeError(
+                f"{self.name}: func returned {y.dtype} where Tout names {dtype.name}; convert it, or name its dtype."
+            )
+        return lift(
+            np.array(y) if isinstance(y, np.ndarray) else lift_own(y) if isinstance(y, Handle) else y, dtype
+        )
+
+
+@define
+class HostCall(Op):
+    """What a Python function gives for the inputs."""
+
+    name = "host_call"
+    multiple = True
+    transient = True
+    extension = True
+    foreign = True
+    keeps = (True, False)
+    function: Any
+    dtypes: tuple[DType, ...]
+
+    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return tuple([TensorSpec.of(None, dtype) for dtype in self.dtypes])
+
+    def eval(self, *values: Any) -> tuple[Any, ...]:
+        with entered(None):
+            results = self.function.results([EagerTensor(x) for x in values], self.dtypes)
+        return tuple([y.data for y in results])
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        if not self.function.takes_tensors:
+            return [None] * len(ctx.inputs)
+        inputs = list(ctx.inputs)
+        followed = [i for i, x in enumerate(inputs) if ctx.needs(i) and x.dtype.is_differentiable]
+        bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
+        again = HostFunction(
+            _pullback(self.function, self.dtypes, len(inputs), followed),
+            f"gradient of {self.function.name}",
+            True,
+        )
+        found = bind(HostCall(again, tuple([inputs[i].dtype for i in followed])), *inputs, *bars)
+        x_bars: list[Any] = [None] * len(inputs)
+        for i, x_bar in zip(followed, found, strict=True):
+            dims = inputs[i].dims
+            x_bars[i] = x_bar if dims is None else bind(EnsureShape(tuple(dims)), x_bar)
+        return x_bars
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return tuple([None if all(axis is None for axis in axes) else MIXED] * len(self.dtypes))
+
+
+@define
+class HostEffect(HostCall):
+    """What a Python function gives for the inputs; it may do other things, in the program's order."""
+
+    name = "host_effect"
+    effects = IO
+
+
+def _pullback(
+    function: HostFunction, dtypes: Sequence[DType], n: int, followed: Sequence[int]
+) -> Callable[..., Any]:
+    """A function of (inputs, cotangents of the results) that gives the cotangents of the inputs that are followed."""
+
+    def pulled(*values: Any) -> Any:
+        inputs, bars = values[:n], values[n:]
+        sources = [inputs[i] for i in followed]
+        with GradientTape() as tape:
+            tape.watch(sources)
+            results = function.results(inputs, dtypes)
+        pairs = [(y, bar) for y, bar in zip(results, bars, strict=True) if y.dtype.is_differentiable]
+        gradients = tape.gradient([y for y, _ in pairs], sources, [bar for _, bar in pairs])
+        found = [zeros_like(x) if g is None else lift(g) for x, g in zip(sources, gradients, strict=True)]
+        return found[0] if len(found) == 1 else found
+
+    return pulled
+
+
+def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
+    """Call `func` with tensors that have values, now and whenever a traced function gets here.
+
+    Args:
+      func: A function of tensors that returns tensors, arrays or numbers: one, a list of them, or None. It may do anything else.
+      inp: The list of its arguments.
+      Tout: The dtype of what it returns, a list of dtypes, or [] for nothing.
+    Returns: A tensor, or a list of tensors if Tout is a list. In a traced function their shapes are unknown; see
+      `ensure_shape`.
+    Raises: InvalidArgumentError, DTypeError: `func` returned another number of values, or other dtypes, than Tout names.
+
+    Differentiable, to every order; in a traced function the derivative calls `func` again. A function that was traced with it
+    cannot be saved.
+    """
+    return _called("py_function", func, inp, Tout, True, HostEffect)
+
+
+def numpy_function(
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Call `func` with NumPy arrays, now and whenever a traced function gets here. The gradient is None.
+
+    Args:
+      func: A function of arrays, to which it cannot write, that returns arrays or numbers: one, a list of them, or None.
+      inp: The list of its arguments.
+      Tout: The dtype of what it returns, a list of dtypes, or [] for nothing.
+      stateful: Whether it does more than give its result; if not, it may be called less often than the program says.
+    Returns: A tensor, or a list of tensors if Tout is a list. In a traced function their shapes are unknown; see
+      `ensure_shape`.
+    Raises: InvalidArgumentError, DTypeError: `func` returned another number of values, or other dtypes, than Tout names.
+    """
+    return _called("numpy_function", func, inp, Tout, False, HostEffect if stateful else HostCall)
+
+
+def _called(name: str, func: Any, inp: Any, Tout: Any, takes_tensors: bool, op_class: Any) -> Any:
+    if not callable(func):
+        raise ArgumentTypeError(f"{name}: func must be callable, got {func!r}.")
+    several = isinstance(Tout, list | tuple)
+    wanted = tuple([as_dtype(dtype) for dtype in (Tout if several else [Tout])])
+    inputs = [lift_own(x) for x in (inp if isinstance(inp, list | tuple) else [inp])]
+    function = HostFunction(func, name, takes_tensors)
+    if all(type(x) is EagerTensor for x in inputs):
+        if executing_eagerly():
+            results = function.results(inputs, wanted)
+            return results if several else results[0]
+    results = list(bind(op_class(function, wanted), *inputs))
+    return results if several else results[0]
+
+
+def _array(x: Any) -> Any:
+    value = x.numpy() if type(x) is EagerTensor else x
+    return read_only(value) if type(value) is np.ndarray else value
+
+
+def _listed(found: Any, n: int) -> list[Any]:
+    """What a function returned as a list of values; one value may be a list of numbers, or stand in a list."""
+    if found is None:
+        return []
+    if not isinstance(found, list | tuple):
+        return [found]
+    is_one = n == 1 and not (
+        len(found) == 1 and isinstance(found[0], Tensor | Handle | np.ndarray | np.generic)
+    )
+    return [found] if is_one else list(found)

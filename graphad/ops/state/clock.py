@@ -1,0 +1,43 @@
+"""`timestamp`: the time, whenever the program gets there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.bind import bind
+from graphad.core.op import IO, Op, define, no_gradient
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+
+
+@define
+class Timestamp(Op):
+    """The seconds since 1970, UTC, as the clock of the machine has them when the op runs."""
+
+    name = "timestamp"
+    keeps = (False, False)
+    effects = IO
+
+    def infer(self) -> TensorSpec:
+        return TensorSpec.of((), dtypes.float64)
+
+    def eval(self) -> Any:
+        return np.float64(time.time())
+
+    vjp = no_gradient("the time is no function of values")
+
+    def batch(self, ctx: Any) -> Any:
+        return ctx.unstacked(bind(self))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return None
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """The seconds since 1970 as a float64 scalar: of now, and in a traced function of the moment when the function gets there."""
+    return bind(Timestamp())  # type: ignore[no-any-return]

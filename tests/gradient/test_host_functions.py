@@ -1,0 +1,161 @@
+"""`py_function`, `numpy_function` and `timestamp`: Python in the middle of a program, at once and in traced functions."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+X = tf.constant([0.5, 1.0, 2.0])
+
+
+def cubed(x):
+    return x * x * x + float(x.numpy().sum()) * 0.0
+
+
+def derivatives(f, x):
+    """First and second derivative of the sum of f(x)."""
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.reduce_sum(f(x))
+        first = inner.gradient(y, x)
+    return first, outer.gradient(first, x)
+
+
+@pytest.mark.parametrize("way", ["eager", "traced", "compiled", "taped inside"])
+def test_py_functions_have_derivatives_of_every_order(way):
+    def f(x):
+        return tf.ensure_shape(tf.py_function(cubed, [x], tf.float32), [3])
+
+    if way == "eager":
+        first, second = derivatives(f, X)
+    elif way == "taped inside":
+        first, second = tf.function(lambda x: derivatives(f, x))(X)
+    else:
+        first, second = derivatives(tf.function(f, jit_compile=way == "compiled"), X)
+    np.testing.assert_allclose(first, 3 * X.numpy() ** 2)
+    np.testing.assert_allclose(second, 6 * X.numpy())
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_effects_keep_the_programs_order_and_happen_at_every_call(jit):
+    seen = []
+    v = tf.Variable(0.0)
+
+    @tf.function(jit_compile=jit)
+    def f(x):
+        tf.py_function(lambda a: seen.append(("first", float(a))), [v.assign_add(x).read_value()], [])
+        y = tf.numpy_function(
+            lambda a: seen.append(("second", float(a))) or a + np.float32(1), [x], tf.float32
+        )
+        return y * 2.0
+
+    assert (float(f(tf.constant(1.0))), float(f(tf.constant(2.0)))) == (4.0, 6.0)
+    assert seen == [("first", 1.0), ("second", 1.0), ("first", 3.0), ("second", 2.0)]
+
+
+def test_what_a_numpy_function_gives_is_a_constant_to_tapes():
+    for f in (np.square, np.sinh):
+        for call in (lambda x: x, tf.function):
+            g = call(lambda x, f=f: tf.numpy_function(f, [x], tf.float32))
+            with tf.GradientTape() as tape:
+                tape.watch(X)
+                y = g(X)
+            np.testing.assert_allclose(y, f(X.numpy()), rtol=1e-6)
+            assert tape.gradient(y, X) is None
+
+
+def test_several_results_and_inputs_with_and_without_derivatives():
+    def both(x, n):
+        assert type(n.numpy()) is np.int32
+        return [x * tf.cast(n, tf.float32), n + 1]
+
+    @tf.function
+    def f(x, n):
+        y, m = tf.py_function(both, [x, n], [tf.float32, tf.int32])
+        return y, m
+
+    n = tf.constant(3)
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y, m = f(X, n)
+    assert int(m) == 4
+    np.testing.assert_allclose(tape.gradient(y, X), [3.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("call", [lambda f: f, tf.function], ids=["eager", "traced"])
+def test_results_that_are_not_those_of_tout_are_refused(call):
+    with pytest.raises(ValueError, match="returned 1 values; Tout names 2: float32, int32"):
+        call(lambda x: tf.py_function(lambda a: a, [x], [tf.float32, tf.int32]))(X)
+    with pytest.raises(TypeError, match="returned float32 where Tout names float64"):
+        call(lambda x: tf.numpy_function(lambda a: a, [x], tf.float64))(X)
+    with pytest.raises(ValueError, match="returned 0 values; Tout names 1: float32"):
+        call(lambda x: tf.py_function(lambda a: None, [x], tf.float32))(X)
+    with pytest.raises(ZeroDivisionError):
+        call(lambda x: tf.numpy_function(lambda a: 1 / 0, [x], tf.float32))(X)
+    with pytest.raises(TypeError, match="func must be callable, got 3"):
+        call(lambda x: tf.py_function(3, [x], tf.float32))(X)
+
+
+def test_arrays_that_a_numpy_function_is_given_cannot_be_written_to():
+    def write(a):
+        a[0] = 9.0
+        return a
+
+    with pytest.raises(ValueError, match="read-only"):
+        tf.numpy_function(write, [X], tf.float32)
+    with pytest.raises(ValueError, match="read-only"):
+        tf.function(lambda x: tf.numpy_function(write, [x], tf.float32))(X)
+
+
+def test_rows_of_a_vectorized_map_are_called_one_by_one():
+    calls = []
+
+    def row(a):
+        calls.append(a.shape)
+        return a * np.float32(2)
+
+    y = tf.vectorized_map(
+        lambda r: tf.ensure_shape(tf.numpy_function(row, [r], tf.float32, stateful=False), [2]),
+        tf.ones([3, 2]),
+    )
+    assert y.numpy().tolist() == [[2.0, 2.0]] * 3
+    assert calls == [(2,)] * 3
+
+
+def test_a_model_with_a_py_function_is_not_saved(tmp_path):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([3])])
+        def __call__(self, x):
+            return tf.py_function(cubed, [x], tf.float32)
+
+    with pytest.raises(ValueError, match="host_effect"):
+        tf.saved_model.save(Model(), tmp_path / "model")
+
+
+@pytest.mark.parametrize("jit", [None, False, True])
+def test_a_timestamp_is_of_the_moment_when_the_program_gets_there(jit):
+    now = tf.timestamp if jit is None else tf.function(lambda: tf.timestamp(), jit_compile=jit)
+    before = time.time()
+    first, second = now(), now()
+    assert first.dtype == tf.float64 and first.shape == []
+    assert before - 1 <= float(first) <= float(second) <= time.time() + 1
+    if jit is not None:
+        time.sleep(0.01)
+        assert float(now()) > float(first)
+
+
+def test_a_timestamp_is_saved_and_is_of_its_moment_after_loading(tmp_path):
+    class Clock(tf.Module):
+        @tf.function(input_signature=[])
+        def now(self):
+            return tf.timestamp()
+
+    tf.saved_model.save(Clock(), tmp_path / "clock")
+    before = time.time()
+    assert float(tf.saved_model.load(tmp_path / "clock").now()) >= before - 1
