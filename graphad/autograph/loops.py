@@ -10,15 +10,21 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.autograph.branches import staged_if
 from graphad.autograph.state import UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.shapes import as_dims, format_dims
+from graphad.core.shapes import as_dims, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
+from graphad.graph.compose import inputs_behind
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import known_value, reshape, shape
+from graphad.ops.array.slice import getitem
 from graphad.ops.control.cond import as_predicate, placeholder
-from graphad.ops.control.parts import Again, Part, completed, loop_dims, same_structure
+from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
 from graphad.ops.control.scan import Walk
 from graphad.ops.control.while_loop import bind_loop, step_limit
 from graphad.ops.math import minimum
@@ -190,6 +196,9 @@ class _Tracing:
         self._specs = self._carry_specs(shape_invariants)
         self._left: list[Any] = []
         self._late: list[tuple[int, Parts]] = []
+        self._rows: dict[
+            int, tuple[Any, int]
+        ] = {}  # by number of what goes through: the row written, and the slice that says which
 
     def _carry_specs(self, shape_invariants: Any) -> list[TensorSpec]:
         specs = [TensorSpec.of(x.dims, x.dtype) for x in self._values]
@@ -201,8 +210,8 @@ class _Tracing:
                 if dynamic:
                     specs[number] = specs[number] if dims is ... else specs[number].with_dims(dims)
                     number += 1
-        for variable, shape in shape_invariants or ():
-            dims = shape.dims if isinstance(shape, TensorSpec) else as_dims(shape)
+        for variable, given in shape_invariants or ():
+            dims = given.dims if isinstance(given, TensorSpec) else as_dims(given)
             number, found = 0, False
             for parts in self._parts:
                 if parts is None:
@@ -250,14 +259,18 @@ class _Tracing:
             else:
                 element = elements.element(values[n:])
                 self._defined(lambda: body(element))
-            return self._leave()
+            left = self._leave()
+            self._rows = self._written(values[:n], values[n:])
+            return [*left, *[value for value, _, _ in self._rows.values()]]
 
         test_part = None if test is None else Part("while", run_test, self._specs, "test")
         body_part = Part("while", run_body, [*self._specs, *slices], "body")
         self._check_shapes(body_part.graph.output_specs)
-        late = body_part.graph.output_specs[n:]
+        late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
+        rows = self._collected(test_part, body_part, walk)
+        kept = [k for k in range(n) if k not in rows]
         # What only comes out of the loop goes in as zeros that no step reads.
-        start = [*self._values, *[lift(placeholder(spec)) for spec in late]]
+        start = [*[self._values[k] for k in kept], *[lift(placeholder(spec)) for spec in late]]
         limit = None if walk is None else walk.limit()
         if maximum is not None:
             most = step_limit(maximum)
@@ -269,11 +282,71 @@ class _Tracing:
             limit,
             start,
             [] if walk is None else walk.xs,
-            [*self._specs, *late, *slices],
+            [*[self._specs[k] for k in kept], *late, *slices],
             steps=steps,
             unread=len(late),
         )
-        return self._results(outputs[: len(start)], n)
+        through = dict(zip(kept, outputs, strict=False))
+        count = outputs[len(start)]
+        for k, y in zip(rows, outputs[len(start) + 1 :], strict=True):
+            through[k] = self._with_rows(k, y, count, steps)
+        return self._results([*[through[k] for k in range(n)], *outputs[len(kept) : len(start)]], n)
+
+    def _collected(self, test: Part | None, body: Part, walk: Walk | None) -> list[int]:
+        """The arrays into which each step writes the element of its own number and which no step reads.
+
+        Nothing of them has to go through the loop: what is written is stacked by the loop itself. The body then returns it last.
+        """
+        outputs = body.graph.outputs
+        n_fixed = len(outputs) - len(self._rows)
+        rows = [k for k, (_, j, _) in self._rows.items() if walk is not None and counts_up(walk.xs[j])]
+        while True:
+            chosen = [i for i in range(n_fixed) if i not in rows]
+            chosen += [n_fixed + number for number, k in enumerate(self._rows) if k in rows]
+            read = inputs_behind(body.graph, [outputs[i] for i in chosen])
+            if test is not None:
+                read |= inputs_behind(test.graph, test.graph.outputs)
+            left = [k for k in rows if k not in read]
+            if left == rows:
+                break
+            rows = left
+        if len(chosen) < len(outputs):
+            body.choose(chosen)
+        if rows:
+            for part in (body, *([] if test is None else [test])):
+                part.drop_inputs(rows)
+        return rows
+
+    def _with_rows(self, k: int, y: Any, count: Any, steps: int | None) -> Any:
+        """An array after a loop that wrote its first rows."""
+        before = self._values[k]
+        if steps is not None and before.dims[0] == steps:
+            return y
+        behind = getitem(before, slice(count, None))
+        after = concat([getitem(y, slice(None, count)), behind], 0)
+        # One that may not grow keeps its shape: this raises for a loop with more steps than it has elements.
+        return after if self._rows[k][2] else reshape(after, shape(before))
+
+    def _written(self, carry: Sequence[Any], slices: Sequence[Any]) -> dict[int, tuple[Any, int, bool]]:
+        """The arrays into which the step wrote one element, under a number that it was handed."""
+        found: dict[int, tuple[Any, int, bool]] = {}
+        number = 0
+        for parts, value in zip(self._parts, self._left, strict=True):
+            if parts is None:
+                continue
+            for write, dynamic in zip(loop_writes(value), parts.dynamic, strict=True):
+                if not dynamic:
+                    continue
+                if (
+                    write is not None
+                    and write[0] is carry[number]
+                    and is_definite(self._specs[number].dims[1:])
+                ):
+                    places = [j for j, x in enumerate(slices) if x is write[1]]
+                    if places:
+                        found[number] = write[2], places[0], write[3]
+                number += 1
+        return found
 
     def _enter(self, carry: Sequence[Any]) -> None:
         """Give the variables the values of a step."""
@@ -398,6 +471,31 @@ class _Tracing:
                     number += 1
             results[place] = parts.build(leaves)
         return results
+
+
+def late_leaves(late: Sequence[tuple[int, Parts]]) -> list[Any]:
+    """The tensors of variables that only come out of a loop."""
+    return [
+        leaf
+        for _, parts in late
+        for leaf, dynamic in zip(parts.leaves, parts.dynamic, strict=True)
+        if dynamic
+    ]
+
+
+def counts_up(x: Any) -> bool:
+    """Whether a tensor is known to hold 0, 1, 2, ..."""
+    known = known_value(x)
+    if known is not None:
+        return bool(np.array_equal(known, np.arange(np.size(known))))
+    builder = getattr(getattr(x, "trace", None), "builder", None)
+    if builder is None:
+        return False
+    node = next((node for node in reversed(builder.nodes) if x.index in node.outputs), None)
+    if node is None or node.op.name != "range":
+        return False
+    first, step = builder.values.get(node.inputs[0]), builder.values.get(node.inputs[2])
+    return first is not None and step is not None and int(first) == 0 and int(step) == 1
 
 
 def _same_dtype(name: str, leaf: Any, dtype: Any) -> Any:

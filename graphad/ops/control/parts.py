@@ -137,6 +137,17 @@ def loop_dims(value: Any) -> list[Any]:
     return out
 
 
+def loop_writes(value: Any) -> list[Any]:
+    """For each leaf of a value taken apart the one element that a step of a loop wrote into it; None where it did more."""
+    out: list[Any] = []
+    for leaf in flatten(value)[0]:
+        if is_composite(leaf) and is_complete(leaf):
+            out += leaf.__graphad_loop_writes__()
+        else:
+            out.append(None)
+    return out
+
+
 def same_structure(a: Any, b: Any) -> bool:
     """Whether two nests of leaves have one structure."""
     kind = type(a)
@@ -195,6 +206,14 @@ class Part:
         ]
         graph, number = builder.finish(kept, self.graph.name, keep_all=self.has_rules)
         self._renumber(graph, {i: number[serial] for i, serial in enumerate(known) if serial in number})
+
+    def drop_inputs(self, gone: Sequence[int]) -> None:
+        """Leave out inputs of its own that nothing reads."""
+        place = {i: k for k, i in enumerate([i for i in range(len(self.graph.inputs)) if i not in gone])}
+        positions = [place.get(i, -1) for i in range(len(self.graph.inputs))]
+        graph, number = rewired(self.graph, [self.graph.inputs[i] for i in place], positions)
+        self.n_own -= len(gone)
+        self._renumber(graph, number)
 
     def inline_calls(self) -> None:
         """Put the graphs of calls in their place, so that what never changes in them is found as well."""

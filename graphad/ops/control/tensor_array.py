@@ -77,6 +77,10 @@ class TensorArray:
         self._items: list[Any] | None = None
         self._buffer: Any = None
         self._size: Any = None
+        # In a step of a loop: the stacked tensor that the step began with, and what it has written since, None if that is more
+        # than single elements.
+        self._origin: Any = None
+        self._writes: list[tuple[Any, Any]] | None = None
         number = 0 if size is None else _number(size)
         if number is None:
             self._size = lift(size)
@@ -144,7 +148,10 @@ class TensorArray:
         number = _number(index)
         dims = self._merged("write", value.dims)
         if self._items is None or number is None:
-            return self._with(buffer=self._updated(index, value), dims=dims)
+            made = self._with(buffer=self._updated(index, value), dims=dims)
+            made._origin = self._origin
+            made._writes = None if self._writes is None else [*self._writes, (index, value)]
+            return made
         if self._dynamic and number >= len(self._items):
             missing = number + 1 - len(self._items)
         else:
@@ -287,13 +294,26 @@ class TensorArray:
     def __graphad_parts__(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         """Its stacked tensor, and how to make such an array of another."""
         dims = self._dims
-        return [self._stacked()], lambda parts: self._with(buffer=parts[0], dims=dims, copy=True)
+
+        def made_of(parts: list[Any]) -> TensorArray:
+            made = self._with(buffer=parts[0], dims=dims, copy=True)
+            made._origin, made._writes = parts[0], []
+            return made
+
+        return [self._stacked()], made_of
 
     def __graphad_loop_dims__(self) -> Sequence[Any]:
         """The shapes of its parts as far as they stay the same from step to step of a loop."""
         buffer = self._stacked()
         length = None if self._dynamic or not buffer.dims else buffer.dims[0]
         return [None if self._dims is None else (length, *self._dims)]
+
+    def __graphad_loop_writes__(self) -> Sequence[Any]:
+        """For each part what it was when the step began, the index, the value, and whether it may grow, if the step wrote one
+        element; else None."""
+        if self._writes is None or len(self._writes) != 1:
+            return [None]
+        return [(self._origin, *self._writes[0], self._dynamic)]
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -310,6 +330,7 @@ class TensorArray:
             made = object.__new__(type(self))
             made.__dict__.update(self.__dict__)
         made._items, made._buffer = items, buffer
+        made._origin = made._writes = None
         if dims is not ...:
             made._dims = dims
         return made

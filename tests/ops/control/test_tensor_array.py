@@ -257,3 +257,119 @@ def test_two_loops_one_inside_the_other_fill_two_arrays():
 
     assert f(tf.constant(3), tf.constant(2)).numpy().tolist() == [1, 21, 41]
     assert f(tf.constant(0), tf.constant(2)).numpy().tolist() == []
+
+
+def every_row(x, n):
+    ta = tf.TensorArray(tf.float32, size=n, element_shape=[])
+    for i in tf.range(n):
+        x = tf.sin(x) + 1.0
+        ta = ta.write(i, x)
+    return ta.stack()
+
+
+def rows_from_one(x, n):
+    ta = tf.TensorArray(tf.float32, size=n + 1, element_shape=[])
+    for i in tf.range(1, n + 1):
+        x = tf.sin(x) + 1.0
+        ta = ta.write(i, x)
+    return ta.stack()
+
+
+def rows_behind_what_is_there(x, n):
+    ta = tf.TensorArray(tf.float32, size=8).unstack(tf.range(8.0) * x)
+    for i in tf.range(n):
+        x = tf.sin(x) + 1.0
+        ta = ta.write(i, x)
+    return ta.stack()
+
+
+def rows_until_break(x, n):
+    ta = tf.TensorArray(tf.float32, size=8).unstack(tf.range(8.0) * x)
+    for i in tf.range(n):
+        x = tf.sin(x) + 1.0
+        ta = ta.write(i, x)
+        if i > 1:
+            break
+    return ta.stack()
+
+
+def reads_what_it_wrote(x, n):
+    ta = tf.TensorArray(tf.float32, size=n + 1, clear_after_read=False, element_shape=[]).write(0, x)
+    for i in tf.range(n):
+        ta = ta.write(i, x + 1.0)
+        x = x + ta.read(i)
+    return ta.stack()
+
+
+def written_twice(x, n):
+    ta = tf.TensorArray(tf.float32, size=n, clear_after_read=False, element_shape=[])
+    for i in tf.range(n):
+        ta = ta.write(i, x)
+        ta = ta.write(0, ta.read(i) + x)
+    return ta.stack()
+
+
+def grows(x, n):
+    ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[])
+    for i in tf.range(n):
+        ta = ta.write(i, x)
+        x = x * 2.0
+    return ta.stack()
+
+
+def enumerated(x, n):
+    ta, other = tf.TensorArray(tf.float32, size=n), tf.TensorArray(tf.float32, size=n)
+    for i, v in enumerate(tf.range(1.0, tf.cast(n + 1, tf.float32))):
+        ta = ta.write(i, v * x)
+        other = other.write(n - 1 - i, v)
+        x = x + v
+    return ta.stack() - other.stack()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        every_row,
+        rows_from_one,
+        rows_behind_what_is_there,
+        rows_until_break,
+        reads_what_it_wrote,
+        written_twice,
+        grows,
+        enumerated,
+    ],
+)
+def test_rows_written_in_loops(f):
+    traced = tf.function(f)
+    for n in (1, 3, 6):
+        x, results = tf.constant(0.4), []
+        for run in (f, traced):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = run(x, n if run is f else tf.constant(n))
+                loss = tf.reduce_sum(y * y)
+            results.append((y.numpy(), tape.gradient(loss, x).numpy()))
+        for a, b in zip(*results, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-5)
+    if f is not enumerated:
+        assert traced(tf.constant(0.4), tf.constant(0)).numpy().shape == f(tf.constant(0.4), 0).numpy().shape
+
+
+def test_rows_written_by_every_step_do_not_go_through_the_loop():
+    concrete = tf.function(every_row).get_concrete_function(tf.TensorSpec([]), tf.TensorSpec([], tf.int32))
+    (loop,) = [node.op for node in concrete.graph.nodes if node.op.name == "loop"]
+    assert (loop.n_carry, loop.n_ys) == (1, 1)
+
+
+@pytest.mark.parametrize("size", [2, "tensor"])
+def test_a_loop_with_more_steps_than_elements_is_refused(size):
+    @tf.function
+    def f(n, m):
+        ta = tf.TensorArray(tf.float32, size=m if size == "tensor" else size)
+        for i in tf.range(n):
+            ta = ta.write(i, 1.0)
+        return ta.stack()
+
+    assert f(tf.constant(2), tf.constant(2)).numpy().tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError):
+        f(tf.constant(5), tf.constant(2))
