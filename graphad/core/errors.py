@@ -35,6 +35,10 @@ class MissingReturnError(InvalidArgumentError, NotImplementedError):
     """A converted function returns a value on one way through it and none on another, and a tensor decides between them."""
 
 
+class NotFoundError(GraphadError, LookupError):
+    """A file, or a value in one, that is not there."""
+
+
 class FailedPreconditionError(GraphadError, RuntimeError):
     """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
 

@@ -120,9 +120,12 @@ class Layer(Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         old = vars(self).get(name)
-        if old is not value and isinstance(old, _PARTS):
-            delattr(self, name)  # what takes its place comes last in the order of assignment
         super().__setattr__(name, value)
+        if old is not value and isinstance(old, _PARTS):
+            vars(self)[name] = vars(self).pop(
+                name
+            )  # what takes its place comes last in the order of assignment
+            self._forget(old)
         known = vars(self).get("_graphad_weights")
         if isinstance(value, Variable) and known is not None and not any(v is value for v in known):
             known.append(value)
@@ -132,6 +135,10 @@ class Layer(Module):
     def __delattr__(self, name: str) -> None:
         old = vars(self).get(name)
         super().__delattr__(name)
+        self._forget(old)
+
+    def _forget(self, old: Any) -> None:
+        """Leave out what is no longer an attribute."""
         if isinstance(old, Variable):
             for known in (self._graphad_weights, self._graphad_trained):
                 known[:] = [variable for variable in known if variable is not old]

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import NotFoundError
 from serialization.checkpoint.foreign import prefix_at, saved_of_bundle
 from serialization.checkpoint.saved import Saved, Stored, plain_of, saved_of_model
 from serialization.checkpoint.states import latest_checkpoint
@@ -17,11 +17,11 @@ from serialization.storage import contains_model, read_model
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 
 
-class MissingCheckpointError(MissingModelError):
+class MissingCheckpointError(MissingModelError, NotFoundError):
     """There is no checkpoint at the path."""
 
 
-class MissingKeyError(InvalidArgumentError, KeyError):
+class MissingKeyError(NotFoundError, KeyError):
     """The checkpoint has no value of that name."""
 
     def __str__(self) -> str:

@@ -49,6 +49,17 @@ def gradient_of(f: Callable[[Any], Any]) -> Any:
     return tape.gradient(y, x)
 
 
+def checkpoints() -> None:
+    """A save, a restore, and one whose values wait for layers that never come."""
+    net = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+    net(tf.ones([1, 2]))
+    checkpoint = tf.train.Checkpoint(net=net, all=[tf.Variable(1.0)])
+    path = checkpoint.write(f"{_folder.name}/checkpoint")
+    checkpoint.read(path).assert_consumed()
+    waiting = tf.train.Checkpoint(net=tf.keras.Sequential([]), all=[])
+    waiting.read(path).expect_partial()
+
+
 _folder = tempfile.TemporaryDirectory()
 _place = f"{_folder.name}/model"
 _model = Model()
@@ -159,6 +170,7 @@ def a_variable_and_its_optimizer() -> None:
 WORKLOADS = (
     save,
     load_gradient_drop,
+    checkpoints,
     a_fresh_function_and_its_gradient,
     a_fresh_function_with_a_branch_a_loop_and_a_custom_gradient,
     a_function_traced_for_ten_python_values,

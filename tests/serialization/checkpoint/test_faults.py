@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import pathlib
 import random
 import shutil
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ import graphad as tf
 from serialization.errors import LoadError, SaveFailedError
 from serialization.storage import MANIFEST
 from serialization.wire.files import TEMPORARY
+from tests.serialization.sample import rewrite_body
 from tests.serialization.test_commit import DiesAt, FailsAt, Recorder, Stop
 
 
@@ -135,6 +138,66 @@ def test_damage_is_found_and_nothing_restored(tmp_path):
         with open(file, "wb") as out:
             out.write(contents[file])
     tf.train.Checkpoint(a=a, b=b, l=[tf.Variable(0)]).read(path).assert_consumed()
+
+
+def forged(rng: random.Random, body: dict) -> dict:
+    """The body of a manifest with other children, names, kinds and keys of objects."""
+    objects = body["objects"]
+    for _ in range(rng.randrange(1, 4)):
+        node, children = rng.choice(objects)
+        kind = rng.randrange(6)
+        if kind == 0 and children:
+            rng.choice(children)[1] = rng.randrange(len(objects) + 2)
+        elif kind == 1 and children:
+            rng.choice(children)[0] = rng.choice(
+                ["", "0", "slot_variables", "v", "m", "kernel", "a/b", "x" * 300, "_graphad_pending"]
+            )
+        elif kind == 2:
+            children.append(
+                [rng.choice(["slot_variables", "layers", "9", "opt"]), rng.randrange(len(objects))]
+            )
+        elif kind == 3:
+            node[:] = rng.choice([[3], [4, None], [5, None, None], [0, "X", []], [7]])
+        elif kind == 4 and children:
+            children.pop(rng.randrange(len(children)))
+        else:
+            body["features"] = []
+    return body
+
+
+def test_forged_manifests_are_refused_by_name_or_restored_in_part(tmp_path):
+    def make():
+        net = tf.keras.Sequential([tf.keras.layers.Dense(2), tf.keras.layers.Dense(1)])
+        net(tf.zeros([1, 3]))
+        optimizer = tf.keras.optimizers.Adam()
+        optimizer.build(net.trainable_variables)
+        return tf.train.Checkpoint(net=net, opt=optimizer, all=[tf.Variable(1.0), (tf.Variable(2.0),)])
+
+    path = make().write(tmp_path / "x")
+    manifest = os.path.join(path, MANIFEST)
+    whole = pathlib.Path(manifest).read_bytes()
+    rng = random.Random(23)
+    refused = read = 0
+    for _ in range(300):
+        pathlib.Path(manifest).write_bytes(whole)
+        rewrite_body(path, lambda body: forged(rng, body))
+        checkpoint = make()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                status = checkpoint.read(path).expect_partial()
+                checkpoint.more = []
+                checkpoint.net.add(tf.keras.layers.Dense(1))
+                checkpoint.net(tf.zeros([1, 3]))
+            with contextlib.suppress(AssertionError):
+                status.assert_consumed()
+            tf.train.load_checkpoint(path).debug_string()
+            read += 1
+        except LoadError:
+            refused += 1
+        except ValueError as error:
+            assert "restore" in str(error), error
+    assert refused > 30 and read > 30
 
 
 def test_long_names_in_long_chains_are_refused_before_they_take_memory(tmp_path):

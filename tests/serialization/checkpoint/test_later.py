@@ -227,6 +227,18 @@ def test_a_wrong_shape_is_refused_when_it_comes(tmp_path):
     assert other.v.numpy().tolist() == [1.0, 2.0]
 
 
+def test_a_layer_keeps_what_it_had_where_the_new_attribute_is_refused(tmp_path):
+    layer = tf.keras.Sequential([])
+    layer.parts = [tf.Variable([1.0, 2.0]), tf.Variable(1.0)]
+    path = tf.train.Checkpoint(layer).write(tmp_path / "x")
+    other = tf.keras.Sequential([])
+    old = other.parts = [tf.Variable([0.0, 0.0])]
+    tf.train.Checkpoint(other).read(path).expect_partial()
+    with pytest.raises(ValueError, match="incompatible tensor"):
+        other.parts = [old[0], tf.Variable([5.0])]
+    assert other.parts is old
+
+
 def test_what_was_restored_once_is_not_restored_again(tmp_path):
     net = tf.Module()
     net.v, net.w = tf.Variable(1.0), tf.Variable(2.0)
