@@ -150,7 +150,7 @@ def forged(rng: random.Random, body: dict) -> dict:
             rng.choice(children)[1] = rng.randrange(len(objects) + 2)
         elif kind == 1 and children:
             rng.choice(children)[0] = rng.choice(
-                ["", "0", "slot_variables", "v", "m", "kernel", "a/b", "x" * 300, "_graphad_pending"]
+                ["", "0", "slot_variables", "v", "m", "kernel", "a/b", "x" * 300, "_graphad_x"]
             )
         elif kind == 2:
             children.append(

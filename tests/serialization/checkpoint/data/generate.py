@@ -17,6 +17,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import cases
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
 
@@ -255,6 +258,7 @@ def main() -> None:
         "tensorflow": tf.__version__,
         "keras": keras.__version__,
         "dtypes": dtypes(),
+        "cases": cases.Program(tf).run(),
         "module": module(),
         "sequential": sequential(),
         "compiled": compiled(),
