@@ -193,6 +193,7 @@ class Op(metaclass=OpType):
       op_class: The class itself, also where `refers` makes another one of it.
       refers: Some of its sizes are inputs, or what the others leave: compilers and short ways pass it by.
       given: How many inputs, the last ones, the sizes refer to.
+      live: It holds live objects, so no file holds it; one has its `plain()` instead.
       formerly: {name that is gone: what makes attributes of this op of those that files give that one}.
     """
 
@@ -204,6 +205,7 @@ class Op(metaclass=OpType):
     op_class: ClassVar[Any]
     refers: ClassVar[bool] = False
     given: int = 0
+    live: ClassVar[bool] = False
     formerly: ClassVar[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
@@ -235,6 +237,27 @@ class Op(metaclass=OpType):
     def infer(self, *specs: TensorSpec) -> Any:
         """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
         raise MissingRuleError(f"{self.name}: the op has no infer rule.")
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        """Raises where the inputs do not fit in ways that code which traces cannot get wrong, so that `infer` need not look.
+
+        Asked for graphs from files. That there are as many as the schema says, and variables where it says, is known.
+        """
+
+    def check_outputs(self, specs: Sequence[TensorSpec]) -> None:
+        """Raises where what a file says of the outputs cannot be, though it agrees with `infer`."""
+
+    def plain(self) -> Op:
+        """The same computation without what only its derivative needs."""
+        return self
+
+    def unsafe(self) -> str | None:
+        """What it does that calling a model from a file must not do, in words behind "the op"; None for nothing."""
+        return None
+
+    def output_count(self) -> int | None:
+        """How many outputs an attribute asks for, of which a file may say anything; None where the specs say it."""
+        return None
 
     def eval(self, *values: Any) -> Any:
         """The outputs as NumPy values: the plain reference."""

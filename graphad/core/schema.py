@@ -332,15 +332,17 @@ class Input:
     Attributes:
       name: What rules and messages call it.
       is_handle: It is a variable, by reference.
+      either: It may be a tensor or a variable: what a graph takes that the op holds.
       optional: It may be left out.
       variadic: It stands for any number of inputs.
     """
 
-    __slots__ = ("is_handle", "name", "optional", "variadic")
+    __slots__ = ("either", "is_handle", "name", "optional", "variadic")
 
-    def __init__(self, name: str, is_handle: bool, optional: bool, variadic: bool) -> None:
+    def __init__(self, name: str, declared: Any, optional: bool, variadic: bool) -> None:
         self.name = name
-        self.is_handle = is_handle
+        self.is_handle = declared == "HandleSpec"
+        self.either = declared == "TensorSpec | HandleSpec"
         self.optional = optional
         self.variadic = variadic
 
@@ -379,9 +381,12 @@ class Schema:
     def most(self) -> float:
         return math.inf if any(x.variadic for x in self.inputs) else len(self.inputs)
 
-    def is_handle(self, i: int) -> bool:
-        """Whether input i is a variable."""
-        return i < len(self.inputs) and self.inputs[i].is_handle
+    def is_handle(self, i: int) -> bool | None:
+        """Whether input i is a variable; None where it may be one."""
+        inputs = self.inputs
+        if i >= len(inputs):
+            return None if inputs and inputs[-1].variadic and inputs[-1].either else False
+        return None if inputs[i].either else inputs[i].is_handle
 
     def wrong(self, values: Sequence[Any]) -> tuple[str, Any, str] | None:
         """The first attribute that does not fit, its value, and what is wrong with it."""
@@ -418,6 +423,8 @@ class Schema:
 def _inputs_of(kind: Any) -> Iterator[Input]:
     """The inputs of an op from the parameters of its rules; of a table's rows from their formula."""
     names, defaults, rest = _parameters(kind.infer)
+    declared = getattr(kind.infer, "__annotations__", {})
+    of_rest = declared.get(rest)
     formula = getattr(kind, "formula", None)
     if rest and formula is not None:
         # A NumPy function would take one operand too many as the array to write its result into.
@@ -428,15 +435,14 @@ def _inputs_of(kind: Any) -> Iterator[Input]:
             needed = len(taken) - optional
             names = ["x", "y", "z"][:needed] if optional or more else taken
         for name in names:
-            yield Input(name, False, False, False)
+            yield Input(name, None, False, False)
         return
     if rest:  # `eval` may say more
         names, defaults, rest = _parameters(kind.eval)
-    handles = getattr(kind.infer, "__annotations__", {})
     for i, name in enumerate(names):
-        yield Input(name, "HandleSpec" in str(handles.get(name)), i >= len(names) - defaults, False)
+        yield Input(name, declared.get(name, of_rest), i >= len(names) - defaults, False)
     if rest:
-        yield Input(rest, False, False, True)
+        yield Input(rest, of_rest, False, True)
 
 
 def _parameters(rule: Any, skipped: int = 1) -> tuple[list[str], int, str | None]:

@@ -66,6 +66,7 @@ class HostCall(Op):
     """What a Python function gives for the inputs."""
 
     name = "host_call"
+    live = True
     multiple = True
     transient = True
     extension = True

@@ -16,7 +16,7 @@ from graphad.core.errors import InternalError, InvalidArgumentError, MissingRule
 from graphad.core.levels import entered
 from graphad.core.op import MIXED, Op, define
 from graphad.core.shapes import is_definite
-from graphad.core.spec import TensorSpec
+from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
@@ -27,6 +27,7 @@ from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import pulled_back
 from graphad.ops.control.loop import Loop
+from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import rows_of
 from graphad.ops.control.stacks import known_shape
 from graphad.ops.math.arithmetic import ADD
@@ -66,10 +67,6 @@ class Vectorize(Op):
     def values_read(self, used: Sequence[bool]) -> Sequence[int]:
         return values_behind(self.graph, used)
 
-    def plain(self) -> Vectorize:
-        """The same computation without what only its derivative needs."""
-        return self
-
     @staticmethod
     def same_in_all_rows(graph: Graph, stacked: Sequence[bool]) -> list[int]:
         """The outputs that cannot differ between rows: what depends on rows through their shape alone."""
@@ -93,7 +90,13 @@ class Vectorize(Op):
                     differs.add(value)
         return [k for k, value in enumerate(graph.outputs) if value not in differs]
 
-    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        marked = len(self.stacked) == len(specs) and any(self.stacked)
+        require(marked, self.name, "its marks of rows are wrong")
+        rows = [row_of(self.name, x) if s else x for x, s in zip(specs, self.stacked, strict=True)]
+        require_operands(self.name, self.graph, rows, "the graph")
+
+    def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         size = next(
             (
                 x.dims[0]
@@ -283,6 +286,7 @@ class VectorizeForward(Vectorize):
     """`base` with residuals for each row as further outputs."""
 
     name = "vectorize_forward"
+    live = True
     graph: Graph
     stacked: tuple[bool, ...]
     uniform: tuple[int, ...] = ()

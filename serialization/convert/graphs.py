@@ -6,6 +6,7 @@ from a file is as sound as one that was traced; no op is evaluated.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,16 +21,7 @@ from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient, UnsavedCustom
-from serialization.convert.soundness import (
-    CALL_DEPTH,
-    check_attributes,
-    check_branches,
-    check_operands,
-    check_rule,
-    check_stream,
-    output_count,
-    sound_spec,
-)
+from serialization.convert.claims import CALL_DEPTH, asked, check_attributes, check_operands, sound_spec
 from serialization.convert.values import (
     ArrayWriter,
     Unsavable,
@@ -52,21 +44,6 @@ from serialization.schema.graph import OP, GraphRecord, NodeRecord, OpRecord, Ru
 from serialization.schema.table import Table
 from serialization.schema.values import SPEC, GraphValue, RuleValue
 from serialization.wire.codec import TEXT
-
-# Ops that hold live objects: a tape's residuals (a file holds the plain op of the same graphs), and Python functions.
-LIVE = frozenset(
-    {
-        "call_forward",
-        "cond_forward",
-        "custom_gradient",
-        "host_call",
-        "host_effect",
-        "loop_forward",
-        "unsaved_custom",
-        "vectorize_forward",
-    }
-)
-
 
 _DIRECTORIES = re.compile(r"^.*[\\/](?=[^\\/]*:\d+ in )")
 
@@ -180,7 +157,7 @@ class GraphWriter:
         if known is not None:
             return known
         self._alive.append(op)
-        record, rules = self._op_record(op.plain() if op.name in LIVE and hasattr(op, "plain") else op, graph)
+        record, rules = self._op_record(op.plain() if op.live else op, graph)
         number = self._op_numbers[op] = self._ops.number(record)
         self._op_rules[number] = rules
         return number
@@ -195,11 +172,9 @@ class GraphWriter:
             n_outputs = -1 if isinstance(op, CustomGradient) else op.n_outputs
             attributes = (("rule", RuleValue(rule)), ("n_inputs", op.n_inputs), ("n_outputs", n_outputs))
             return OpRecord(ClosedCustom.name, ClosedCustom.version, attributes), {rule}
-        if op.name == "print":
-            try:
-                check_stream(op.stream)
-            except UnsafeModelError as cause:
-                raise SaveError(f"{graph.name}: {cause.reason}") from cause
+        unsafe = op.unsafe()
+        if unsafe is not None:
+            raise SaveError(f"{graph.name}: op {op.name!r} {unsafe}.")
         found = []
         for field in op.attributes:
             try:
@@ -352,7 +327,7 @@ class GraphReader:
             operands = operands[: int(min(schema_of(op.op_class).most, len(operands))) + op.given]
         inner = [specs[i] for i in operands]
         check_operands(op, inner)
-        count = output_count(op)
+        count = op.output_count()
         if count is not None and count != len(given):
             raise CorruptModelError(
                 f"op {shown(op.name)} has {shown(count)} outputs, the file says {len(given)}."
@@ -370,7 +345,7 @@ class GraphReader:
             raise CorruptModelError(
                 f"op {shown(op.name)} has {len(wanted)} outputs, the file says {len(given)}."
             )
-        check_branches(op, given)
+        asked(op, op.check_outputs, given)
         believed = tuple(
             [sound_spec(mine, theirs, op.name) for mine, theirs in zip(given, wanted, strict=True)]
         )
@@ -404,7 +379,7 @@ class GraphReader:
             raise UnsupportedModelError(
                 f"there is no op {shown(record.name)} in this release; upgrade graphad, or import the code that defines it."
             )
-        if record.name in LIVE:
+        if op_class.live:
             raise UnsafeModelError(f"op {shown(record.name)} holds live objects and cannot come from a file.")
         if record.version > (op_class.version if former is None else 1):
             raise UnsupportedModelError(
@@ -425,7 +400,11 @@ class GraphReader:
             return self._custom(given)
         values = [given[field] for field in op_class.attributes]
         check_attributes(op_class, values)
-        return op_class(*values)  # type: ignore[no-any-return]
+        op: Op = op_class(*values)
+        unsafe = op.unsafe()
+        if unsafe is not None:
+            raise UnsafeModelError(f"op {shown(op.name)} {unsafe}.")
+        return op
 
     def _upgraded(self, record: OpRecord, op_class: Any, given: dict[str, Any]) -> dict[str, Any]:
         """The attributes of this release's version of an op that mean what an older version's meant."""
@@ -479,7 +458,7 @@ class GraphReader:
                 done.add(number)
         for op, inputs, outputs, number in self._uses:
             try:
-                check_rule(op.rule, op, inputs, outputs)
+                asked(op, functools.partial(op.rule.check_use, op, inputs), outputs)
             except LoadError as error:
                 error.within(number)
                 error.within("rules")

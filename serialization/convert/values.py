@@ -13,7 +13,7 @@ from graphad.core.memo import Memo
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor
-from serialization.convert.soundness import check_spec
+from serialization.convert.claims import check_spec
 from serialization.errors import CorruptModelError, SaveError
 from serialization.schema.values import (
     HANDLE,

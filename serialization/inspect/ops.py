@@ -14,8 +14,7 @@ from graphad.core.op import IO, READS, WRITES
 from graphad.core.registry import all_ops
 from graphad.core.schema import schema_of
 from graphad.ops.elementwise import Elementwise
-from serialization.convert.graphs import LIVE
-from serialization.convert.soundness import bounds_of, handle_inputs
+from serialization.convert.claims import bounds_of
 
 HERE = Path(__file__).resolve().parents[1]
 DOCUMENT = HERE / "OPS.md"
@@ -27,8 +26,8 @@ _EFFECTS = ((READS, "reads a variable"), (WRITES, "writes a variable"), (IO, "ac
 def document() -> str:
     """The whole text."""
     families: dict[str, list[Any]] = {}
-    for name, kind in sorted(all_ops().items()):
-        if name not in LIVE and kind.__module__.startswith("graphad."):
+    for _, kind in sorted(all_ops().items()):
+        if not kind.live and kind.__module__.startswith("graphad."):
             families.setdefault(_family(kind), []).append(kind)
     parts = [HEAD.read_text(encoding="utf-8").rstrip()]
     for family, kinds in sorted(families.items()):
@@ -76,10 +75,9 @@ def meaning(kind: Any) -> str:
 
 def _inputs(kind: Any) -> str:
     shown = []
-    handles = handle_inputs(kind)
-    for i, each in enumerate(schema_of(kind).inputs):
+    for each in schema_of(kind).inputs:
         name = f"any number of `{each.name}`" if each.variadic else f"`{each.name}`"
-        name += " (a variable)" if i in handles else ""
+        name += " (a variable)" if each.is_handle else ""
         shown.append(name + (" (may be left out)" if each.optional else ""))
     return ", ".join(shown) or "none"
 

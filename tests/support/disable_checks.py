@@ -2,10 +2,10 @@
 
     python -m tests.support.disable_checks                                    # what loads models
     python -m tests.support.disable_checks core gradient plan                 # other parts, each with its tests
-    python -m tests.support.disable_checks serialization.convert.soundness    # one module or package
+    python -m tests.support.disable_checks serialization.convert.claims       # one module or package
     python -m tests.support.disable_checks graphad.ops.array.pad --tests tests/ops/array
 
-Every `raise` of an error and every `_require` is a check. All tests of the part run once, and each check that fails is noted with
+Every `raise` of an error and every `require` is a check. All tests of the part run once, and each check that fails is noted with
 the test that meets it: no other test can miss it. Then each check is switched off in a copy of the process, and its tests run
 again, the quickest first, until one fails. Where none does, the checks that stood in for it (those that now fail in its tests)
 are switched off as well: a test that fails then says that they cover the same case and the tests do not tell them apart.
@@ -71,7 +71,7 @@ class Checks:
         return True
 
     def holds(self, k: int, condition: Any) -> Any:
-        """Asked for the condition of a `_require`."""
+        """Asked for the condition of a `require`."""
         return condition or not self.raises(k)
 
 
@@ -103,7 +103,7 @@ class _Change(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "_require":
+        if isinstance(node.func, ast.Name) and node.func.id in ("_require", "require"):
             node.args[0] = self._ask("holds", self._number(node), node.args[0])
         return node
 

@@ -15,6 +15,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Axis, Count
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -220,8 +221,11 @@ class Unstack(Op):
     name = "unstack"
     multiple = True
     keeps = (False, False)
-    num: int
-    axis: int
+    num: Count
+    axis: Axis
+
+    def output_count(self) -> int:
+        return self.num
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
         if x.dims is None:
@@ -327,8 +331,11 @@ class SplitAt(Op):
     name = "split_at"
     multiple = True
     keeps = (False, False)
-    n: int
-    axis: int
+    n: Count
+    axis: Axis
+
+    def output_count(self) -> int:
+        return self.n
 
     def infer(self, x: TensorSpec, *sizes: TensorSpec) -> tuple[TensorSpec, ...]:
         for spec in sizes:

@@ -17,7 +17,7 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_rows
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
@@ -285,6 +285,14 @@ class GetItemGrad(Op):
 
     def infer(self, g: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
         return g.with_dims(self.shape)
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        part = indexed_dims(self.key, self.shape)
+        if not are_compatible(part, specs[0].dims):
+            raise InvalidArgumentError(
+                f"getitem_grad: g has shape {format_dims(specs[0].dims)}; at {self.key} of shape {format_dims(self.shape)} "
+                f"it must be {format_dims(part)}."
+            )
 
     def eval(self, g: Any, *numbers: Any) -> Any:
         out = np.zeros(self.shape, g.dtype)

@@ -12,12 +12,13 @@ from typing import Any
 from graphad.core.bind import bind
 from graphad.core.errors import InternalError
 from graphad.core.op import Op, define
-from graphad.core.spec import TensorSpec
+from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.ops.control.duals import push_call
 from graphad.ops.control.layers import pulled_back
+from graphad.ops.control.operands import require_operands
 from graphad.ops.control.rows import rows_of
 
 
@@ -38,8 +39,11 @@ class GraphCall(Op):
     def effects(self) -> int:  # type: ignore[override]
         return self.graph.effects
 
-    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+    def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         return self.graph.output_specs
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        require_operands(self.name, self.graph, specs, "the graph")
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return tuple(run(self.graph, values))
@@ -89,6 +93,7 @@ class CallForward(GraphCall):
     """`base` with residuals as further outputs; `graph` computes both."""
 
     name = "call_forward"
+    live = True
     graph: Graph
     base: Any  # the call one layer of residuals down
     pullback: Any

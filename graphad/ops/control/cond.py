@@ -7,7 +7,7 @@ So the backward branch only ever reads residuals of its own forward branch, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from graphad.core.errors import (
     MissingRuleError,
 )
 from graphad.core.op import IO, WRITES, Op, define
+from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
-from graphad.core.spec import TensorSpec
+from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, inputs_behind, rewired, values_behind
@@ -33,6 +34,7 @@ from graphad.graph.walk import with_outputs
 from graphad.ops.array.shape import ExpandDims
 from graphad.ops.control.duals import push_cond
 from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, with_stacked_outputs
+from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.select import SELECT
@@ -58,8 +60,8 @@ class Cond(Op):
     keeps = (True, True)
     then_graph: Graph
     else_graph: Graph
-    kinds: tuple[str, ...]
-    depth: int = 0
+    kinds: tuple[Literal["both", "then", "else", "sum"], ...]
+    depth: Count = 0
     full: tuple[bool, ...] = ()
 
     @property
@@ -70,13 +72,9 @@ class Cond(Op):
     def effects(self) -> int:  # type: ignore[override]
         return self.then_graph.effects | self.else_graph.effects
 
-    def plain(self) -> Cond:
-        """The same computation without what only its derivative needs."""
-        return self
-
     # -- forward -----------------------------------------------------------------------------------------------------
 
-    def infer(self, predicate: TensorSpec, *operands: TensorSpec) -> tuple[TensorSpec, ...]:
+    def infer(self, predicate: TensorSpec, *operands: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         if not predicate.dtype.is_bool or (predicate.dims is not None and len(predicate.dims) != self.depth):
             raise InvalidArgumentError(
                 f"cond: the predicate has dtype {predicate.dtype.name} and shape {format_dims(predicate.dims)}; "
@@ -92,6 +90,29 @@ class Cond(Op):
             else:
                 out.append(merged(next(then_specs), next(else_specs)))
         return tuple(out)
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        operands = specs[1:]
+        full = len(self.full) == len(operands) if self.depth else not self.full
+        require(full, self.name, "its marks of rows are wrong")
+        for graph, other, what in self._branches():
+            require_operands(self.name, graph, operands, f"the {what} branch")
+            count = sum(kind != other for kind in self.kinds)
+            require(
+                len(graph.outputs) == count,
+                self.name,
+                f"the {what} branch has {len(graph.outputs)} outputs; {count} are marked for it",
+            )
+
+    def check_outputs(self, specs: Sequence[TensorSpec]) -> None:
+        for graph, other, what in self._branches():
+            mine = [spec for spec, kind in zip(specs, self.kinds, strict=True) if kind != other]
+            for k, (a, b) in enumerate(zip(graph.output_specs, mine, strict=True)):
+                require(fit(a, b), self.name, f"output {k} of the {what} branch is {a}, it should be {b}")
+
+    def _branches(self) -> tuple[tuple[Graph, str, str], ...]:
+        """Each branch with the mark of outputs that it does not have, and what it is called."""
+        return (self.then_graph, ELSE, "first"), (self.else_graph, THEN, "second")
 
     def eval(self, predicate: Any, *operands: Any) -> tuple[Any, ...]:
         if self.depth:
@@ -279,10 +300,11 @@ class CondForward(Cond):
     """`base` with the residuals of both branches as further outputs."""
 
     name = "cond_forward"
+    live = True
     then_graph: Graph
     else_graph: Graph
-    kinds: tuple[str, ...]
-    depth: int
+    kinds: tuple[Literal["both", "then", "else", "sum"], ...]
+    depth: Count
     full: tuple[bool, ...]
     base: Any = None  # the op one layer of residuals down
     then_pullback: Any = None

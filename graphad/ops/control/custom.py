@@ -12,9 +12,11 @@ from typing import Any
 from graphad.core.bind import bind
 from graphad.core.errors import MissingGradientError
 from graphad.core.op import MIXED, Op, define, no_rows
-from graphad.core.spec import TensorSpec
+from graphad.core.schema import Count
+from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
+from graphad.ops.control.operands import require, require_operands
 from graphad.ops.control.rows import joined_rows, rows_of
 
 
@@ -26,15 +28,16 @@ class CustomGradient(Op):
     """
 
     name = "custom_gradient"
+    live = True
     multiple = True
     transient = True
     extension = True
     foreign = True
     keeps = (True, True)
     rule: Any
-    n_inputs: int
+    n_inputs: Count
 
-    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+    def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         return specs[self.n_inputs :]
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
@@ -76,16 +79,39 @@ class ClosedRule:
     def digest_key(self) -> str:
         return f"rule:{self.name}"
 
+    def check_use(self, op: ClosedCustom, specs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+        """Raises: InvalidArgumentError: the rule does not fit where it is used, in a file that says so; its graph is there."""
+        graph, what = self.graph, f"the rule {self.name!r}"
+        assert graph is not None
+        require(len(self.positions) == op.n_inputs, op.name, f"{what} has gradients for other inputs")
+        given = sum(position >= 0 for position in self.positions)
+        require(
+            given == len(graph.outputs),
+            op.name,
+            f"{what} gives {len(graph.outputs)} gradients for {given} inputs",
+        )
+        require_operands(op.name, graph, [*outputs, *specs[op.n_inputs + op.n_outputs :]], what)
+
 
 class _PassesOutputs(Op):
     """The forward half of an op that was read from a file: its inputs are (x..., y..., closed...), its outputs y."""
 
     multiple = True
-    n_inputs: int
+    n_inputs: Count
     n_outputs: int
 
-    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+    def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         return specs[self.n_inputs : self.n_inputs + self.n_outputs]
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        last = self.n_inputs + self.n_outputs
+        require(
+            self.n_outputs >= 0 and len(specs) >= last,
+            self.name,
+            f"it takes {last} inputs, there are {len(specs)}",
+        )
+        shown = specs[self.n_inputs : last]
+        require(not any(spec.is_handle for spec in shown), self.name, "a variable is no output")
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
         return values[self.n_inputs : self.n_inputs + self.n_outputs]
@@ -103,7 +129,7 @@ class ClosedCustom(_PassesOutputs):
     foreign = True
     keeps = (True, True)
     rule: Any
-    n_inputs: int
+    n_inputs: Count
     n_outputs: int
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
@@ -145,11 +171,12 @@ class UnsavedCustom(_PassesOutputs):
     """(x..., y..., closed...) -> y, from a file without its custom gradients; only the rule's name is known."""
 
     name = "unsaved_custom"
+    live = True
     structured = True
     foreign = True
     keeps = (True, True)
     rule_name: str
-    n_inputs: int
+    n_inputs: Count
     n_outputs: int
 
     rows = no_rows("its rule is not in the file")

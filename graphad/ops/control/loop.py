@@ -16,11 +16,12 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Count
 from graphad.core.shapes import format_dims, is_definite
-from graphad.core.spec import TensorSpec
+from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append, inputs_behind, rewired
 from graphad.graph.ir import Graph
@@ -30,6 +31,7 @@ from graphad.ops.array.shape import reshape_like
 from graphad.ops.control.duals import push_loop
 from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, zeros_for
 from graphad.ops.control.loop_rows import batch_loop
+from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
 from graphad.ops.math.arithmetic import ADD
@@ -59,11 +61,11 @@ class Loop(Op):
     keeps = (True, True)
     test: Graph | None
     body: Graph
-    n_carry: int
-    n_invariant: int
-    n_xs: int
+    n_carry: Count
+    n_invariant: Count
+    n_xs: Count
     reverse: bool = False
-    steps: Any = None
+    steps: Size | None = None
     uniform: int = -1
 
     @property
@@ -78,10 +80,6 @@ class Loop(Op):
     def effects(self) -> int:  # type: ignore[override]
         return self.body.effects | (0 if self.test is None else self.test.effects)
 
-    def plain(self) -> Loop:
-        """The same computation without what only its derivative needs."""
-        return self
-
     def counted(self, steps: Any) -> Loop:
         """The same loop without its test, for a limit that is known to be the number of steps."""
         return Loop(
@@ -95,7 +93,7 @@ class Loop(Op):
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
-    def infer(self, limit: TensorSpec, *rest: TensorSpec) -> tuple[TensorSpec, ...]:
+    def infer(self, limit: TensorSpec, *rest: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         if not limit.dtype.is_integer or limit.dims not in ((), None):
             raise InvalidArgumentError(
                 f"loop: the limit has dtype {limit.dtype.name} and shape {format_dims(limit.dims)}; it must be an integer scalar."
@@ -112,6 +110,25 @@ class Loop(Op):
             length = first.dims[0] if first.dims else None
         ys = [y.with_dims(None if y.dims is None else (length, *y.dims)) for y in results[self.n_carry :]]
         return (*carry, _COUNT, *ys)
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        n, op, body = self.n_carry, self.name, self.body
+        taken = n + self.n_invariant + self.n_xs
+        require(len(specs) == 1 + taken, op, f"its counts ask for {1 + taken} inputs, there are {len(specs)}")
+        carry, invariants, xs = self.parts(specs[1:])
+        results = body.output_specs
+        require(len(results) >= n, op, f"the body gives {len(results)} values for {n} carried ones")
+        require(-1 <= self.uniform <= len(results) - n, op, f"uniform is {self.uniform}")
+        require_operands(op, body, [*carry, *invariants, *[row_of(op, x) for x in xs]], "the body")
+        for k, (before, after) in enumerate(zip(carry, results, strict=False)):
+            fits = not before.is_handle and after.dtype is before.dtype
+            require(fits, op, f"carried value {k} is {before} and becomes {after}")
+        if self.test is not None:
+            require(not self.reverse, op, "a loop that runs backwards has no test")
+            require_operands(op, self.test, [*carry, *invariants], "the test")
+            answers = self.test.output_specs
+            is_bool = len(answers) == 1 and answers[0].dtype.is_bool and answers[0].dims in ((), None)
+            require(is_bool, op, f"the test gives {', '.join(map(str, answers))}; it must be a bool scalar")
 
     def eval(self, limit: Any, *values: Any) -> tuple[Any, ...]:
         found = _functions.get(self)
@@ -260,13 +277,14 @@ class LoopForward(Loop):
     """`base` with the residuals of each step, and the carries in `stacked` before each step, as further ys."""
 
     name = "loop_forward"
+    live = True
     test: Graph | None
     body: Graph
-    n_carry: int
-    n_invariant: int
-    n_xs: int
+    n_carry: Count
+    n_invariant: Count
+    n_xs: Count
     reverse: bool
-    steps: Any
+    steps: Size | None
     uniform: int
     base: Any = None  # the loop one layer of residuals down
     pullback: Any = None

@@ -11,6 +11,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Axis
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -45,8 +46,8 @@ class Diagonal(Op):
 
     name = "diagonal"
     keeps = (False, False)
-    first: int  # the axis that comes first in x
-    second: int
+    first: Axis  # the axis that comes first in x
+    second: Axis
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
@@ -84,8 +85,8 @@ class DiagonalPut(Op):
 
     name = "diagonal_put"
     keeps = (False, False)
-    first: int
-    second: int
+    first: Axis
+    second: Axis
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:

@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Axis
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -65,7 +66,7 @@ def shifted(x: Any, axis: int, fill: float) -> Any:
 class _Running(Op):
     """What running sums and products share."""
 
-    axis: int
+    axis: Axis
     exclusive: bool
     reverse: bool
 
@@ -95,7 +96,7 @@ class CumSum(_Running):
 
     name = "cumsum"
     keeps = (False, False)
-    axis: int
+    axis: Axis
     exclusive: bool = False
     reverse: bool = False
 
@@ -114,7 +115,7 @@ class CumProd(_Running):
 
     name = "cumprod"
     keeps = (True, False)
-    axis: int
+    axis: Axis
     exclusive: bool = False
     reverse: bool = False
 
@@ -135,7 +136,7 @@ class Shift(Op):
 
     name = "shift_by_one"
     keeps = (False, False)
-    axis: int
+    axis: Axis
     reverse: bool = False
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -165,7 +166,7 @@ class Recurrence(Op):
 
     name = "linear_recurrence"
     keeps = ((0,), True)
-    axis: int
+    axis: Axis
     reverse: bool = False
     transposed: bool = False
 
@@ -218,7 +219,7 @@ class CumLogSumExp(_Running):
 
     name = "cumulative_logsumexp"
     keeps = (True, True)
-    axis: int
+    axis: Axis
     exclusive: bool = False
     reverse: bool = False
 

@@ -15,6 +15,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import define
+from graphad.core.schema import Count
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, elementwise, unary_function
@@ -104,7 +105,7 @@ class Polygamma(Elementwise):
 
     name = "polygamma"
     kinds = FLOATING
-    n: int
+    n: Count
 
     def eval(self, x: Any) -> Any:
         wide = np.asarray(x, np.float64)

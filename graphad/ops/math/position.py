@@ -13,6 +13,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.schema import Axis
 from graphad.core.shapes import format_dims, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -25,7 +26,7 @@ class _Position(Op):
     keeps = (False, False)
     search: ClassVar[Callable[..., Any]]
     least: ClassVar[float]  # what a NaN counts as
-    axis: int
+    axis: Axis
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -60,7 +61,7 @@ class ArgMax(_Position):
     """The index, of `dtype`, of the largest element along `axis`; of equal ones the first. A NaN counts as -inf."""
 
     name, search, least = "argmax", staticmethod(np.argmax), -np.inf
-    axis: int
+    axis: Axis
     dtype: DType
 
 
@@ -69,7 +70,7 @@ class ArgMin(_Position):
     """The index, of `dtype`, of the smallest element along `axis`; of equal ones the first. A NaN counts as inf."""
 
     name, search, least = "argmin", staticmethod(np.argmin), np.inf
-    axis: int
+    axis: Axis
     dtype: DType
 
 

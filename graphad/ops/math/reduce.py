@@ -20,6 +20,7 @@ from graphad.core.errors import ArgumentTypeError, SymbolicValueError
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy, current
 from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.schema import Axes
 from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -47,7 +48,7 @@ class Reduction(Op):
     keeps = (False, False)
     kinds: ClassVar[frozenset[str]] = NUMERIC
     combine: ClassVar[str | None] = None
-    axes: tuple[int, ...] | None
+    axes: Axes | None
     keepdims: bool
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -126,7 +127,7 @@ class CountOf(Op):
     name = "count_of"
     by_value = ()
     keeps = (False, False)
-    axes: tuple[int, ...] | None
+    axes: Axes | None
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:

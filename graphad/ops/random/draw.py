@@ -17,9 +17,10 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
 from graphad.core.shapes import format_dims
-from graphad.core.spec import TensorSpec
+from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
 from graphad.ops.random import philox
+from graphad.ops.state.variables import require_assignable
 
 _lock = forks.lock()
 KEY = (2,)
@@ -34,8 +35,11 @@ class RandomKey(Op):
     effects = READS | WRITES
     per_row = True
 
-    def infer(self, state: TensorSpec) -> TensorSpec:
+    def infer(self, state: HandleSpec) -> TensorSpec:
         return TensorSpec.of(KEY, dtypes.int64)
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        _require_state(self.name, *specs)
 
     def eval(self, state: Any) -> Any:
         with _lock:
@@ -77,6 +81,13 @@ class SplitKey(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return _rows_of_keys(specs, axes)
+
+
+def _require_state(op: str, state: TensorSpec, *values: TensorSpec) -> None:
+    if state.dtype is not dtypes.int64 or state.dims != KEY:
+        raise InvalidArgumentError(f"{op}: {state} is no state of a generator, which is two int64.")
+    for value in values:
+        require_assignable(op, state, value)
 
 
 def _require_key(key: TensorSpec) -> None:
@@ -208,8 +219,11 @@ class SetState(Op):
     keeps = (False, False)
     effects = WRITES
 
-    def infer(self, state: TensorSpec, value: TensorSpec) -> TensorSpec:
+    def infer(self, state: HandleSpec, value: TensorSpec) -> TensorSpec:
         return value
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        _require_state(self.name, *specs)
 
     def eval(self, state: Any, value: Any) -> Any:
         with _lock:

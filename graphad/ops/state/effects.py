@@ -16,6 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.nest import flatten
 from graphad.core.op import IO, Op, define, no_gradient
+from graphad.core.schema import Kind, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 
@@ -24,6 +25,16 @@ _LEVELS = {
     "log(warning)": 30,
     "log(error)": 40,
 }  # the numbers of `logging`, which is slow to import
+_HARMLESS = sorted(["stdout", "stderr", *_LEVELS])
+Stream = str  # of which a file may name some alone
+declare(
+    Kind(
+        "Stream",
+        lambda x: type(x) is str,
+        words="string",
+        bound="one of " + ", ".join(f'"{name}"' for name in _HARMLESS),
+    )
+)
 
 
 @define
@@ -43,10 +54,15 @@ class Print(Op):
     keeps = (False, False)
     pieces: tuple[str, ...]
     summarize: int
-    stream: str
+    stream: Stream
 
     def infer(self, *xs: TensorSpec) -> tuple[TensorSpec, ...]:
         return ()
+
+    def unsafe(self) -> str | None:
+        if self.stream in _HARMLESS:
+            return None
+        return f"writes to {self.stream[:80]!a}; a model may print to {', '.join(_HARMLESS)} only"
 
     def eval(self, *xs: Any) -> tuple[Any, ...]:
         text = self.pieces[0]

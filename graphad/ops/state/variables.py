@@ -11,8 +11,8 @@ from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import READS, WRITES, Op, define, no_batch, no_gradient
-from graphad.core.shapes import format_dims
-from graphad.core.spec import TensorSpec
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, guard_of
 
 
@@ -24,7 +24,7 @@ class Read(Op):
     keeps = (False, False)
     effects = READS
 
-    def infer(self, handle: TensorSpec) -> TensorSpec:
+    def infer(self, handle: HandleSpec) -> TensorSpec:
         return TensorSpec.of(handle.dims, handle.dtype)
 
     def eval(self, handle: Any) -> Any:
@@ -50,8 +50,11 @@ class Assign(Op):
     keeps = (False, False)
     effects = WRITES
 
-    def infer(self, handle: TensorSpec, value: TensorSpec) -> TensorSpec:
+    def infer(self, handle: HandleSpec, value: TensorSpec) -> TensorSpec:
         return value
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        require_assignable(self.name, *specs)
 
     def eval(self, handle: Any, value: Any) -> Any:
         shape, spec = value.shape, handle.spec
@@ -76,6 +79,12 @@ class Assign(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return axes[1]
+
+
+def require_assignable(op: str, handle: TensorSpec, value: TensorSpec) -> None:
+    """Raises: InvalidArgumentError: a variable cannot hold such a value."""
+    if handle.dtype is not value.dtype or not are_compatible(handle.dims, value.dims):
+        raise InvalidArgumentError(f"{op}: {handle} cannot hold {value}.")
 
 
 def wrong_shape(handle: Any, dims: Any) -> InvalidArgumentError:

@@ -276,7 +276,7 @@ SAME = graph([node(1, [0], (0,))])
             (0,),
             "marks of rows are wrong",
         ),
-        (op("vectorize", graph=GraphValue(0), stacked=(True,), uniform=()), (1,), "cannot take rows of"),
+        (op("vectorize", graph=GraphValue(0), stacked=(True,), uniform=()), (1,), "has no rows"),
     ],
 )
 def test_rows_are_those_of_values_that_have_rows(made, inputs, text):
@@ -286,15 +286,15 @@ def test_rows_are_those_of_values_that_have_rows(made, inputs, text):
 @pytest.mark.parametrize(
     ("fields", "inputs", "test", "text"),
     [
-        ({"n_carry": 1}, (2, 0), None, "the limit is a variable"),
-        ({"n_xs": 1}, (1, 1), None, "it cannot walk along"),
+        ({"n_carry": 1}, (2, 0), None, "takes a tensor as input 0"),
+        ({"n_xs": 1}, (1, 1), None, "has no rows"),
         (
             {"n_carry": 1, "reverse": True},
             (1, 0),
             graph([], (0,), (1,), (TRUE,)),
             "runs backwards has no test",
         ),
-        ({"n_carry": 3, "n_invariant": -2}, (1, 0), None, "a count is negative"),
+        ({"n_carry": 3, "n_invariant": -2}, (1, 0), None, "which is less than 0"),
     ],
 )
 def test_loops_walk_along_what_can_be_walked(fields, inputs, test, text):

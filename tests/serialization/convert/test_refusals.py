@@ -13,9 +13,9 @@ from graphad.core.registry import find
 from graphad.core.spec import TensorSpec
 from graphad.errors import InvalidArgumentError
 from graphad.graph.ir import Graph, Node
+from serialization.convert.claims import check_spec
 from serialization.convert.graphs import GraphWriter
 from serialization.convert.objects import ObjectReader
-from serialization.convert.soundness import check_spec
 from serialization.convert.values import Unsavable, output_leaf, spec_leaf, value_record
 from serialization.errors import CorruptModelError, LoadError, SaveError
 from serialization.schema.graph import RuleRecord

@@ -1,0 +1,182 @@
+"""What a file claims of a graph, compared with the ops: attributes with the schema, operands and specs with the rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.dtypes import DType
+from graphad.core.errors import GraphadError
+from graphad.core.schema import schema_of
+from graphad.core.shapes import are_compatible
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph
+from graphad.ops.array.keys import is_at, is_slice
+from serialization.errors import CorruptModelError, LimitExceededError, shown
+
+SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
+CALL_DEPTH = 100  # graphs within graphs
+
+_KINDS = frozenset({"uniform", "normal", "truncated_normal", "bits", "integers"})
+_MIRRORS = frozenset({"reflect", "symmetric"})
+_CHOICES: dict[tuple[str, str], frozenset[str]] = {
+    ("draw", "kind"): _KINDS,
+    ("draw_to", "kind"): _KINDS,
+    ("mirror_pad", "mode"): _MIRRORS,
+    ("mirror_pad_grad", "mode"): _MIRRORS,
+}
+
+# The least value of numbers, or of each of several, of ops whose annotations do not say so yet.
+_LEAST = {"batch_dims": 0, "window": 1, "strides": 1, "dilations": 1}
+_LEAST_OF = {("concat_part", "k"): 0}
+_NUMBERS = ("int", "tuple[int, int]")
+_ONCE = frozenset({"axes", "perm"})  # no axis is named twice
+
+# How many tensors stand before the scalars to which a key refers.
+_BEFORE_NUMBERS = {"getitem": 1, "getitem_at": 1, "getitem_grad": 1, "getitem_grad_to": 2, "slice_update": 2}
+
+# Inputs that are sizes known at run time: vectors of integers.
+_VECTORS: dict[str, tuple[int, ...]] = {
+    "tile_to": (1,),
+    "getitem_grad_to": (1,),
+    "gather_grad_to": (2,),
+    "scatter_nd_to": (2,),
+    "take_along_axis_grad_to": (2,),
+}
+
+# -- attributes ----------------------------------------------------------------------------------------------------------
+
+
+def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
+    """Raise unless every attribute is what the op's schema says, and is nothing that a file must not ask for."""
+    wrong = schema_of(op_class).wrong(values)
+    if wrong is not None:
+        field, value, complaint = wrong
+        raise CorruptModelError(
+            f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which {complaint}."
+        )
+    for field, value in zip(op_class.attributes, values, strict=True):
+        if not _is_plain(value):
+            raise CorruptModelError(
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which is nothing plain."
+            )
+        declared = op_class.declared[field]
+        least = _LEAST_OF.get((op_class.name, field), _LEAST.get(field)) if declared in _NUMBERS else None
+        numbers = value if type(value) is tuple else (value,)
+        if (least is not None and min(numbers) < least) or (
+            field in _ONCE and len(set(numbers)) < len(numbers)
+        ):
+            raise CorruptModelError(
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which it cannot be."
+            )
+        choices = _CHOICES.get((op_class.name, field))
+        if choices is not None and value not in choices:
+            raise CorruptModelError(
+                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}; allowed are {', '.join(sorted(choices))}."
+            )
+
+
+def bounds_of(op_class: Any, field: str) -> str:
+    """What an attribute must be besides its type, in words; empty for nothing."""
+    declared, key = op_class.declared[field], (op_class.name, field)
+    kind = schema_of(op_class).attributes[field]
+    found = [kind.bound] if kind.bound else []
+    least = _LEAST_OF.get(key, _LEAST.get(field)) if declared in _NUMBERS else None
+    if least is not None:
+        found.append(f"at least {least}")
+    if field in _ONCE and not kind.bound:
+        found.append("none twice")
+    choices = _CHOICES.get(key)
+    if choices is not None:
+        found.append("one of " + ", ".join(f'"{choice}"' for choice in sorted(choices)))
+    return ", ".join(found)
+
+
+def _is_plain(x: Any) -> bool:
+    if type(x) is tuple:
+        return all(map(_is_plain, x))
+    return x is None or type(x) in (bool, int, float, str) or isinstance(x, DType | Graph)
+
+
+# -- specs ---------------------------------------------------------------------------------------------------------------
+
+
+def check_spec(spec: TensorSpec) -> None:
+    """Raise for sizes that no array has, or that nobody could mean."""
+    total = 1
+    for size in spec.dims or ():
+        if size is None:
+            continue
+        if type(size) is not int or size < 0:
+            raise CorruptModelError(f"{shown(size)} is no size.")
+        total *= size
+    if total > SPEC_LIMIT:
+        raise LimitExceededError(f"a tensor of {shown(total)} elements; a graph may ask for {SPEC_LIMIT}.")
+
+
+def sound_spec(claimed: TensorSpec, inferred: TensorSpec, op: str) -> TensorSpec:
+    """The spec of an output: what the file claims, or what was inferred where the file claims to know more.
+
+    A claim that says more than the op promises is never believed: compiled code would trust it.
+    """
+    fits = type(claimed) is TensorSpec and isinstance(inferred, TensorSpec) and not inferred.is_handle
+    if not fits or claimed.dtype is not inferred.dtype or not are_compatible(claimed.dims, inferred.dims):
+        raise CorruptModelError(f"op {shown(op)} gives {inferred}, the file says {claimed}.")
+    check_spec(inferred)
+    return claimed if claimed.describes(inferred.dims) else inferred
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------------------
+
+
+def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
+    """Raise unless there are as many inputs as the op takes, variables where it takes variables, and they fit."""
+    schema = schema_of(op.op_class)
+    least, most = schema.least + op.given, schema.most + op.given
+    if not least <= len(inputs) <= most:
+        count = least if least == most else f"{least} or more" if most == math.inf else f"{least} to {most}"
+        raise CorruptModelError(f"op {shown(op.name)} takes {count} inputs, the file gives {len(inputs)}.")
+    for i, spec in enumerate(inputs):
+        wanted = schema.is_handle(i)
+        if wanted is not None and spec.is_handle != wanted:
+            raise CorruptModelError(
+                f"op {shown(op.name)} takes a {'variable' if wanted else 'tensor'} as input {i}, the file says {spec}."
+            )
+    for i in _VECTORS.get(op.name, ()):
+        sizes = inputs[i]
+        _require(
+            sizes.dtype.is_integer and (sizes.dims is None or len(sizes.dims) == 1),
+            op,
+            f"{sizes} is no shape",
+        )
+    before = _BEFORE_NUMBERS.get(op.name)
+    if before is not None:
+        _check_numbers(op, inputs[before:])
+    asked(op, op.check_operands, inputs)
+
+
+def asked(op: Any, check: Callable[[Any], None], specs: Sequence[TensorSpec]) -> None:
+    """Ask an op whether specs from a file fit it."""
+    try:
+        check(specs)
+    except GraphadError as cause:
+        raise CorruptModelError(
+            f"op {shown(op.name)} does not take its inputs: {shown(str(cause), 300)}."
+        ) from cause
+
+
+def _check_numbers(op: Any, numbers: Sequence[TensorSpec]) -> None:
+    """Raise unless the scalars that a key refers to are there, and are integers."""
+    bounds = [bound for entry in op.key for bound in (entry[1:3] if is_slice(entry) else (entry,))]
+    for bound in bounds:
+        _require(not is_at(bound) or bound[1] <= len(numbers), op, f"its key refers to {shown(bound)}")
+    for number in numbers:
+        _require(
+            number.dtype.is_integer and number.dims in ((), None), op, f"{number} is no index in its key"
+        )
+
+
+def _require(holds: bool, op: Any, reason: str) -> None:
+    if not holds:
+        raise CorruptModelError(f"op {shown(op.name)}: {reason}.")
