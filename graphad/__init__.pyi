@@ -69,6 +69,7 @@ from graphad.gradient.registry import new_op as new_op
 from graphad.gradient.registry import no_gradient as no_gradient
 from graphad.gradient.tape import GradientTape as GradientTape
 from graphad.gradient.tape import UnconnectedGradients as UnconnectedGradients
+from graphad.layers.initializers import Constant, Ones, RandomNormal, RandomUniform, Zeros
 from graphad.module import Module as Module
 from graphad.ops.array import boolean_mask as boolean_mask
 from graphad.ops.array import broadcast_to as broadcast_to
@@ -209,4 +210,9 @@ __version__: str
 newaxis: None
 
 bool = bool_
+constant_initializer = Constant
+ones_initializer = Ones
+random_normal_initializer = RandomNormal
+random_uniform_initializer = RandomUniform
+zeros_initializer = Zeros
 tuple = tuple_of

@@ -1,6 +1,7 @@
 """The names under which Keras users know graphad's layers, losses, metrics and optimizers."""
 
 from graphad.keras import activations as activations
+from graphad.keras import backend as backend
 from graphad.keras import initializers as initializers
 from graphad.keras import layers as layers
 from graphad.keras import losses as losses

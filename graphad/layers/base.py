@@ -13,6 +13,7 @@ from graphad.autograph.convert import converted_here
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.floatx import floatx_dtype
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import PRIVATE, arrived, settle
@@ -32,10 +33,10 @@ class Layer(Module):
     Args:
       trainable: Whether its weights are trained.
       name: Name; numbered by class if not given.
-      dtype: Dtype of the weights; inputs are cast to it.
+      dtype: Dtype of the weights, by default that of `keras.backend.floatx`; inputs are cast to it.
     """
 
-    def __init__(self, *, trainable: bool = True, name: str | None = None, dtype: Any = "float32") -> None:
+    def __init__(self, *, trainable: bool = True, name: str | None = None, dtype: Any = None) -> None:
         if name is None:
             kind = snake_case(type(self).__name__)
             count = _made[kind]
@@ -45,7 +46,7 @@ class Layer(Module):
         self._graphad_trainable = bool(trainable)
         self.built = False
         self._graphad_building = False
-        self._graphad_dtype = as_dtype(dtype)
+        self._graphad_dtype = floatx_dtype() if dtype is None else as_dtype(dtype)
         # Made by `add_weight` or assigned, in this order; and those of them that are trained unless the layer is frozen.
         self._graphad_weights: list[Variable] = []
         self._graphad_trained: list[Variable] = []
@@ -105,7 +106,7 @@ class Layer(Module):
     ) -> Variable:
         """A new variable of this layer."""
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
-        make: Callable[..., Any] = initializers.get(initializer)
+        make: Callable[..., Any] = initializers.get(initializer) or initializers.Zeros()
         sizes = list(TensorShape(shape))
         made = Variable(
             lambda: make(sizes, wanted),

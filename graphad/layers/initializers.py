@@ -1,23 +1,271 @@
-"""Initial values of weights: functions of (shape, dtype).
+"""Initial values of weights: objects that are called with a shape, and a dtype if it is not the usual one.
 
-Glorot and He scales after Glorot & Bengio (2010) and He et al. (2015).
+Glorot, He and LeCun scales after Glorot & Bengio (2010), He et al. (2015) and LeCun et al. (1998); orthogonal matrices after
+Saxe et al. (2014), as the orthogonal factor of a polar decomposition.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.core.dtypes import DType
-from graphad.core.errors import InvalidArgumentError
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.floatx import floatx_dtype
+from graphad.core.shapes import as_dims
 from graphad.core.tensor import Tensor
+from graphad.module import snake_case
+from graphad.ops.array.create import constant, eye, fill
 from graphad.ops.array.create import ones as ones_of
 from graphad.ops.array.create import zeros as zeros_of
-from graphad.ops.random import normal, truncated_normal, uniform
+from graphad.ops.array.shape import reshape
+from graphad.ops.linalg.eigen import svd
+from graphad.ops.linalg.matmul import matmul
+from graphad.ops.random import generator as draw
 
 _LEFT = 0.8796256610342398  # the deviation of a standard normal distribution cut off at -2 and 2
-Initializer = Callable[[Sequence[int], DType], Tensor]
+
+
+class Initializer:
+    """Base class: `initializer(shape, dtype=None)` gives a tensor; subclasses define `values(shape, dtype)`.
+
+    Two that are made with the same arguments give the same numbers, if they have a seed or draw none.
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """Initial values.
+
+        Args:
+          shape: The shape, with known sizes.
+          dtype: The dtype, by default that of `keras.backend.floatx`.
+        """
+        sizes = as_dims(shape)
+        if sizes is None or None in sizes:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: the shape must be known, got {shape!r}; build the layer with known sizes."
+            )
+        return self.values(list(sizes), floatx_dtype() if dtype is None else as_dtype(dtype))
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        """The values for a shape and a dtype that are known."""
+        raise ArgumentTypeError(f"{type(self).__name__}: an initializer must define values(shape, dtype).")
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments with which another one like this is made."""
+        return {
+            name: vars(self)[name] for name in inspect.signature(type(self)).parameters if name in vars(self)
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """An initializer with the arguments that `get_config` gave."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.get_config().items())})"
+
+
+class Zeros(Initializer):
+    """Zeros."""
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        return zeros_of(shape, dtype)
+
+
+class Ones(Initializer):
+    """Ones."""
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        return ones_of(shape, dtype)
+
+
+class Constant(Initializer):
+    """One number everywhere, or an array with as many elements as the weight.
+
+    Args:
+      value: A number, list or array.
+    """
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        if np.ndim(self.value) == 0:
+            return fill(shape, lift(np.asarray(self.value).astype(dtype.numpy)[()]))
+        return constant(self.value, dtype, shape)
+
+
+class Identity(Initializer):
+    """An identity matrix times `gain`, for weights of rank 2."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        if len(shape) != 2:
+            raise InvalidArgumentError(
+                f"Identity: a weight of shape {tuple(shape)} is no matrix; rank 2 is needed."
+            )
+        return eye(*shape, dtype=dtype) * self.gain
+
+
+class _Random(Initializer):
+    """Numbers that are drawn: with a seed the same ones at every call, else new ones from the global generator."""
+
+    seed: int | None
+
+    def _drawn(self, kind: str, shape: list[int], dtype: DType, a: float, b: float) -> Tensor:
+        if self.seed is None:
+            return getattr(draw, kind)(shape, a, b, dtype)  # type: ignore[no-any-return]
+        return getattr(draw, f"stateless_{kind}")(shape, [self.seed, 0], a, b, dtype)  # type: ignore[no-any-return]
+
+
+class RandomNormal(_Random):
+    """Normal numbers.
+
+    Args:
+      mean, stddev: The mean and the standard deviation.
+      seed: An integer for the same numbers at every call.
+    """
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        return self._drawn("normal", shape, dtype, self.mean, self.stddev)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal numbers without those beyond two standard deviations; see `RandomNormal`."""
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        return self._drawn("truncated_normal", shape, dtype, self.mean, self.stddev)
+
+
+class RandomUniform(_Random):
+    """Numbers spread evenly from `minval` to `maxval`.
+
+    Args:
+      minval, maxval: The limits.
+      seed: An integer for the same numbers at every call.
+    """
+
+    def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        return self._drawn("uniform", shape, dtype, self.minval, self.maxval)
+
+
+class VarianceScaling(_Random):
+    """Numbers whose variance is `scale` over the number of inputs or outputs of a unit.
+
+    Args:
+      scale: A positive number.
+      mode: "fan_in" for inputs, "fan_out" for outputs, "fan_avg" for the mean of both.
+      distribution: "truncated_normal", "untruncated_normal" or "uniform".
+      seed: An integer for the same numbers at every call.
+    Raises: InvalidArgumentError (a ValueError): any other.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+    ) -> None:
+        if not scale > 0.0:
+            raise InvalidArgumentError(f"VarianceScaling: scale must be positive, got {scale}.")
+        for word, value, allowed in (
+            ("mode", mode, ("fan_in", "fan_out", "fan_avg")),
+            ("distribution", distribution, ("truncated_normal", "untruncated_normal", "uniform")),
+        ):
+            if value not in allowed:
+                raise InvalidArgumentError(
+                    f"VarianceScaling: {word} is {value!r}; it is one of {', '.join(allowed)}."
+                )
+        self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        inputs, outputs = fans(shape)
+        units = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2.0}[self.mode]
+        variance = self.scale / max(1.0, units)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return self._drawn("uniform", shape, dtype, -limit, limit)
+        if self.distribution == "untruncated_normal":
+            return self._drawn("normal", shape, dtype, 0.0, math.sqrt(variance))
+        # Wider, so that the deviation is that of what is left.
+        return self._drawn("truncated_normal", shape, dtype, 0.0, math.sqrt(variance) / _LEFT)
+
+
+class GlorotNormal(VarianceScaling):
+    """Truncated normal numbers of variance 2 / (inputs + outputs); with a `seed` the same ones at every call."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed)
+
+
+class GlorotUniform(VarianceScaling):
+    """Numbers spread evenly up to sqrt(6 / (inputs + outputs)) on both sides of 0; with a `seed` the same ones at every call."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed)
+
+
+class HeNormal(VarianceScaling):
+    """Truncated normal numbers of variance 2 / inputs; with a `seed` the same ones at every call."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(2.0, "fan_in", "truncated_normal", seed)
+
+
+class HeUniform(VarianceScaling):
+    """Numbers spread evenly up to sqrt(6 / inputs) on both sides of 0; with a `seed` the same ones at every call."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(2.0, "fan_in", "uniform", seed)
+
+
+class LecunNormal(VarianceScaling):
+    """Truncated normal numbers of variance 1 / inputs; with a `seed` the same ones at every call."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(1.0, "fan_in", "truncated_normal", seed)
+
+
+class LecunUniform(VarianceScaling):
+    """Numbers spread evenly up to sqrt(3 / inputs) on both sides of 0; with a `seed` the same ones at every call."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(1.0, "fan_in", "uniform", seed)
+
+
+class Orthogonal(_Random):
+    """A matrix of orthogonal rows or columns, whichever are fewer, times `gain`; leading axes count as rows.
+
+    Args:
+      gain: A factor.
+      seed: An integer for the same numbers at every call.
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
+        self.gain, self.seed = gain, seed
+
+    def values(self, shape: list[int], dtype: DType) -> Tensor:
+        if len(shape) < 2:
+            raise InvalidArgumentError(
+                f"Orthogonal: a weight of shape {tuple(shape)} has no rows and columns; rank 2 or more is needed."
+            )
+        flat = [math.prod(shape[:-1]), shape[-1]]
+        _, u, v = svd(self._drawn("normal", flat, dtype, 0.0, 1.0))
+        return reshape(matmul(u, v, adjoint_b=True) * self.gain, shape)
 
 
 def fans(shape: Sequence[int]) -> tuple[float, float]:
@@ -29,72 +277,47 @@ def fans(shape: Sequence[int]) -> tuple[float, float]:
     return float(shape[-2] * field), float(shape[-1] * field)
 
 
-def zeros(shape: Sequence[int], dtype: DType) -> Tensor:
-    return zeros_of(shape, dtype)
+_KINDS = (
+    Zeros,
+    Ones,
+    Constant,
+    GlorotUniform,
+    GlorotNormal,
+    HeUniform,
+    HeNormal,
+    LecunUniform,
+    LecunNormal,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
+    VarianceScaling,
+    Orthogonal,
+    Identity,
+)
+_BY_NAME: dict[str, Any] = {snake_case(kind.__name__): kind for kind in _KINDS}
 
 
-def ones(shape: Sequence[int], dtype: DType) -> Tensor:
-    return ones_of(shape, dtype)
+def get(identifier: Any) -> Callable[..., Any] | None:
+    """The initializer that a name, a class or a function of (shape, dtype) stands for; None for None.
 
-
-def glorot_uniform(shape: Sequence[int], dtype: DType) -> Tensor:
-    limit = math.sqrt(6.0 / max(1.0, sum(fans(shape))))
-    return uniform(shape, -limit, limit, dtype)
-
-
-def glorot_normal(shape: Sequence[int], dtype: DType) -> Tensor:
-    return _truncated(shape, math.sqrt(2.0 / max(1.0, sum(fans(shape)))), dtype)
-
-
-def he_uniform(shape: Sequence[int], dtype: DType) -> Tensor:
-    limit = math.sqrt(6.0 / max(1.0, fans(shape)[0]))
-    return uniform(shape, -limit, limit, dtype)
-
-
-def he_normal(shape: Sequence[int], dtype: DType) -> Tensor:
-    return _truncated(shape, math.sqrt(2.0 / max(1.0, fans(shape)[0])), dtype)
-
-
-def _truncated(shape: Sequence[int], deviation: float, dtype: DType) -> Tensor:
-    """Normal numbers without those beyond two deviations, wider so that `deviation` is that of what is left."""
-    return truncated_normal(shape, 0.0, deviation / _LEFT, dtype)
-
-
-def random_normal(shape: Sequence[int], dtype: DType) -> Tensor:
-    return normal(shape, 0.0, 0.05, dtype)
-
-
-def random_uniform(shape: Sequence[int], dtype: DType) -> Tensor:
-    return uniform(shape, -0.05, 0.05, dtype)
-
-
-_BY_NAME: dict[str, Initializer] = {
-    f.__name__: f
-    for f in (
-        zeros,
-        ones,
-        glorot_uniform,
-        glorot_normal,
-        he_uniform,
-        he_normal,
-        random_normal,
-        random_uniform,
-    )
-}
-
-
-def get(identifier: Any) -> Initializer:
-    """The initializer that a name or a callable stands for. Raises: InvalidArgumentError: no such name."""
+    Raises: InvalidArgumentError (a ValueError): no such name.
+    """
+    if identifier is None or isinstance(identifier, Initializer):
+        return identifier
+    if isinstance(identifier, type) and issubclass(identifier, Initializer):
+        return identifier()
     if callable(identifier):
-        return lambda shape, dtype: (
-            identifier(shape, dtype=dtype) if _takes_dtype(identifier) else identifier(shape)
+        return lambda shape, dtype=None: (
+            identifier(shape, dtype=floatx_dtype() if dtype is None else dtype)
+            if _takes_dtype(identifier)
+            else identifier(shape)
         )
-    found = _BY_NAME.get(str(identifier).lower())
+    found = _BY_NAME.get(str(identifier).lower()) or _BY_NAME.get(snake_case(str(identifier)))
     if found is None:
         raise InvalidArgumentError(
             f"initializer: there is none called {identifier!r}; there are {', '.join(_BY_NAME)}."
         )
-    return found
+    return found()  # type: ignore[no-any-return]
 
 
 def _takes_dtype(function: Any) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphad.core.convert import lift
-from graphad.core.dtypes import float32
+from graphad.core.convert import lift, lift_like
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.floatx import floatx_dtype
 from graphad.core.tensor import Tensor
 from graphad.ops.array import broadcast_to, shape
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_sum
@@ -62,6 +62,12 @@ class Loss:
 
 
 def floating(x: Any) -> Any:
-    """Predictions as a tensor; integers become float32."""
+    """Predictions as a tensor; integers get the dtype of `keras.backend.floatx`."""
     x = lift(x)
-    return x if x.dtype.is_differentiable else cast(x, float32)
+    return x if x.dtype.is_differentiable else cast(x, floatx_dtype())
+
+
+def targets(name: str, y_true: Any, y_pred: Any) -> Any:
+    """Labels as a tensor of the predictions' dtype, whatever theirs is: tables of NumPy are float64, networks float32."""
+    y_true = lift_like(name, y_true, y_pred.dtype)
+    return y_true if y_true.dtype is y_pred.dtype else cast(y_true, y_pred.dtype)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift
 from graphad.core.dtypes import int64
+from graphad.core.floatx import epsilon
 from graphad.core.tensor import Tensor
-from graphad.losses.base import Loss, floating
+from graphad.losses.base import Loss, floating, targets
 from graphad.ops.array.shape import shape
 from graphad.ops.array.squeeze import squeeze
 from graphad.ops.math import cast, clip_by_value, log, reduce_sum
 from graphad.ops.nn import softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
 from graphad.ops.rules import require_fit
-
-_MARGIN = 1e-7
 
 
 def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
@@ -39,7 +38,7 @@ def categorical_crossentropy(
       label_smoothing: The part of each label that is spread evenly over all classes.
     """
     y_pred = floating(y_pred)
-    y_true = lift_like("categorical_crossentropy", y_true, y_pred.dtype)
+    y_true = targets("categorical_crossentropy", y_true, y_pred)
     require_fit("categorical_crossentropy", y_true, y_pred, ("y_true", "y_pred"))
     if label_smoothing:
         classes = cast(shape(y_true)[-1], y_true.dtype)
@@ -52,7 +51,7 @@ def categorical_crossentropy(
 
 def _inside(p: Any) -> Any:
     """Probabilities kept away from 0 and 1; where they are not, the derivative is 0."""
-    return clip_by_value(p, _MARGIN, 1.0 - _MARGIN)
+    return clip_by_value(p, epsilon(), 1.0 - epsilon())
 
 
 class SparseCategoricalCrossentropy(Loss):

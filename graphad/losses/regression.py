@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.convert import lift_like
 from graphad.core.tensor import Tensor
-from graphad.losses.base import Loss, floating
+from graphad.losses.base import Loss, floating, targets
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import reduce_mean, squared_difference
 from graphad.ops.nn.ranks import same_rank
@@ -15,7 +14,7 @@ from graphad.ops.rules import require_fit
 
 def _pair(name: str, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     y_pred = floating(y_pred)
-    y_true, y_pred = same_rank(lift_like(name, y_true, y_pred.dtype), y_pred)
+    y_true, y_pred = same_rank(targets(name, y_true, y_pred), y_pred)
     require_fit(name, y_true, y_pred, ("y_true", "y_pred"))
     return y_true, y_pred
 

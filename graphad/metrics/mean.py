@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphad.core.convert import lift
-from graphad.core.dtypes import float32
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.floatx import floatx
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import Trackable
 from graphad.eager.variable import Variable
@@ -21,8 +21,8 @@ class Mean(Trackable):
 
     def __init__(self, name: str = "mean") -> None:
         self._graphad_name = name
-        self.total = Variable(0.0, trainable=False, name="total")
-        self.count = Variable(0.0, trainable=False, name="count")
+        self.total = Variable(0.0, trainable=False, name="total", dtype=floatx())
+        self.count = Variable(0.0, trainable=False, name="count", dtype=floatx())
 
     @property
     def name(self) -> str:
@@ -39,14 +39,15 @@ class Mean(Trackable):
           values: Tensor [samples, ...], of which each sample counts by its mean, or a scalar.
           sample_weight: How much each counts: a number for all, or weights of samples or of the values themselves.
         """
-        values = cast(lift(values), float32)
+        dtype = self.total.dtype
+        values = cast(lift(values), dtype)
         if sample_weight is None:
-            samples = cast(reduce_prod(shape(values)[:1]), float32)
-            each = divide_no_nan(cast(size(values), float32), samples)
+            samples = cast(reduce_prod(shape(values)[:1]), dtype)
+            each = divide_no_nan(cast(size(values), dtype), samples)
             self.total.assign_add(divide_no_nan(reduce_sum(values), each))
             self.count.assign_add(samples)
             return
-        values, weights = same_rank(values, cast(lift(sample_weight), float32))
+        values, weights = same_rank(values, cast(lift(sample_weight), dtype))
         if values.ndim is None or weights.ndim is None:
             raise InvalidArgumentError(f"{self.name}: the ranks of values and sample_weight must be known.")
         values = _mean_from(_mean_from(values, weights.ndim) * weights, 1)

@@ -133,7 +133,7 @@ def test_initializers():
     dense, x = of("random_normal")
     dense(x)
     assert abs(dense.kernel.numpy().std() / 0.05 - 1) < 0.02
-    kernel = tf.keras.initializers.he_uniform((3, 3, 2, 5), tf.float32).numpy()
+    kernel = tf.keras.initializers.he_uniform()((3, 3, 2, 5)).numpy()
     assert 0.9 * np.sqrt(6 / 18) < np.abs(kernel).max() <= np.sqrt(6 / 18)  # 3 x 3 x 2 inputs
     dense, x = of(lambda shape, dtype: tf.fill(shape, 7.0))
     dense(x)

@@ -16,17 +16,12 @@ from tests.oracle.signatures import FILE, found, names, parameters
 THEIRS = json.loads(FILE.read_text(encoding="utf-8"))
 
 # Deliberate: what is different, and why.
-_FUNCTION = "an initializer is a function of shape and dtype, not a class that makes one"
 _OPTIONS = "graphad's files are its own, and so are their options"
 DIFFERENCES = {
     "DType": "made by graphad alone; `as_dtype` gives them",
     "keras.losses.Loss": "takes the function of one row as its first argument",
     "saved_model.LoadOptions": _OPTIONS,
     "saved_model.SaveOptions": _OPTIONS,
-    **{
-        f"keras.initializers.{name}": _FUNCTION
-        for name in "glorot_normal glorot_uniform he_normal he_uniform ones random_normal random_uniform zeros".split()
-    },
 }
 POSITIONAL = ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")
 
