@@ -14,9 +14,9 @@ from graphad.core.nest import is_nested as _is_container
 from graphad.core.nest import leaves_of
 
 
-def is_nested(structure: Any) -> bool:
-    """Whether `structure` is a list, a tuple, a named tuple or a dict."""
-    return _is_container(structure)
+def is_nested(seq: Any) -> bool:
+    """Whether `seq` is a list, a tuple, a named tuple or a dict."""
+    return _is_container(seq)
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:

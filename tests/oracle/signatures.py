@@ -15,11 +15,12 @@ from typing import Any
 
 FILE = Path(__file__).parent / "data" / "signatures.json"
 NAMESPACES = (
-    "", "math", "linalg", "nn", "random", "debugging", "autodiff", "config", "saved_model",
-    "keras", "keras.activations", "keras.initializers", "keras.layers", "keras.losses", "keras.metrics", "keras.optimizers",
+    "", "math", "linalg", "nn", "random", "debugging", "autodiff", "saved_model", "compat", "dtypes", "nest", "test",
+    "config", "config.experimental", "config.optimizer", "config.threading", "keras", "keras.backend",
+    "keras.activations", "keras.initializers", "keras.layers", "keras.losses", "keras.metrics", "keras.optimizers",
 )  # fmt: skip
 CLASSES = (
-    "GradientTape", "IndexedSlices", "Module", "Tensor", "TensorShape", "TensorSpec", "Variable",
+    "DType", "GradientTape", "IndexedSlices", "Module", "Tensor", "TensorShape", "TensorSpec", "Variable",
     "autodiff.ForwardAccumulator", "random.Generator", "keras.layers.Layer",
     "keras.optimizers.Optimizer", "keras.metrics.Mean", "keras.losses.Loss",
 )  # fmt: skip

@@ -19,6 +19,7 @@ THEIRS = json.loads(FILE.read_text(encoding="utf-8"))
 _OPTIONS = "graphad's files are its own, and so are their options"
 DIFFERENCES = {
     "DType": "made by graphad alone; `as_dtype` gives them",
+    "dtypes.DType": "made by graphad alone; `as_dtype` gives them",
     "keras.losses.Loss": "takes the function of one row as its first argument",
     "saved_model.LoadOptions": _OPTIONS,
     "saved_model.SaveOptions": _OPTIONS,

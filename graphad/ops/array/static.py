@@ -28,9 +28,9 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor | Handle | IndexedSlices)
 
 
-def is_symbolic_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor of a function that is being traced, which has no value yet."""
-    return isinstance(x, Tensor) and type(x) is not EagerTensor
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether `tensor` is one of a function that is being traced, which has no value yet."""
+    return isinstance(tensor, Tensor) and type(tensor) is not EagerTensor
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
