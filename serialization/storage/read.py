@@ -163,7 +163,10 @@ def _manifest_bytes(directory: Directory, limits: Limits) -> tuple[bytes, tuple[
         descriptor, size = directory.open(MANIFEST)
     except FileNotFoundError:
         other = "saved_model.pb"
-        hint = " (there is a TensorFlow SavedModel, which graphad does not read)"
+        hint = (
+            " (there is a TensorFlow SavedModel, which graphad does not read; tf.train.Checkpoint and tf.train.load_checkpoint "
+            "read its variables)"
+        )
         found = os.path.exists(os.path.join(directory.path, other))
         raise MissingModelError(
             f"SavedModel file does not exist at: {manifest}{hint if found else ''}"

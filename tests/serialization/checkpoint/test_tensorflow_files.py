@@ -144,6 +144,14 @@ def test_the_variables_of_a_saved_model_of_tensorflow():
     assert tf.train.load_variable(place("saved_model"), "inner/v").tolist() == [[3.0]]
 
 
+def test_loading_a_saved_model_of_tensorflow_says_what_can_be_read(tmp_path):
+    shutil.copytree(place("saved_model"), tmp_path / "model")
+    (tmp_path / "model" / "saved_model.pb").write_bytes(b"")
+    with pytest.raises(OSError, match=r"tf\.train\.load_checkpoint read its variables"):
+        tf.saved_model.load(tmp_path / "model")
+    assert tf.train.load_variable(tmp_path / "model", "w").tolist() == [1.0, 2.0]
+
+
 def test_names_without_objects():
     reader = tf.train.load_checkpoint(place("by_name"))
     assert reader.get_tensor("scope/w").tolist() == [1.0, 2.0]
