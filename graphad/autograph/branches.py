@@ -66,6 +66,13 @@ def staged_if(
 
     try:
         parts = _both(traced, then, otherwise, sides)
+        now = [
+            growing(old, a.value, b.value)
+            for old, a, b in zip(before, sides["then"], sides["else"], strict=False)
+        ]
+        if any(x is not old for x, old in zip(now, before, strict=False)):  # lists of different lengths
+            before[: len(now)] = now
+            parts = _both(traced, then, otherwise, sides)
     finally:
         back()
     merged = Merge(
@@ -99,6 +106,15 @@ def staged_value(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     parts = _both(traced, then, otherwise, sides)
     merged = Merge(["the value of the conditional expression"], [""], sides["then"], sides["else"])
     return merged.finish(predicate, parts)[0]
+
+
+def growing(before: Any, *after: Any) -> Any:
+    """A list whose length a tensor decides as one that can be staged (an optional feature), anything else as it is."""
+    if not isinstance(before, list):
+        return before
+    from graphad.autograph.lists import staged
+
+    return staged(before, *after)
 
 
 class Side(NamedTuple):

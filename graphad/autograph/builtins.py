@@ -20,6 +20,8 @@ from graphad.ops.math import cast, maximum, minimum, where
 
 def _len(x: Any) -> Any:
     """The first size: a number where it is known, else a tensor."""
+    if hasattr(x, "__graphad_elements__") and hasattr(x, "size"):
+        return x.size()
     if not is_symbolic(x) or (x.dims and x.dims[0] is not None):
         return len(x)
     if x.dims == ():

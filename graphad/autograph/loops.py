@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.autograph.branches import staged_if
+from graphad.autograph.branches import growing, staged_if
 from graphad.autograph.state import UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
@@ -148,6 +148,12 @@ class _State:
         for place, value in zip(self.hidden, self.hidden_before, strict=True):
             place.write(value)
 
+    def more(self, after: Sequence[Any]) -> list[Any] | None:
+        """The values before the loop with what those after a step tell of their form; None if that is nothing."""
+        pairs = list(zip(self.before, after, strict=True))
+        out = [completed(growing(old, new), new) for old, new in pairs]
+        return out if any(x is not old for x, (old, _) in zip(out, pairs, strict=True)) else None
+
     def run(
         self,
         test: Callable[[], Any] | None,
@@ -166,7 +172,7 @@ class _State:
                 except Again as again:  # a step told the shapes of the elements of an array
                     if again.owner is not self:
                         raise
-                    self.before = again.value
+                    self.before = self.more(again.value) or self.before
         finally:
             self.back()
         for place, value in zip(self.places, results, strict=True):
@@ -385,10 +391,8 @@ class _Tracing:
         out: list[Any] = []
         late: list[Any] = []
         self._left = [place.read() for place in self._state.places]
-        before = self._state.before
-        more = [completed(old, new) for old, new in zip(before, self._left, strict=True)]
-        if any(a is not b for a, b in zip(more, before, strict=True)):
-            raise Again(more, self._state)
+        if self._state.more(self._left) is not None:
+            raise Again(self._left, self._state)
         self._late = []
         number = 0
         rows = zip(self._state.places, self._parts, self._left, strict=True)

@@ -14,10 +14,11 @@ from typing import Any
 from graphad.autograph.call import of
 from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
 from graphad.core.levels import busy, trace_in_progress
-from graphad.core.tensor import Handle, Tensor
+from graphad.core.tensor import Handle
 
 __all__ = [
     "and_",
+    "append",
     "assert_",
     "attribute",
     "compare",
@@ -32,6 +33,7 @@ __all__ = [
     "of",
     "options",
     "or_",
+    "pop",
     "returned",
     "while_",
 ]
@@ -274,6 +276,15 @@ def options(
     return {"maximum_iterations": maximum_iterations, "shape_invariants": shape_invariants}
 
 
-def is_tensor(x: Any) -> bool:
-    """Whether something is a tensor, with a value or without."""
-    return isinstance(x, Tensor)
+def append(items: Any, x: Any) -> Any:
+    """`items.append(x)` where lists may become stacks: what `items` is afterwards."""
+    import graphad.autograph.lists as lists
+
+    return lists.append(items, x)
+
+
+def pop(items: Any) -> tuple[Any, Any]:
+    """`items.pop()` where lists may become stacks: what `items` is afterwards, and the element."""
+    import graphad.autograph.lists as lists
+
+    return lists.pop(items)

@@ -121,6 +121,9 @@ class _Rewriter(ast.NodeTransformer):
         self._globals = names.declared_global
         self._nonlocals = names.declared_nonlocal
         node.body = _without_declarations(node.body)
+        if "LISTS" in self._features:
+            node = _Lists().visit(node)
+            names = names_of(node.body)
         jumps = Jumps(self._fresh)
         body = jumps.rewrite(node)
         self._value = jumps.value
@@ -361,6 +364,39 @@ class _Rewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         test, body, orelse = (self.visit(x) for x in (node.test, node.body, node.orelse))
         return _like(_ag("if_expression", test, _thunk(body), _thunk(orelse)), node)
+
+
+class _Lists(ast.NodeTransformer):
+    """`l.append(x)` as `l = ag__.append(l, x)`, and `x = l.pop()` as `l, x = ag__.pop(l)`."""
+
+    def _skip(self, node: Any) -> Any:
+        return node
+
+    visit_ClassDef = visit_AsyncFunctionDef = visit_Lambda = _skip
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return node if node.decorator_list else self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        name, args = self._method(node.value, "append")
+        if name is None or len(args) != 1:
+            return node
+        return _like(
+            ast.Assign(targets=[ast.Name(name, ast.Store())], value=_ag("append", _load(name), *args)), node
+        )
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        name, args = self._method(node.value, "pop")
+        if name is None or args or len(node.targets) != 1:
+            return node
+        both = ast.Tuple(elts=[ast.Name(name, ast.Store()), node.targets[0]], ctx=ast.Store())
+        return _like(ast.Assign(targets=[both], value=_ag("pop", _load(name))), node)
+
+    def _method(self, value: Any, method: str) -> tuple[str | None, list[ast.expr]]:
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.keywords:
+            if value.func.attr == method and isinstance(value.func.value, ast.Name):
+                return value.func.value.id, value.args
+        return None, []
 
 
 def _options(body: list[ast.stmt]) -> tuple[Any, list[ast.stmt]]:

@@ -12,7 +12,7 @@ from types import CellType
 from typing import Any
 
 from graphad.core.convert import exports_array
-from graphad.core.nest import flatten_composites
+from graphad.core.nest import flatten_composites, is_composite
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 
@@ -40,6 +40,8 @@ def is_symbolic(x: Any) -> bool:
 
 def is_dynamic(x: Any) -> bool:
     """Whether a leaf goes into the graph."""
+    if is_composite(x):  # one whose parts are not known yet
+        return False
     return isinstance(x, _DYNAMIC) or hasattr(x, "__graphad_tensor__") or exports_array(x)
 
 

@@ -205,6 +205,8 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
       axis: Where the new axis goes in the result.
     Raises: InvalidArgumentError: the shapes differ.
     """
+    if hasattr(values, "__graphad_tensor__") and axis == 0:
+        return lift(values)  # type: ignore[no-any-return]
     items = list(values)
     if not items:
         raise InvalidArgumentError("stack: there are no tensors; give one at least.")
