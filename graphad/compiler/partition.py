@@ -44,6 +44,7 @@ from graphad.graph.text import print_graph
 from graphad.kernels import forms
 from graphad.kernels.collapse import Operand, collapse, row_strides, same_size
 from graphad.kernels.fuse import Composer
+from graphad.ops.array.shape import SizeVector
 from graphad.ops.elementwise import Elementwise
 
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
@@ -143,7 +144,7 @@ class _Partitioner:
         if op.effects:
             self._effect(node)
             return
-        if op.name == "sizes" and op.scalar and op.dtype.itemsize <= 8:  # type: ignore[attr-defined]
+        if isinstance(op, SizeVector) and op.scalar and op.dtype.itemsize <= 8:
             self.sizes[node.start] = node
         if self._moved(node):
             return
@@ -151,7 +152,7 @@ class _Partitioner:
             self.given[node.start] = node
             self._own(node.start)
             return
-        if op.name in ("loop", "loop_forward") and self._repeat(node):
+        if op.repeats and self._repeat(node):
             return
         form = self._lower(node)
         if isinstance(form, forms.View) and self._view(node, form):
@@ -181,8 +182,8 @@ class _Partitioner:
             return None
 
     def _effect(self, node: Node) -> None:
-        name = node.op.name
-        if name == "read" and self.simple_handles and node.inputs[0] < len(self.graph.inputs):
+        op = node.op
+        if op.loads and self.simple_handles and node.inputs[0] < len(self.graph.inputs):
             handle, value = node.inputs[0], node.start
             given = self.assigned.get(handle)
             if given is not None and given in self.sites and given != _UNKNOWN:
@@ -192,7 +193,7 @@ class _Partitioner:
                 self.sites[value] = self.sites[handle]
                 self.reads[value] = handle
                 return
-        if name == "assign" and self.simple_handles and node.inputs[0] < len(self.graph.inputs):
+        if op.stores and self.simple_handles and node.inputs[0] < len(self.graph.inputs):
             value = self._plain(node.inputs[1])
             self.assigned[node.inputs[0]] = value
             unit = self._unit(ASSIGN, (value,))

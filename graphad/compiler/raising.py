@@ -17,7 +17,7 @@ from graphad.trace.numbered import symbols_of
 
 def may_fail(graph: Graph, node: Node) -> bool:
     """Whether an elementwise node has to raise for some operands, which kernels cannot: integers divided by 0."""
-    if node.op.name not in ("floordiv", "mod") or not graph.specs[node.inputs[1]].dtype.is_integer:
+    if not node.op.divides or not graph.specs[node.inputs[1]].dtype.is_integer:
         return False
     number = node.inputs[1] - len(graph.inputs)
     return not (0 <= number < len(graph.constants) and np.all(graph.constants[number]))

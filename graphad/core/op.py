@@ -194,6 +194,19 @@ class Op(metaclass=OpType):
       refers: Some of its sizes are inputs, or what the others leave: compilers and short ways pass it by.
       given: How many inputs, the last ones, the sizes refer to.
       live: It holds live objects, so no file holds it; one has its `plain()` instead.
+      inlines: It computes what its `graph` does, whose nodes may stand in its place.
+      hands_on: Its outputs are inputs, from number `n_inputs` on; only the derivative is its own.
+      repeats, branches: It runs its `body` again and again; its `then_graph` or its `else_graph`.
+      loads, stores: It gives the value of its first input, a variable; it gives that one its second input as its value.
+      guarded: It writes a variable in one step that takes the guard itself.
+      infix: How Python writes it, "{} + {}"; the quickest way on NumPy scalars.
+      moves: It only moves elements, so that those which are not known are known to be where they are put.
+      spreads: The elements of its result are those of its first input, in another shape.
+      returns_input: `eval` may return an input as it is.
+      divides: It raises for integers divided by 0.
+      counts: 1 or -1 where it is a sum or a difference, and so moves a counter on; 0 for others.
+      compares: ("<" or ">", 1 where equal numbers count too, else 0).
+      known_as: What users know it as, where that is not the name.
       formerly: {name that is gone: what makes attributes of this op of those that files give that one}.
     """
 
@@ -206,6 +219,21 @@ class Op(metaclass=OpType):
     refers: ClassVar[bool] = False
     given: int = 0
     live: ClassVar[bool] = False
+    inlines: ClassVar[bool] = False
+    hands_on: ClassVar[bool] = False
+    repeats: ClassVar[bool] = False
+    branches: ClassVar[bool] = False
+    loads: ClassVar[bool] = False
+    stores: ClassVar[bool] = False
+    guarded: ClassVar[bool] = False
+    infix: ClassVar[str | None] = None
+    moves: ClassVar[bool] = False
+    spreads: ClassVar[bool] = False
+    returns_input: ClassVar[bool] = False
+    divides: ClassVar[bool] = False
+    counts: ClassVar[int] = 0
+    compares: ClassVar[tuple[str, int] | None] = None
+    known_as: ClassVar[str | None] = None
     formerly: ClassVar[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
@@ -312,6 +340,14 @@ class Op(metaclass=OpType):
 
     def fold(self, *inputs: Any) -> Any:
         """Called while specialising, with definite shapes: a simpler result, or None."""
+        return None
+
+    def integers(self, *specs: TensorSpec) -> Any:
+        """What it gives by the shapes of its inputs alone, with None for sizes that are not known; None for other ops."""
+        return None
+
+    def index_axis(self, rank: int) -> int | None:
+        """The axis from which it takes the one slice that its second input, a scalar, says; None where it does more."""
         return None
 
     def settled(self, ctx: Any, *inputs: Any) -> Any:

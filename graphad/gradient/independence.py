@@ -178,7 +178,7 @@ def _found(graph: Graph, source: int) -> Mixing | None:
             known = next((blame[i] for i in node.inputs if i in blame), None)
             if known is None:
                 op, line = rows_within(node.op, specs, mine, node.line)
-                known = Mixing(_NAMES.get(op.name, op.name), line or node.line, is_certain)
+                known = Mixing(op.known_as or op.name, line or node.line, is_certain)
             blame.update((i, known) for i in range(first, len(axes)) if axes[i] == MIXED)
         if first <= source < len(axes):
             axes[source] = 0
@@ -189,7 +189,7 @@ def _found(graph: Graph, source: int) -> Mixing | None:
     if end == MIXED:
         return blame[target]
     last = next((node for node in graph.nodes if target in node.outputs), None)
-    return None if last is None else Mixing(_NAMES.get(last.op.name, last.op.name), last.line, True)
+    return None if last is None else Mixing(last.op.known_as or last.op.name, last.line, True)
 
 
 def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
@@ -202,18 +202,6 @@ def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
         return node
     rule = ClosedRule(op.rule.name, graph, op.rule.positions)
     return Node(ClosedCustom(rule, op.n_inputs, op.n_outputs), node.inputs, node.start, node.specs, node.line)
-
-
-_NAMES = {
-    "call_forward": "call",
-    "cond_forward": "cond",
-    "loop": "while_loop",
-    "loop_forward": "while_loop",
-    "closed_custom": "custom_gradient",
-    "unsaved_custom": "custom_gradient",
-    "vectorize_forward": "vectorized_map",
-    "vectorize": "vectorized_map",
-}
 
 
 # -- trying it with numbers ----------------------------------------------------------------------------------------------

@@ -90,17 +90,17 @@ def invariant_nodes(
     found = []
     for node in graph.nodes:
         op = node.op
-        pure = not op.effects or (reads_too and op.name == "read")
+        pure = not op.effects or (reads_too and op.loads)
         if not pure or op.structured or op.transient or not all(i in fixed for i in node.inputs):
             continue
         if stays(graph, node):
             continue
         followed = op.gradless is None and any(i in smooth for i in node.inputs)
-        if followed and any(op.keeps) and op.name != "read":
+        if followed and any(op.keeps) and not op.loads:
             continue
         found.append(node)
         fixed.update(node.outputs)
-        if followed or op.name == "read":
+        if followed or op.loads:
             smooth.update(node.outputs)
     return found
 

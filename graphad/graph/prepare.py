@@ -15,20 +15,6 @@ from graphad.core.op import Op, named
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
-# Ops whose eval is a Python operator: the quickest there is on NumPy scalars.
-_INFIX = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "neg": "-{}",
-    "square": "{0} * {0}",
-    "less": "{} < {}",
-    "less_equal": "{} <= {}",
-    "greater": "{} > {}",
-    "greater_equal": "{} >= {}",
-}
-_INLINED = frozenset({"call", "call_forward"})
-
 
 class Emitter:
     """Prints graphs as Python lines.
@@ -83,7 +69,7 @@ class Emitter:
 
     def _node(self, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
         op = node.op
-        if op.name in _INLINED:
+        if op.inlines:
             # Named anew, so that freeing an operand of the call does not free the caller's value.
             return self.graph(op.graph, inputs, indent, free=False)  # type: ignore[attr-defined]
         if op.multiple:
@@ -95,7 +81,7 @@ class Emitter:
                 self._scalar(output, spec, indent)
             return outputs
         output = self.fresh()
-        infix = _INFIX.get(op.name)
+        infix = op.infix
         if infix is not None:
             self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line, op)
             return [output]
@@ -155,7 +141,7 @@ def _noted(
 
 def _named(graph: Graph) -> list[int]:
     """The values whose names stay: those of inputs and constants, and what goes into and comes out of calls written inline."""
-    inlined = [node for node in graph.nodes if node.op.name in _INLINED]
+    inlined = [node for node in graph.nodes if node.op.inlines]
     return [
         *range(graph.first_node_value),
         *[value for node in inlined for value in (*node.inputs, *node.outputs)],

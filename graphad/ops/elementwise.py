@@ -150,6 +150,7 @@ def elementwise(
     result: DType | Callable[[DType], DType] | None = None,
     keeps: tuple[Any, Any] = (True, False),
     doc: str,
+    **traits: Any,
 ) -> Any:
     """An elementwise op class from one row of a table.
 
@@ -162,6 +163,7 @@ def elementwise(
       result: The result's dtype if it is not the operands', or a function from the one to the other.
       keeps: Which inputs and outputs `vjp` reads.
       doc: What it computes of x, y and z: the docstring of the class, and its meaning for whoever reads a file.
+      traits: Further class attributes of `Op`.
     """
 
     module = getattr(formula, "__module__", "") or ""
@@ -177,6 +179,7 @@ def elementwise(
         "__doc__": doc,
         "__module__": module if module.startswith("graphad.") else vjp.__module__,
         "__qualname__": class_name(name),
+        **traits,
     }
     return define(type(Elementwise)(body["__qualname__"], (Elementwise,), body))
 
@@ -194,6 +197,7 @@ def comparison(
     scalar: str | Steps | None = None,
     *,
     doc: str,
+    **traits: Any,
 ) -> Any:
     """An elementwise op class whose result is bool."""
     return elementwise(
@@ -205,6 +209,7 @@ def comparison(
         result=bool_,
         keeps=(False, False),
         doc=f"{doc} The result is bool.",
+        **traits,
     )
 
 

@@ -16,7 +16,6 @@ from graphad.core.dims import Dim
 from graphad.graph.ir import Graph, Node
 
 UNLIMITED = np.iinfo(np.int32).max
-_COMPARISONS = {"less": ("<", 0), "greater": (">", 0), "less_equal": ("<", 1), "greater_equal": (">", 1)}
 _SWAPPED = {"<": ">", ">": "<"}
 
 
@@ -72,7 +71,7 @@ def _compared(test: Graph) -> tuple[str, int, int, int] | None:
     if len(test.nodes) != 1 or test.outputs != tuple(test.nodes[0].outputs):
         return None
     node = test.nodes[0]
-    row = _COMPARISONS.get(node.op.name)
+    row = node.op.compares
     if row is None or not all(
         test.specs[i].dtype.is_integer and test.specs[i].dims == () for i in node.inputs
     ):
@@ -87,17 +86,17 @@ def _compared(test: Graph) -> tuple[str, int, int, int] | None:
 def _increment(body: Graph, value: int) -> int | None:
     """The constant that a step adds to a carry."""
     node = _producer(body, body.outputs[value])
-    if node is None or node.op.name not in ("add", "sub"):
+    if node is None or not node.op.counts:
         return None
     a, b = node.inputs
-    if node.op.name == "add" and b == value:
+    if node.op.counts > 0 and b == value:
         a, b = b, a
     if a != value or not len(body.inputs) <= b < body.first_node_value:
         return None
     data = body.constants[b - len(body.inputs)]
     if np.size(data) != 1 or data.dtype.kind not in "iu" or int(data) == 0:
         return None
-    return int(data) if node.op.name == "add" else -int(data)
+    return node.op.counts * int(data)
 
 
 def _bound(ctx: Any, op: Any, bound: int, carry: Sequence[Any], invariants: Sequence[Any]) -> Any | None:

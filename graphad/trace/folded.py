@@ -17,23 +17,20 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.builder import UNKNOWN, GraphBuilder
 
 MOST = 64  # numbers; more are no sizes
-# Ops that only move numbers, so that the unknown ones are known to be where they are put.
-_MOVES = frozenset("getitem concat stack cast expand_dims squeeze reshape identity unstack split".split())
 
 
 def learn(
     builder: GraphBuilder, op: Op, serials: Sequence[int], specs: Sequence[TensorSpec], start: int
 ) -> None:
     """Note the integers that a node gives, where they are known."""
-    if op.name == "shape":
-        dims = builder.specs[serials[0]].dims
-        if dims is not None:
-            sizes = np.array([size if type(size) is int else UNKNOWN for size in dims], np.int64)
-            given = sizes.astype(specs[0].dtype.numpy)
-            if np.array_equal(
-                given, sizes
-            ):  # a narrow dtype may hold neither the sizes nor the mark for unknown ones
-                _note(builder, start, given)
+    dims = op.integers(*[builder.specs[serial] for serial in serials])
+    if dims is not None:
+        sizes = np.array([size if type(size) is int else UNKNOWN for size in dims], np.int64)
+        given = sizes.astype(specs[0].dtype.numpy)
+        if np.array_equal(
+            given, sizes
+        ):  # a narrow dtype may hold neither the sizes nor the mark for unknown ones
+            _note(builder, start, given)
         return
     if op.effects or op.structured or op.transient or not serials:
         return
@@ -45,7 +42,7 @@ def learn(
         if value is None or value.dtype.kind not in "iu" or value.size > MOST:
             return
         values.append(value)
-    if op.name not in _MOVES and any(np.any(value == UNKNOWN) for value in values):
+    if not op.moves and any(np.any(value == UNKNOWN) for value in values):
         return
     try:
         with np.errstate(all="ignore"):

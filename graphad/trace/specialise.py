@@ -201,9 +201,6 @@ def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) ->
 
 # What the specialiser does with an op of a class: nothing, `expand`, or more.
 PLAIN, EXPANDS, FOLDS, INLINES, CUSTOM = range(5)
-_INLINED = frozenset({"call", "call_forward"})
-_CUSTOM = frozenset({"custom_gradient", "closed_custom", "unsaved_custom"})
-_LOOPS = frozenset({"loop", "loop_forward"})
 _rules: dict[type[Op], int] = {}
 
 
@@ -211,9 +208,9 @@ def _rule(kind: type[Op]) -> int:
     found = _rules.get(kind)
     if found is None:
         found = PLAIN
-        if kind.name in _INLINED:
+        if kind.inlines:
             found = INLINES
-        elif kind.name in _CUSTOM:
+        elif kind.hands_on:
             found = CUSTOM
         elif kind.refers or kind.fold is not Op.fold or kind is SizeVector:
             found = FOLDS
@@ -365,7 +362,7 @@ class Specialiser(Trace):
             return (self._sizes(op.dims, op.dtype, op.scalar),)
         if not op.structured and not all(is_definite(x.dims) for x in inputs):
             return None
-        if op.name in _LOOPS:
+        if op.repeats:
             return self._loop(op, inputs)
         if not op.structured:
             # The simpler ops would take without a word what does not fit this one.

@@ -48,6 +48,7 @@ class Vectorize(Op):
     """
 
     name = "vectorize"
+    known_as = "vectorized_map"
     multiple = True
     structured = True
     any_sizes = True

@@ -68,7 +68,7 @@ def cost(graph: Graph) -> int | None:
     """How many numbers the graph computes, inner branches included; None if it must not be run where it would not have been."""
     total = 0
     for node in graph.nodes:
-        if node.op.name in ("cond", "cond_forward"):
+        if node.op.branches:
             op: Any = node.op
             inner = [cost(op.then_graph), cost(op.else_graph)]
             if op.depth or None in inner:

@@ -24,13 +24,7 @@ LIMIT = 4096  # elements of a folded result
 def fold_constants(s: Sweep, node: Node) -> Any:
     """A node whose inputs are all constants becomes one itself."""
     op = node.op
-    if (
-        not node.inputs
-        or op.effects
-        or op.structured
-        or op.name == "broadcast_to"
-        or s.array(node.inputs[0]) is None
-    ):
+    if not node.inputs or op.effects or op.structured or s.array(node.inputs[0]) is None:
         return None
     values = [s.array(value) for value in node.inputs]
     if any(value is None for value in values) or symbols_of(op):
@@ -45,7 +39,7 @@ def fold_constants(s: Sweep, node: Node) -> Any:
                 return None
             count *= size
         total += count
-    if total > LIMIT:
+    if total > LIMIT or (op.spreads and total > np.size(values[0])):
         return None
     try:
         with np.errstate(all="ignore"):

@@ -304,7 +304,7 @@ def _without_branches(graph: Graph, inputs: set[int]) -> Graph:
 
 
 def _is_branch(node: Node) -> bool:
-    return node.op.name in ("cond", "cond_forward") and not node.op.depth  # type: ignore[attr-defined]
+    return node.op.branches and not node.op.depth  # type: ignore[attr-defined]
 
 
 def run(graph: Graph, options: Any = None) -> Graph:

@@ -98,7 +98,7 @@ class Sweep:
         if data is not None:
             return data[()] if not np.ndim(data) else data.flat[0] if data.size == 1 else None
         node = self._makers.get(value)
-        if node is not None and node.op.name in ("broadcast_to", "reshape") and node.inputs:
+        if node is not None and node.op.spreads and node.inputs:
             return self.number(node.inputs[0])
         return None
 

@@ -19,7 +19,6 @@ from graphad.core.dims import UndecidedSize
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
-from graphad.ops.array.keys import only_index
 from graphad.ops.array.slice import Slice
 
 TABLE = RuleTable()
@@ -80,16 +79,16 @@ def _start(s: Sweep, value: int) -> Any:
 def _affine(body: Graph, value: int) -> tuple[int, int] | None:
     """(input, constant) where a value is an input of the body plus a constant."""
     total = 0
-    makers = {value: node for node in body.nodes if node.op.name in ("add", "sub") for value in node.outputs}
+    makers = {value: node for node in body.nodes if node.op.counts for value in node.outputs}
     while value in makers:
         node = makers[value]
         a, b = node.inputs
         known = _constant(body, b)
-        if known is None and node.op.name == "add":
+        if known is None and node.op.counts > 0:
             a, known = b, _constant(body, a)
         if known is None or body.specs[value].dims != ():
             return None
-        total += known if node.op.name == "add" else -known
+        total += node.op.counts * known
         value = a
     return (value, total) if value < len(body.inputs) else None
 
@@ -118,10 +117,7 @@ def _looks_up(body: Graph, node: Node) -> bool:
     dims = body.specs[node.inputs[0]].dims if node.inputs else None
     if dims is None or len(node.inputs) != 2 or body.specs[node.inputs[1]].dims != ():
         return False
-    op: Any = node.op
-    if op.name == "getitem_at":
-        return only_index(op.key, len(dims)) == 0
-    return op.name == "gather" and op.axis % len(dims) == 0 and not op.batch_dims
+    return node.op.index_axis(len(dims)) == 0
 
 
 def _in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:

@@ -14,7 +14,6 @@ from graphad.core.tensor import guards_of
 from graphad.graph.ir import Graph
 from graphad.graph.walk import runs_user_code, sub_graphs
 
-DRAWS = ("random_key", "random_set_state")  # each is one step by itself
 _NO_GUARD = object()
 
 
@@ -35,9 +34,7 @@ def _assigns(op: Op) -> bool:
     if not op.effects & WRITES:
         return False
     inner = sub_graphs(op)
-    return (
-        any(_assigns(node.op) for graph in inner for node in graph.nodes) if inner else op.name not in DRAWS
-    )
+    return any(_assigns(node.op) for graph in inner for node in graph.nodes) if inner else not op.guarded
 
 
 class Guards:

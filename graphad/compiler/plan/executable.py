@@ -290,7 +290,7 @@ def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
     """Whether every variable allows the shape it is given; where one does not, evaluating with NumPy says so."""
     graph = size_class.graph
     for node in graph.nodes:
-        if node.op.name == "assign":
+        if node.op.stores:
             variable, given = size_class.inputs[node.inputs[0]], graph.specs[node.inputs[1]].dims
             if given is not None:
                 given = tuple([None if size is None else evaluate(size, numbers) for size in given])

@@ -101,7 +101,7 @@ def schedule(partition: Partition) -> Schedule:
         segment.reads = list(seen)
     natives = [k for k, segment in enumerate(segments) if segment.is_native]
     is_single = natives == [0] and not any(
-        node.op.effects and node.op.name not in ("read", "assign") for node in graph.nodes
+        node.op.effects and not (node.op.loads or node.op.stores) for node in graph.nodes
     )
     return Schedule(partition, segments, storage, lives, is_single)
 

@@ -143,7 +143,7 @@ def _aliased(graph: Graph) -> set[int]:
     """Values that are an input or a constant, or that an eval may have returned as it took them."""
     found = set(range(graph.first_node_value))
     for node in graph.nodes:
-        if node.op.aliases or node.op.name in ("cast", "identity", "copy"):
+        if node.op.aliases or node.op.returns_input:
             found.update(node.outputs)
     return found
 

@@ -195,6 +195,8 @@ class Identity(Op):
     """x."""
 
     name = "identity"
+    returns_input = True
+    moves = True
     keeps = (False, False)
     aliases = {0: 0}
 

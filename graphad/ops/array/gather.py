@@ -74,6 +74,9 @@ class Gather(Op):
     batch_dims: Count = 0
     sparse: bool = True
 
+    def index_axis(self, rank: int) -> int | None:
+        return None if self.batch_dims else self.axis % rank
+
     def infer(self, params: TensorSpec, indices: TensorSpec) -> TensorSpec:
         require_index("gather", indices, "indices")
         if params.dims is None or indices.dims is None:

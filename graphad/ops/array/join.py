@@ -38,6 +38,7 @@ class Concat(Op):
     """Tensors joined along an existing axis; their other sizes are equal."""
 
     name = "concat"
+    moves = True
     keeps = (False, False)
     axis: int
 
@@ -165,6 +166,7 @@ class Stack(Op):
     """Tensors of one shape joined along a new axis, which counts in the result."""
 
     name = "stack"
+    moves = True
     keeps = (False, False)
     axis: int
 
@@ -221,6 +223,7 @@ class Unstack(Op):
     """The `num` slices of x along an axis, without that axis."""
 
     name = "unstack"
+    moves = True
     multiple = True
     keeps = (False, False)
     num: Count
@@ -284,6 +287,7 @@ class Split(Op):
     """As many outputs as there are `sizes`: consecutive pieces of x of these sizes along `axis`, which they add up to."""
 
     name = "split"
+    moves = True
     multiple = True
     keeps = (False, False)
     sizes: tuple[Size, ...]

@@ -51,6 +51,9 @@ class Shape(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((None if x.dims is None else len(x.dims),), self.dtype)
 
+    def integers(self, x: TensorSpec) -> Any:
+        return x.dims
+
     def eval(self, x: Any) -> Any:
         return np.array(x.shape, self.dtype.numpy)
 
@@ -111,6 +114,8 @@ class Reshape(Op):
     """The elements of x in row-major order, in `shape`, of which one size may be -1 for what the number of elements leaves."""
 
     name = "reshape"
+    spreads = True
+    moves = True
     keeps = (False, False)
     aliases = {0: 0}
     shape: Given[tuple[Size | Literal[-1], ...]]
@@ -254,6 +259,7 @@ class BroadcastTo(Op):
     """x broadcast to `shape`."""
 
     name = "broadcast_to"
+    spreads = True
     keeps = (False, False)
     shape: Given[tuple[Size, ...]]
     formerly = {"broadcast_to_shape": shape_was_claimed}
@@ -409,6 +415,7 @@ class ExpandDims(Op):
     """x with axes of size 1 put in at `axes`, which count in the result."""
 
     name = "expand_dims"
+    moves = True
     keeps = (False, False)
     aliases = {0: 0}
     axes: tuple[int, ...]
@@ -447,6 +454,7 @@ class Squeeze(Op):
     """x without the axes of size 1 named by `axes`, for an empty tuple all of them."""
 
     name = "squeeze"
+    moves = True
     keeps = (False, False)
     aliases = {0: 0}
     axes: tuple[int, ...]

@@ -56,6 +56,7 @@ class GetItem(Op):
     """The part of x at `key`, which holds numbers only."""
 
     name = "getitem"
+    moves = True
     keeps = (False, False)
     aliases = {0: 0}
     key: Key
@@ -210,6 +211,9 @@ class GetItemAt(Op):
     name = "getitem_at"
     keeps = (True, False)
     key: Key
+
+    def index_axis(self, rank: int) -> int | None:
+        return only_index(self.key, rank)
 
     def infer(self, x: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)

@@ -28,6 +28,7 @@ class GraphCall(Op):
     multiple = True
     structured = True
     fits = True
+    inlines = True
     keeps = (True, True)
     graph: Graph
 
@@ -93,6 +94,7 @@ class CallForward(GraphCall):
     """`base` with residuals as further outputs; `graph` computes both."""
 
     name = "call_forward"
+    known_as = "call"
     live = True
     graph: Graph
     base: Any  # the call one layer of residuals down

@@ -54,6 +54,7 @@ class Cond(Op):
     """
 
     name = "cond"
+    branches = True
     multiple = True
     structured = True
     any_sizes = True  # its batch rule takes stacks of unknown length
@@ -300,6 +301,7 @@ class CondForward(Cond):
     """`base` with the residuals of both branches as further outputs."""
 
     name = "cond_forward"
+    known_as = "cond"
     live = True
     then_graph: Graph
     else_graph: Graph

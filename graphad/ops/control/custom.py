@@ -28,6 +28,7 @@ class CustomGradient(Op):
     """
 
     name = "custom_gradient"
+    hands_on = True
     live = True
     multiple = True
     transient = True
@@ -125,6 +126,8 @@ class ClosedCustom(_PassesOutputs):
     """(x..., y..., closed...) -> y, with the cotangents of x given by `rule`; see "Ops that hold graphs" in OPS.md."""
 
     name = "closed_custom"
+    hands_on = True
+    known_as = "custom_gradient"
     transient = True
     foreign = True
     keeps = (True, True)
@@ -171,6 +174,8 @@ class UnsavedCustom(_PassesOutputs):
     """(x..., y..., closed...) -> y, from a file without its custom gradients; only the rule's name is known."""
 
     name = "unsaved_custom"
+    hands_on = True
+    known_as = "custom_gradient"
     live = True
     structured = True
     foreign = True

@@ -55,6 +55,8 @@ class Loop(Op):
     """
 
     name = "loop"
+    repeats = True
+    known_as = "while_loop"
     multiple = True
     structured = True
     any_sizes = True  # its batch rule takes stacks of unknown length

@@ -104,10 +104,30 @@ def _mod_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-Neg = elementwise("neg", operator.neg, vjp=_neg_vjp, scalar="neg", keeps=(False, False), doc="-x.")
-Add = elementwise("add", operator.add, vjp=_add_vjp, scalar="add", keeps=(False, False), doc="x + y.")
-Sub = elementwise("sub", operator.sub, vjp=_sub_vjp, scalar="sub", keeps=(False, False), doc="x - y.")
-Mul = elementwise("mul", operator.mul, vjp=_mul_vjp, scalar="mul", doc="x * y.")
+Neg = elementwise(
+    "neg", operator.neg, vjp=_neg_vjp, scalar="neg", keeps=(False, False), doc="-x.", infix="-{}"
+)
+Add = elementwise(
+    "add",
+    operator.add,
+    vjp=_add_vjp,
+    scalar="add",
+    keeps=(False, False),
+    doc="x + y.",
+    infix="{} + {}",
+    counts=1,
+)
+Sub = elementwise(
+    "sub",
+    operator.sub,
+    vjp=_sub_vjp,
+    scalar="sub",
+    keeps=(False, False),
+    doc="x - y.",
+    infix="{} - {}",
+    counts=-1,
+)
+Mul = elementwise("mul", operator.mul, vjp=_mul_vjp, scalar="mul", doc="x * y.", infix="{} * {}")
 Div = elementwise(
     "div",
     operator.truediv,
@@ -125,6 +145,7 @@ Floordiv = elementwise(
     kinds=REAL,
     keeps=(False, False),
     doc="x / y rounded towards minus infinity; of floats, the quotient as it is rounded is. An integer 0 as y is an error.",
+    divides=True,
 )
 Mod = elementwise(
     "mod",
@@ -133,6 +154,7 @@ Mod = elementwise(
     scalar="mod",
     kinds=REAL,
     doc="x - y * floor(x / y) exactly: 0, or of the sign of y. An integer 0 as y is an error; NaN for a float 0.",
+    divides=True,
 )
 NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
 
@@ -156,7 +178,9 @@ def _squared_difference(x: Any, y: Any) -> Any:
     return d * d
 
 
-Square = elementwise("square", lambda x: x * x, vjp=_square_vjp, scalar="square", doc="x * x.")
+Square = elementwise(
+    "square", lambda x: x * x, vjp=_square_vjp, scalar="square", doc="x * x.", infix="{0} * {0}"
+)
 SquaredDifference = elementwise(
     "squared_difference",
     _squared_difference,

@@ -30,6 +30,8 @@ class Cast(Op):
     """
 
     name = "cast"
+    returns_input = True
+    moves = True
     keeps = (False, False)
     dtype: DType
 

@@ -22,15 +22,45 @@ Equal = comparison(
     "equal", lambda x, y: np.equal(x, y), _constant, ANY, "eq", doc="x = y; NaN equals nothing."
 )
 NotEqual = comparison("not_equal", lambda x, y: np.not_equal(x, y), _constant, ANY, "ne", doc="Not x = y.")
-Less = comparison("less", lambda x, y: np.less(x, y), _constant, REAL, "lt", doc="x < y, false for NaN.")
+Less = comparison(
+    "less",
+    lambda x, y: np.less(x, y),
+    _constant,
+    REAL,
+    "lt",
+    doc="x < y, false for NaN.",
+    infix="{} < {}",
+    compares=("<", 0),
+)
 LessEqual = comparison(
-    "less_equal", lambda x, y: np.less_equal(x, y), _constant, REAL, "le", doc="x <= y, false for NaN."
+    "less_equal",
+    lambda x, y: np.less_equal(x, y),
+    _constant,
+    REAL,
+    "le",
+    doc="x <= y, false for NaN.",
+    infix="{} <= {}",
+    compares=("<", 1),
 )
 Greater = comparison(
-    "greater", lambda x, y: np.greater(x, y), _constant, REAL, "gt", doc="x > y, false for NaN."
+    "greater",
+    lambda x, y: np.greater(x, y),
+    _constant,
+    REAL,
+    "gt",
+    doc="x > y, false for NaN.",
+    infix="{} > {}",
+    compares=(">", 0),
 )
 GreaterEqual = comparison(
-    "greater_equal", lambda x, y: np.greater_equal(x, y), _constant, REAL, "ge", doc="x >= y, false for NaN."
+    "greater_equal",
+    lambda x, y: np.greater_equal(x, y),
+    _constant,
+    REAL,
+    "ge",
+    doc="x >= y, false for NaN.",
+    infix="{} >= {}",
+    compares=(">", 1),
 )
 LogicalAnd = comparison("logical_and", np.logical_and, _constant, BOOLEAN, "and", doc="x and y.")
 LogicalOr = comparison("logical_or", np.logical_or, _constant, BOOLEAN, "or", doc="x or y.")

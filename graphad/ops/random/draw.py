@@ -31,6 +31,7 @@ class RandomKey(Op):
     """The state as it is, [2] int64; then the count, its second element, goes up by one in the variable."""
 
     name = "random_key"
+    guarded = True
     keeps = (False, False)
     effects = READS | WRITES
     per_row = True
@@ -216,6 +217,7 @@ class SetState(Op):
     """Gives the state of a generator another value, which is the output."""
 
     name = "random_set_state"
+    guarded = True
     keeps = (False, False)
     effects = WRITES
 

@@ -21,6 +21,7 @@ class Read(Op):
     """The value of the variable now."""
 
     name = "read"
+    loads = True
     keeps = (False, False)
     effects = READS
 
@@ -47,6 +48,7 @@ class Assign(Op):
     """Gives the variable a new value, which is the output."""
 
     name = "assign"
+    stores = True
     keeps = (False, False)
     effects = WRITES
 

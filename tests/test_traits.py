@@ -1,0 +1,107 @@
+"""Generic code asks what an op is like, never what it is called: names of ops stand in their classes alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import graphad as gd  # noqa: F401  (it registers the ops)
+from graphad.core.registry import all_ops
+
+ROOT = Path(__file__).parents[1]
+ROOMS = (
+    "graphad/core",
+    "graphad/graph",
+    "graphad/trace",
+    "graphad/gradient",
+    "graphad/vectorize",
+    "graphad/compiler",
+    "serialization/convert",
+)
+# Modules whose subject is certain ops: nothing else is to be learned from an op's class than the rules written there.
+ABOUT_OPS = {
+    "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
+    "graphad/compiler/placing.py": "how some ops put arrays together from parts",
+    "serialization/convert/claims.py": "what annotations do not say yet of ops whose sizes are inputs",
+}
+
+
+def names_compared(text: str, ops: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """(line, name) wherever the name of an op is compared with literals, or looked up in a table of them."""
+    tree = ast.parse(text)
+    tables = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    aliases = {name for name, value in tables.items() if _is_name(value, frozenset())}
+    for node in ast.walk(tree):
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(_is_name(side, aliases) for side in sides):
+                asked = [side for side in sides if not _is_name(side, aliases)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            if node.args and _is_name(node.args[0], aliases):
+                asked = [node.func.value]
+        elif isinstance(node, ast.Subscript) and _is_name(node.slice, aliases):
+            asked = [node.value]
+        for side in asked:
+            found = tables.get(side.id, side) if isinstance(side, ast.Name) else side
+            for name in sorted(_literals(found) & ops):
+                yield node.lineno, name
+
+
+def _is_name(node: ast.expr, aliases: frozenset[str] | set[str]) -> bool:
+    """Whether an expression is what an op is called: `op.name`, `kind.name`, or a variable that was given it."""
+    if isinstance(node, ast.Tuple):
+        return any(_is_name(item, aliases) for item in node.elts)
+    if isinstance(node, ast.Name):
+        return node.id in aliases
+    if not isinstance(node, ast.Attribute) or node.attr != "name":
+        return False
+    owner = node.value
+    return not (isinstance(owner, ast.Attribute) and owner.attr.endswith("dtype"))
+
+
+def _literals(node: ast.expr) -> set[str]:
+    texts = [x.value for x in ast.walk(node) if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+    return {word for text in texts for word in (text, *text.split())}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_generic_module_asks_for_an_op_by_its_name(room):
+    ops = frozenset(all_ops())
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if str(path.relative_to(ROOT)) not in ABOUT_OPS
+        for line, name in names_compared(path.read_text(encoding="utf-8"), ops)
+    ]
+    assert not found, "give Op a class attribute that says what is asked here"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if op.name == "cond": pass',
+        'if node.op.name in ("loop", "loop_forward"): pass',
+        'NAMES = frozenset("reshape cast".split())\nif op.name not in NAMES: pass',
+        'ROWS = {"add": 1}\nrow = ROWS.get(node.op.name)',
+        'ROWS = {"add": 1}\nrow = ROWS[op.name]',
+        'name = node.op.name\nif name == "read": pass',
+        'TABLE = {("draw", "kind"): 1}\nrow = TABLE.get((op_class.name, field))',
+    ],
+)
+def test_the_search_finds_names(text):
+    assert list(names_compared(text, frozenset(all_ops())))
+
+
+@pytest.mark.parametrize("path", sorted(ABOUT_OPS))
+def test_exceptions_are_needed(path):
+    assert list(names_compared((ROOT / path).read_text(encoding="utf-8"), frozenset(all_ops())))
