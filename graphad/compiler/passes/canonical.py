@@ -56,7 +56,7 @@ def broadcast_once(s: Sweep, node: Node) -> Any:
     x = node.inputs[0]
     inner = s.made_by(x, "broadcast_to")
     if inner is not None:
-        return s.bind(node.op, inner.inputs[0])
+        return s.bind(node.op, inner.inputs[0], *node.inputs[1:])
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
 
 
