@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.frames import user_line
 from graphad.core.op import Op, define
 from graphad.core.registry import find, register_gradient
@@ -29,6 +29,8 @@ class RegisterGradient:
     """
 
     def __init__(self, op_type: Any) -> None:
+        if not isinstance(op_type, str):
+            raise ArgumentTypeError(f"RegisterGradient: op_type must be a string, got {op_type!r}.")
         self._op_type = op_type
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
