@@ -16,7 +16,7 @@ from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
 from graphad.compiler.pipeline import DEFAULT, Options
-from graphad.compiler.raising import may_fail
+from graphad.compiler.raising import is_moved, may_fail
 from graphad.compiler.units import (
     ASSIGN,
     COPY,
@@ -50,6 +50,7 @@ from graphad.ops.elementwise import Elementwise
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
 STREAMS = 6  # arrays that loops merged for sharing some may read: what one loop reads is all there at once, soon in no cache
 GEMM_DTYPES = ("float32", "float64")
+COPIED = (1, 2, 4, 8, 16)  # bytes of the elements that a native step can copy
 _UNKNOWN = -1  # a handle that a host step may have given another array
 
 
@@ -136,6 +137,11 @@ class _Partitioner:
         if data is None or self.specs[root].dtype.itemsize > 8:
             return None
         return data if not getattr(data, "shape", ()) else data.reshape(-1)[0] if data.size == 1 else None
+
+    def _constant(self, value: int) -> Any | None:
+        """The number that a value is, whatever the sizes are."""
+        found = self._number(value)
+        return None if isinstance(found, Node) else found
 
     # one node
 
@@ -299,19 +305,23 @@ class _Partitioner:
     # ops that only move elements
 
     def _moved(self, node: Node) -> bool:
-        from graphad.compiler import placing
-
         if any(value not in self.sites for value in node.inputs) or not all(
             is_definite(spec.dims) for spec in node.specs
         ):
             return False
         sites = [self.sites[value] for value in node.inputs]
-        views = placing.views_of(node, sites)
+        op: Any = node.op
+        if op.refers:
+            return False
+        views = op.views(sites, node.specs)
         if views is not None:
             self.sites.update(zip(node.outputs, views, strict=True))
             return True
-        parts = placing.parts_of(node, sites, self._number)
-        if parts is None or not placing.moves(node.specs[0]):
+        if not is_moved(op) or node.specs[0].dtype.itemsize not in COPIED:
+            return False
+        whole = Site(node.start, node.specs[0].dims, row_strides(node.specs[0].dims or ()))
+        parts = op.parts_of(whole, sites, lambda i: self._constant(node.inputs[i]))
+        if parts is None:
             return False
         reads = [part.source for part in parts if isinstance(part.source, Site)]
         unit = self._unit(PARTS, [site.root for site in reads])

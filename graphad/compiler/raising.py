@@ -6,13 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.placing import is_moved
 from graphad.core.dims import UndecidedSize
+from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
 from graphad.ops.elementwise import Elementwise
 from graphad.trace.numbered import symbols_of
+
+
+def is_view(op: Op) -> bool:
+    """Whether the outputs are parts of the input."""
+    return type(op).views is not Op.views and not op.refers
+
+
+def is_moved(op: Op) -> bool:
+    """Whether an op only puts elements elsewhere, where its shapes are definite."""
+    return is_view(op) or (type(op).parts_of is not Op.parts_of and not op.refers)
 
 
 def may_fail(graph: Graph, node: Node) -> bool:

@@ -14,31 +14,11 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
 from graphad.kernels.collapse import Loop, row_strides, same_size
-from graphad.kernels.record import Record, Struct
+from graphad.kernels.record import Struct
+from graphad.kernels.sites import Site, same_walk
 
 LOOP, GEMM, COPY, PARTS, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "parts", "repeat", "host", "assign"
 NATIVE = (LOOP, GEMM, COPY, PARTS, REPEAT)
-
-
-class Site(Record):
-    """Where a value lives: the storage of value `root`, walked from `offset` with `strides`, all in elements."""
-
-    root: int
-    shape: tuple[Any, ...]
-    strides: tuple[Any, ...]
-    offset: Any = 0
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is C order from the start."""
-        return same_size(self.offset, 0) and all(
-            map(same_walk, self.shape, self.strides, row_strides(self.shape))
-        )
-
-
-def same_walk(size: Any, a: Any, b: Any) -> bool:
-    """Whether two strides walk an axis of this size alike; the stride of an axis of size 1 means nothing."""
-    return same_size(size, 1) or same_size(a, b)
 
 
 class Unit(Struct):
@@ -53,7 +33,7 @@ class Unit(Struct):
       loop: Of a loop: the kernel with its numbers.
       scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
-      parts: Of parts: a list of `graphad.compiler.placing.Part`.
+      parts: Of parts: a list of `graphad.kernels.sites.Part`.
     """
 
     kind: str

@@ -334,6 +334,21 @@ class Op(metaclass=OpType):
         """The kernel form, or None where only `eval` can run it."""
         return None
 
+    def views(self, sites: Sequence[Any], specs: Sequence[TensorSpec]) -> Any:
+        """The outputs, of these specs, as sites of the inputs (`kernels/sites.py`), where it moves no element; else None."""
+        return None
+
+    def parts_of(self, whole: Any, sites: Sequence[Any], number: Callable[[int], Any]) -> Any:
+        """What the output, the site `whole`, is put together from, where it only moves elements; else None.
+
+        Args:
+          whole: The output in C order.
+          sites: Those of the inputs.
+          number: Gives the number that input i is, None where that is not known.
+        Returns: A list of `Part` of `kernels/sites.py`.
+        """
+        return None
+
     def expand(self, *inputs: Any) -> Any:
         """The same function bound in simpler ops, for compilers; None where there is none."""
         return None

@@ -8,9 +8,8 @@ that fill its argument block.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from graphad.core.dims import Dim, Size, evaluate
+from graphad.core.dims import Size, evaluate
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels.forms import (
@@ -26,8 +25,7 @@ from graphad.kernels.forms import (
     workspace_bytes,
 )
 from graphad.kernels.record import Record
-
-_ZERO = 1_000_003  # stands for size 0 while classing, so that empty batches need no kernel of their own
+from graphad.kernels.sites import ZERO, row_strides, same_size
 
 
 class Operand(Record):
@@ -87,23 +85,6 @@ class Loop(Record):
     def workspace(self, sizes: Mapping[str, int] | None = None) -> int:
         """Bytes of workspace that the kernel needs."""
         return workspace_bytes(self.kernel, self.numbers(sizes))
-
-
-def same_size(a: Size, b: Size) -> bool:
-    """Whether two sizes are equal for certain; never asks what a symbol stands for."""
-    if isinstance(a, Dim) or isinstance(b, Dim):
-        return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
-    return a == b
-
-
-def row_strides(shape: Sequence[Size]) -> tuple[Size, ...]:
-    """Strides in elements of a C-ordered array."""
-    strides: list[Size] = []
-    step: Any = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * (_ZERO if same_size(size, 0) else size)
-    return tuple(reversed(strides))
 
 
 def collapse(
@@ -231,7 +212,7 @@ def _merge(groups: Sequence[_Group]) -> list[_Group]:
     """Neighbours that every operand steps through as if they were one dimension become one."""
     merged: list[_Group] = []
     for group in groups:
-        extent = _ZERO if same_size(group.extent, 0) else group.extent
+        extent = ZERO if same_size(group.extent, 0) else group.extent
         if (
             merged
             and merged[-1].gone == group.gone

@@ -18,11 +18,10 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from graphad.compiler import placing
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.compiler.plain import is_instruction
-from graphad.compiler.raising import cannot_raise, form_of
+from graphad.compiler.raising import cannot_raise, form_of, is_view
 from graphad.core.dims import UndecidedSize, product
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
@@ -148,7 +147,7 @@ class Split:
     def _stays(self, node: Node, is_stored: bool) -> bool:
         """Whether computing a node in each step is no worse than reading its result there."""
         graph = self.graph
-        if not node.inputs or placing.is_view(node.op) or isinstance(form_of(graph, node), forms.View):
+        if not node.inputs or is_view(node.op) or isinstance(form_of(graph, node), forms.View):
             return True
         if is_stored or not _is_map(graph, node):
             return False

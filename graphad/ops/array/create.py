@@ -6,7 +6,7 @@ folds into a constant or into an op on symbols when the graph is specialised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
+from graphad.kernels.sites import Part, Site, same_size
 from graphad.ops.array.shape import BroadcastTo, broadcast_for
 from graphad.ops.array.sizes import require_count, require_sizes, static_sizes
 from graphad.ops.array.support import (
@@ -349,6 +350,11 @@ class EyeOf(WithoutInputs):
 
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.rows_, self.columns), self.dtype)
+
+    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part] | None:
+        if not same_size(*whole.shape):
+            return None
+        return [Part(0, whole), Part(1, Site(whole.root, whole.shape[:1], (whole.shape[0] + 1,)))]
 
     def eval(self) -> Any:
         _require_matrix(self.rows_, self.columns)

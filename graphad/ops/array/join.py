@@ -5,7 +5,7 @@ Joining and splitting are each other's transpose, so the rules of one are applic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from graphad.core.schema import Axis, Count
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels.sites import Part, Site
 from graphad.ops.array.create import zeros
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, sizes_of
 from graphad.ops.array.sizes import with_rows
@@ -53,6 +54,13 @@ class Concat(Op):
         sizes = [dims[place] for dims in known]
         total = None if None in [s if s is None else 0 for s in sizes] or len(known) < len(xs) else sum(sizes)
         return TensorSpec.of((*rest[:place], total, *rest[place + 1 :]), xs[0].dtype)
+
+    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+        axis, start, parts = self.axis % len(whole.shape), 0, []
+        for site in sites:
+            parts.append(Part(site, whole.piece(axis, start, site.shape)))
+            start = start + site.shape[axis]
+        return parts
 
     def eval(self, *xs: Any) -> Any:
         return np.concatenate(xs, self.axis)
@@ -182,6 +190,10 @@ class Stack(Op):
         place = normalize_axis("stack", self.axis, len(dims) + 1)
         return TensorSpec.of((*dims[:place], len(xs), *dims[place:]), xs[0].dtype)
 
+    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+        axis = self.axis % len(whole.shape)
+        return [Part(site, whole.without(axis, k, site.shape)) for k, site in enumerate(sites)]
+
     def eval(self, *xs: Any) -> Any:
         return np.stack(xs, self.axis)
 
@@ -242,6 +254,10 @@ class Unstack(Op):
                 "they must be equal."
             )
         return (x.with_dims((*x.dims[:place], *x.dims[place + 1 :])),) * self.num
+
+    def views(self, sites: Sequence[Site], specs: Sequence[TensorSpec]) -> list[Site]:
+        axis = self.axis % len(sites[0].shape)
+        return [sites[0].without(axis, k, spec.dims or ()) for k, spec in enumerate(specs)]
 
     def eval(self, x: Any) -> Any:
         if x.shape[self.axis] != self.num:
@@ -304,6 +320,13 @@ class Split(Op):
                 f"{x.dims[place]} at axis {self.axis}; they must be equal."
             )
         return tuple([x.with_dims((*x.dims[:place], size, *x.dims[place + 1 :])) for size in self.sizes])
+
+    def views(self, sites: Sequence[Site], specs: Sequence[TensorSpec]) -> list[Site]:
+        axis, start, found = self.axis % len(sites[0].shape), 0, []
+        for size, spec in zip(self.sizes, specs, strict=True):
+            found.append(sites[0].piece(axis, start, spec.dims or ()))
+            start = start + size
+        return found
 
     def eval(self, x: Any) -> Any:
         if x.shape[self.axis] != sum(self.sizes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from graphad.core.references import entries_of
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels.sites import Part, Site, row_strides
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import Gather
@@ -59,6 +60,15 @@ class Pad(Op):
     def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
         _require_fill(x, value)
         return x.with_dims(_padded("pad", x.dims, self.paddings))
+
+    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part] | None:
+        fill = number(1)
+        if fill is None:
+            return None
+        offset: Any = 0
+        for (low, _), stride in zip(self.paddings, whole.strides, strict=True):
+            offset = offset + low * stride
+        return [Part(fill, whole), Part(sites[0], Site(whole.root, sites[0].shape, whole.strides, offset))]
 
     def eval(self, x: Any, value: Any) -> Any:
         return _pad(x, value, self.paddings)
@@ -340,6 +350,16 @@ class Tile(Op):
         return x.with_dims(
             tuple([None if n is None else n * m for n, m in zip(x.dims, self.multiples, strict=True)])
         )
+
+    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+        x = sites[0]
+        shape: list[Any] = []
+        strides: list[Any] = []
+        for size, step, count in zip(x.shape, x.strides, self.multiples, strict=True):
+            shape += [count, size]
+            strides += [0, step]
+        target = Site(whole.root, tuple(shape), row_strides(shape))
+        return [Part(Site(x.root, tuple(shape), tuple(strides), x.offset), target)]
 
     def eval(self, x: Any) -> Any:
         return np.tile(x, self.multiples)

@@ -6,7 +6,7 @@ Keys are encoded by `keys.py`. When sizes are known a key becomes starts, stride
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
+from graphad.kernels.sites import Part, Site
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
@@ -182,6 +183,13 @@ class SliceGrad(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         _require_inside("slice_grad", self.starts, self.strides, x.dims, self.shape)
         return x.with_dims(self.shape)
+
+    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
+        offset: Any = 0
+        for start, stride in zip(self.starts, whole.strides, strict=True):
+            offset = offset + start * stride
+        strides = tuple([a * b for a, b in zip(whole.strides, self.strides, strict=True)])
+        return [Part(0, whole), Part(sites[0], Site(whole.root, sites[0].shape, strides, offset))]
 
     def eval(self, x: Any) -> Any:
         out = np.zeros(self.shape, x.dtype)

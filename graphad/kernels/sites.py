@@ -1,0 +1,69 @@
+"""Where values live: storage that is walked with strides. Ops that only move elements say here what goes where.
+
+Its outputs are sites of its inputs (`views`), or a new array that is put together from parts (`parts_of`): each is copied to
+the place that strides describe, the rest is filled. Shapes are definite, sizes may be symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.dims import Dim, Size
+from graphad.kernels.record import Record
+
+ZERO = 1_000_003  # stands for size 0 while classing, so that empty batches need no kernel of their own
+
+
+class Site(Record):
+    """Where a value lives: the storage of value `root`, walked from `offset` with `strides`, all in elements."""
+
+    root: int
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offset: Any = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is C order from the start."""
+        return same_size(self.offset, 0) and all(
+            map(same_walk, self.shape, self.strides, row_strides(self.shape))
+        )
+
+    def without(self, axis: int, k: Any, shape: Sequence[Any]) -> Site:
+        """Slice `k` along an axis, which goes; what is left has this shape."""
+        strides = (*self.strides[:axis], *self.strides[axis + 1 :])
+        return Site(self.root, tuple(shape), strides, self.offset + k * self.strides[axis])
+
+    def piece(self, axis: int, start: Any, shape: Sequence[Any]) -> Site:
+        """A piece of this shape from `start` on along an axis."""
+        return Site(self.root, tuple(shape), self.strides, self.offset + start * self.strides[axis])
+
+
+class Part(Record):
+    """`source` (a site, or a number for every element) goes where `target` says."""
+
+    source: Any
+    target: Site
+
+
+def same_walk(size: Any, a: Any, b: Any) -> bool:
+    """Whether two strides walk an axis of this size alike; the stride of an axis of size 1 means nothing."""
+    return same_size(size, 1) or same_size(a, b)
+
+
+def same_size(a: Size, b: Size) -> bool:
+    """Whether two sizes are equal for certain; never asks what a symbol stands for."""
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
+    return a == b
+
+
+def row_strides(shape: Sequence[Size]) -> tuple[Size, ...]:
+    """Strides in elements of a C-ordered array."""
+    strides: list[Size] = []
+    step: Any = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = step * (ZERO if same_size(size, 0) else size)
+    return tuple(reversed(strides))
