@@ -201,6 +201,7 @@ class Op(metaclass=OpType):
       guarded: It writes a variable in one step that takes the guard itself.
       infix: How Python writes it, "{} + {}"; the quickest way on NumPy scalars.
       moves: It only moves elements, so that those which are not known are known to be where they are put.
+      gives_sizes: It gives the sizes of its input, whatever that holds.
       spreads: The elements of its result are those of its first input, in another shape.
       returns_input: `eval` may return an input as it is.
       divides: It raises for integers divided by 0.
@@ -228,6 +229,7 @@ class Op(metaclass=OpType):
     guarded: ClassVar[bool] = False
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
+    gives_sizes: ClassVar[bool] = False
     spreads: ClassVar[bool] = False
     returns_input: ClassVar[bool] = False
     divides: ClassVar[bool] = False
@@ -355,10 +357,6 @@ class Op(metaclass=OpType):
 
     def fold(self, *inputs: Any) -> Any:
         """Called while specialising, with definite shapes: a simpler result, or None."""
-        return None
-
-    def integers(self, *specs: TensorSpec) -> Any:
-        """What it gives by the shapes of its inputs alone, with None for sizes that are not known; None for other ops."""
         return None
 
     def index_axis(self, rank: int) -> int | None:

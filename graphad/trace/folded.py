@@ -23,14 +23,14 @@ def learn(
     builder: GraphBuilder, op: Op, serials: Sequence[int], specs: Sequence[TensorSpec], start: int
 ) -> None:
     """Note the integers that a node gives, where they are known."""
-    dims = op.integers(*[builder.specs[serial] for serial in serials])
-    if dims is not None:
-        sizes = np.array([size if type(size) is int else UNKNOWN for size in dims], np.int64)
-        given = sizes.astype(specs[0].dtype.numpy)
-        if np.array_equal(
-            given, sizes
-        ):  # a narrow dtype may hold neither the sizes nor the mark for unknown ones
-            _note(builder, start, given)
+    if op.gives_sizes:
+        dims = builder.specs[serials[0]].dims
+        if dims is not None:
+            sizes = np.array([size if type(size) is int else UNKNOWN for size in dims], np.int64)
+            given = sizes.astype(specs[0].dtype.numpy)
+            # a narrow dtype may hold neither the sizes nor the mark for unknown ones
+            if np.array_equal(given, sizes):
+                _note(builder, start, given)
         return
     if op.effects or op.structured or op.transient or not serials:
         return

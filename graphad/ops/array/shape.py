@@ -44,15 +44,13 @@ class Shape(Op):
     """The sizes of x, a vector of `dtype`."""
 
     name = "shape"
+    gives_sizes = True
     by_value = ()
     keeps = (False, False)
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((None if x.dims is None else len(x.dims),), self.dtype)
-
-    def integers(self, x: TensorSpec) -> Any:
-        return x.dims
 
     def eval(self, x: Any) -> Any:
         return np.array(x.shape, self.dtype.numpy)
