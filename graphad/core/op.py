@@ -209,6 +209,7 @@ class Op(metaclass=OpType):
       compares: ("<" or ">", 1 where equal numbers count too, else 0).
       known_as: What users know it as, where that is not the name.
       formerly: {name that is gone: what makes attributes of this op of those that files give that one}.
+      formerly_like: Those names whose op took the sizes from an input, the last one, by its shape.
     """
 
     name: ClassVar[str]
@@ -237,6 +238,7 @@ class Op(metaclass=OpType):
     compares: ClassVar[tuple[str, int] | None] = None
     known_as: ClassVar[str | None] = None
     formerly: ClassVar[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+    formerly_like: ClassVar[frozenset[str]] = frozenset()
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)

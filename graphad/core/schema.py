@@ -28,6 +28,7 @@ Axis = int  # counts from the end where it is negative
 Axes = tuple[int, ...]  # none twice
 Count = int  # from 0
 Positive = int  # from 1
+Padding = Any  # "SAME", "VALID", or what is before and after along each axis
 
 _INTS, _BOOLS, _OTHER, _NONE = frozenset({int}), frozenset({bool}), frozenset({object}), frozenset[Any]()
 
@@ -272,8 +273,8 @@ _KINDS: dict[str, Kind] = {
         _at_least("Positive", 1),
         Kind(
             "Padding",
-            lambda x: x in ("SAME", "VALID") or (_PAIRS.fits(x) and len(x) == 2),
-            _INTS, '"SAME", "VALID", or ((before, after), (before, after)) of integers from 0',
+            lambda x: x in ("SAME", "VALID") or _PAIRS.fits(x),
+            _INTS, '"SAME", "VALID", or ((before, after), ...) of integers from 0',
         ),
     )
 }  # fmt: skip

@@ -28,9 +28,9 @@ _CHOICES: dict[tuple[str, str], frozenset[str]] = {
 }
 
 # The least value of numbers, or of each of several, of ops whose annotations do not say so yet.
-_LEAST = {"batch_dims": 0, "window": 1, "strides": 1, "dilations": 1}
+_LEAST = {"batch_dims": 0}
 _LEAST_OF = {("concat_part", "k"): 0}
-_NUMBERS = ("int", "tuple[int, int]")
+_NUMBERS = ("int",)
 _ONCE = frozenset({"axes", "perm"})  # no axis is named twice
 
 # How many tensors stand before the scalars to which a key refers.

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.dtypes import int64
 from graphad.core.op import Op
 from graphad.core.registry import find, successor
 from graphad.core.schema import schema_of
@@ -20,6 +21,7 @@ from graphad.gradient.rules_in_process import recall
 from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
+from graphad.ops.array.shape import Shape
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient, UnsavedCustom
 from serialization.convert.claims import CALL_DEPTH, asked, check_attributes, check_operands, sound_spec
 from serialization.convert.values import (
@@ -232,6 +234,13 @@ def _of_older(record: OpRecord, attributes: Callable[[], Any]) -> Any:
         ) from cause
 
 
+def _shape_of(value: int, specs: Sequence[TensorSpec]) -> Node:
+    """A node that gives the sizes of a value."""
+    op = Shape(int64)
+    check_operands(op, [specs[value]])
+    return Node(op, (value,), len(specs), (op.infer(specs[value]),), None)
+
+
 class GraphReader:
     """Makes graphs of the tables of a model, each once and only when asked for."""
 
@@ -301,28 +310,40 @@ class GraphReader:
         inputs = [self.spec(i) for i in record.inputs]
         constants = [array_of(array, self._arrays) for array in record.constants]
         specs = list(Graph(inputs, constants, (), ()).specs)
-        nodes = []
+        nodes: list[Node] = []
+        places = list(range(len(specs)))  # where the values of the file are among those of the graph
         for position, item in enumerate(record.nodes):
             try:
-                node = self._node(item, specs)
+                operands = [places[value] for value in item.inputs]
+                if operands and self._has_like(item.op):
+                    sizes = _shape_of(operands[-1], specs)
+                    nodes.append(sizes)
+                    specs.extend(sizes.specs)
+                    operands[-1] = sizes.start
+                node = self._node(item, operands, specs)
             except LoadError as error:
                 error.within(position)
                 error.within("nodes")
                 raise
             nodes.append(node)
+            places += range(len(specs), len(specs) + len(node.specs))
             specs.extend(node.specs)
-        for value in record.outputs:
-            if specs[value].is_handle:  # it is read before it is returned
+        outputs = tuple([places[value] for value in record.outputs])
+        for value, place in zip(record.outputs, outputs, strict=True):
+            if specs[place].is_handle:  # it is read before it is returned
                 raise CorruptModelError(f"value {value}, an output of the graph, is a variable.")
-        return Graph(inputs, constants, nodes, record.outputs, record.name or "graph")
+        return Graph(inputs, constants, nodes, outputs, record.name or "graph")
 
-    def _node(self, record: NodeRecord, specs: list[TensorSpec]) -> Node:
+    def _has_like(self, number: int) -> bool:
+        """Whether the shape of an op's last input is what its sizes refer to now."""
+        return bool(self.op(number).given) and self._model.ops[number].name in self.op(number).formerly_like
+
+    def _node(self, record: NodeRecord, operands: Sequence[int], specs: list[TensorSpec]) -> Node:
         op = self.op(record.op)
         given = tuple([self.spec(i) for i in record.specs])
         rule = self._op_rules.get(record.op)
         if isinstance(op, UnsavedCustom) and op.n_outputs < 0:
             op = UnsavedCustom(op.rule_name, op.n_inputs, len(given))
-        operands = record.inputs
         if record.op in self._older:  # it had inputs for sizes that are attributes now
             operands = operands[: int(min(schema_of(op.op_class).most, len(operands))) + op.given]
         inner = [specs[i] for i in operands]

@@ -478,8 +478,68 @@ def _nn() -> list[Case]:
         ("max_pool2d_same", "tf.nn.max_pool2d(x, 3, 2, 'SAME')", image),
         ("avg_pool2d", "tf.nn.avg_pool2d(x, 2, 2, 'VALID')", image),
         ("avg_pool2d_same", "tf.nn.avg_pool2d(x, 3, 2, 'SAME')", image),
+        (
+            "conv1d_batches",
+            "tf.nn.conv1d(x, k, stride=2, padding='SAME')",
+            {"x": real(2, 2, 6, 3), "k": real(3, 3, 2)},
+        ),
+        (
+            "conv3d",
+            "tf.nn.conv3d(x, k, strides=[1, 2, 1, 2, 1], padding='SAME')",
+            {"x": real(2, 4, 3, 5, 2), "k": real(2, 2, 3, 2, 3)},
+        ),
+        (
+            "convolution_dilations",
+            "tf.nn.convolution(x, k, padding='SAME', dilations=[2, 1])",
+            {**image, **kernel},
+        ),
+        (
+            "conv1d_transpose",
+            "tf.nn.conv1d_transpose(x, k, [2, 7, 2], strides=2, padding='SAME')",
+            {"x": real(2, 4, 3), "k": real(3, 2, 3)},
+        ),
+        (
+            "conv3d_transpose",
+            "tf.nn.conv3d_transpose(x, k, [1, 4, 6, 3, 2], strides=[2, 2, 1], padding='SAME')",
+            {"x": real(1, 2, 3, 3, 3), "k": real(3, 2, 2, 2, 3)},
+        ),
+        (
+            "conv_transpose",
+            "tf.nn.conv_transpose(x, k, [1, 5, 6, 2], strides=1, padding='VALID')",
+            {"x": real(1, 3, 5, 3), "k": real(3, 2, 2, 3)},
+        ),
+        (
+            "depthwise_conv2d_strides",
+            "tf.nn.depthwise_conv2d(x, k, strides=[1, 2, 2, 1], padding='VALID')",
+            {**image, "k": real(3, 3, 3, 2)},
+        ),
+        (
+            "depthwise_conv2d_dilations",
+            "tf.nn.depthwise_conv2d(x, k, strides=[1, 1, 1, 1], padding='SAME', dilations=[2, 2])",
+            {**image, "k": real(3, 3, 3, 2)},
+        ),
+        (
+            "separable_conv2d",
+            "tf.nn.separable_conv2d(x, k, p, strides=[1, 1, 1, 1], padding='SAME')",
+            {**image, "k": real(3, 3, 3, 2), "p": real(1, 1, 6, 4)},
+        ),
+        ("max_pool1d", "tf.nn.max_pool1d(x, 3, 2, 'SAME')", {"x": real(2, 7, 3)}),
+        ("avg_pool1d", "tf.nn.avg_pool1d(x, 3, 2, 'SAME')", {"x": real(2, 7, 3)}),
+        (
+            "max_pool3d",
+            "tf.cast(tf.nn.max_pool3d(tf.cast(x, tf.float32), 2, 2, 'SAME'), x.dtype)",
+            {"x": real(1, 3, 4, 5, 2)},
+        ),
+        ("max_pool", "tf.nn.max_pool(x, 2, 1, 'VALID')", {"x": real(2, 7, 3)}),
+        ("avg_pool", "tf.nn.avg_pool(x, 2, 1, 'VALID', data_format='NWC')", {"x": real(2, 7, 3)}),
+        ("pool_dilations", "tf.nn.pool(x, [2, 2], 'MAX', dilations=[2, 3])", image),
+        ("pool_mean_dilations", "tf.nn.pool(x, [2, 2], 'AVG', dilations=[2, 3])", image),
     ]
-    undifferentiated = {"conv2d_dilations"}  # TensorFlow has no gradient of it on the CPU
+    undifferentiated = {
+        "conv2d_dilations",
+        "conv3d_dilations",
+        "depthwise_conv2d_dilations",
+    }  # TensorFlow has no gradient of it on the CPU
     return [
         Case(f"nn.{n}", call, inputs, gradient=n not in undifferentiated, slack=2) for n, call, inputs in rows
     ]

@@ -223,29 +223,39 @@ class Windows:
     """Where element (p, q) of window (i, j) is in an image; those that are padding are `inside` nowhere."""
 
     def __init__(self, image: Any, window: Any, a: dict[str, Any]) -> None:
-        places = []
-        for k in (0, 1):
-            d = a.get("dilations", (1, 1))[k]
+        rank = self.rank = len(window)
+        inside: Any = np.True_
+        self.at = []
+        for k in range(rank):
+            d = a["dilations"][k] if "dilations" in a else 1
             before, _, count = pads_of(a["padding"], image[1 + k], window[k], a["strides"][k], d, k)
             i, p = np.ogrid[:count, : window[k]]
-            places.append(i * a["strides"][k] + p * d - before)
-        self.rows = places[0][:, None, :, None]  # [i, 1, p, 1]
-        self.columns = places[1][None, :, None, :]  # [1, j, 1, q]
-        self.inside = (
-            (self.rows >= 0) & (self.rows < image[1]) & (self.columns >= 0) & (self.columns < image[2])
-        )
-        self.at = (
-            np.clip(self.rows, 0, max(image[1] - 1, 0)) + 0 * self.columns,
-            np.clip(self.columns, 0, max(image[2] - 1, 0)) + 0 * self.rows,
-        )
+            axes = [1] * (2 * rank)
+            axes[k], axes[rank + k] = count, window[k]
+            place = (i * a["strides"][k] + p * d - before).reshape(axes)
+            inside = inside & (place >= 0) & (place < image[1 + k])
+            self.at.append(np.clip(place, 0, max(image[1 + k] - 1, 0)))
+        self.inside = inside  # [i, j, p, q]
+        self.within = tuple(range(rank, 2 * rank))
+        self.at = list(np.broadcast_arrays(*self.at))
 
     def take(self, x: Any, outside: float) -> Any:  # [b, i, j, p, q, c]
-        return np.where(self.inside[None, ..., None], x[:, self.at[0], self.at[1]], outside)
+        return np.where(self.inside[None, ..., None], x[(slice(None), *self.at)], outside)
 
     def add(self, parts: Any, image: Any) -> Any:
         out = np.zeros(image)
         np.add.at(out, (slice(None), *self.at), np.where(self.inside[None, ..., None], parts, 0.0))
         return out
+
+    def spread(self, g: Any) -> Any:
+        """[b, i, j, c] as [b, i, j, 1, 1, c]."""
+        return np.expand_dims(g, tuple(axis + 1 for axis in self.within))
+
+    def reduced(self, parts: Any, how: Any) -> Any:
+        return how(parts, tuple(axis + 1 for axis in self.within))
+
+    def inside_of_each(self) -> Any:
+        return self.inside.sum(self.within)[..., None]
 
 
 # -- random numbers ------------------------------------------------------------------------------------------------------
@@ -509,41 +519,48 @@ def _one_hot(axis: int, depth: int, indices: Any, on: Any, off: Any) -> Any:
 
 
 def _conv(a: Any, x: Any, kernel: Any) -> Any:
-    parts = Windows(x.shape, kernel.shape[:2], a).take(wide(x), 0.0)
-    return np.einsum("bijpqc,pqco->bijo", parts, wide(kernel)).astype(x.dtype)
+    rank = kernel.ndim - 2
+    parts = Windows(x.shape, kernel.shape[:rank], a).take(wide(x), 0.0)
+    return np.tensordot(parts, wide(kernel), rank + 1).astype(x.dtype)
 
 
-def _conv_input(a: Any, g: Any, kernel: Any, like: Any) -> Any:
+def _conv_input(a: Any, g: Any, kernel: Any, like: Any = None) -> Any:
     image = a["dims"] or like.shape
-    parts = np.einsum("bijo,pqco->bijpqc", wide(g), wide(kernel))
-    return Windows(image, kernel.shape[:2], a).add(parts, image).astype(g.dtype)
+    parts = np.tensordot(wide(g), wide(kernel), ([-1], [-1]))
+    return Windows(image, kernel.shape[:-2], a).add(parts, image).astype(g.dtype)
 
 
-def _conv_filter(a: Any, x: Any, g: Any, like: Any) -> Any:
+def _conv_filter(a: Any, x: Any, g: Any, like: Any = None) -> Any:
     shape = a["dims"] or like.shape
-    parts = Windows(x.shape, shape[:2], a).take(wide(x), 0.0)
-    return np.einsum("bijpqc,bijo->pqco", parts, wide(g)).astype(x.dtype)
+    parts = Windows(x.shape, shape[:-2], a).take(wide(x), 0.0)
+    places = list(range(g.ndim - 1))
+    return np.tensordot(parts, wide(g), (places, places)).astype(x.dtype)
+
+
+def _max_pool(a: Any, x: Any) -> Any:
+    windows = Windows(x.shape, a["window"], a)
+    return windows.reduced(windows.take(wide(x), -np.inf), np.max).astype(x.dtype)
 
 
 def _max_pool_grad(a: Any, x: Any, g: Any) -> Any:
     windows = Windows(x.shape, a["window"], a)
     parts = windows.take(wide(x), -np.inf)
-    b, i, j, p, q, c = parts.shape
-    first = np.argmax(parts.reshape(b, i, j, p * q, c), 3)
-    mask = (np.arange(p * q)[:, None] == first[:, :, :, None]).reshape(parts.shape)
-    return windows.add(mask * g[:, :, :, None, None], x.shape).astype(g.dtype)
+    count = int(np.prod(a["window"]))
+    lead = parts.shape[: 1 + windows.rank]
+    first = np.argmax(parts.reshape(*lead, count, parts.shape[-1]), -2)
+    mask = (np.arange(count)[:, None] == np.expand_dims(first, -2)).reshape(parts.shape)
+    return windows.add(mask * windows.spread(g), x.shape).astype(g.dtype)
 
 
 def _avg_pool(a: Any, x: Any) -> Any:
     windows = Windows(x.shape, a["window"], a)
-    return (windows.take(wide(x), 0.0).sum((3, 4)) / windows.inside.sum((2, 3))[..., None]).astype(x.dtype)
+    return (windows.reduced(windows.take(wide(x), 0.0), np.sum) / windows.inside_of_each()).astype(x.dtype)
 
 
-def _avg_pool_grad(a: Any, g: Any, x: Any) -> Any:
+def _avg_pool_grad(a: Any, g: Any, x: Any = None) -> Any:
     image = a["dims"] or x.shape
     windows = Windows(image, a["window"], a)
-    share = g / windows.inside.sum((2, 3))[..., None]
-    return windows.add(share[:, :, :, None, None], image).astype(g.dtype)
+    return windows.add(windows.spread(g / windows.inside_of_each()), image).astype(g.dtype)
 
 
 def _cross_entropy(a: Any, labels: Any, logits: Any) -> Any:
@@ -703,12 +720,17 @@ OPS: dict[str, Any] = {
     # nn
     "softmax": lambda a, x: _softmax(wide(x), a["axis"]).astype(x.dtype),
     "log_softmax": lambda a, x: np.log(_softmax(wide(x), a["axis"])).astype(x.dtype),
+    "convolution": _conv,
+    "convolution_input_grad": _conv_input,
+    "convolution_filter_grad": _conv_filter,
+    "max_pool": _max_pool,
+    "max_pool_grad": _max_pool_grad,
+    "avg_pool": _avg_pool,
+    "avg_pool_grad": _avg_pool_grad,
     "conv2d": _conv,
     "conv2d_input_grad": _conv_input,
     "conv2d_filter_grad": _conv_filter,
-    "max_pool2d": lambda a, x: (
-        Windows(x.shape, a["window"], a).take(wide(x), -np.inf).max((3, 4)).astype(x.dtype)
-    ),
+    "max_pool2d": _max_pool,
     "max_pool2d_grad": _max_pool_grad,
     "avg_pool2d": _avg_pool,
     "avg_pool2d_grad": _avg_pool_grad,

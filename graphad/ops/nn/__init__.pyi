@@ -13,11 +13,18 @@ from graphad.ops.nn.activation import relu as relu
 from graphad.ops.nn.activation import relu6 as relu6
 from graphad.ops.nn.activation import selu as selu
 from graphad.ops.nn.activation import silu as silu
+from graphad.ops.nn.convolutions import atrous_conv2d as atrous_conv2d
+from graphad.ops.nn.convolutions import atrous_conv2d_transpose as atrous_conv2d_transpose
 from graphad.ops.nn.convolutions import conv1d as conv1d
+from graphad.ops.nn.convolutions import conv1d_transpose as conv1d_transpose
 from graphad.ops.nn.convolutions import conv2d as conv2d
 from graphad.ops.nn.convolutions import conv2d_transpose as conv2d_transpose
+from graphad.ops.nn.convolutions import conv3d as conv3d
+from graphad.ops.nn.convolutions import conv3d_transpose as conv3d_transpose
+from graphad.ops.nn.convolutions import conv_transpose as conv_transpose
 from graphad.ops.nn.convolutions import convolution as convolution
 from graphad.ops.nn.convolutions import depthwise_conv2d as depthwise_conv2d
+from graphad.ops.nn.convolutions import separable_conv2d as separable_conv2d
 from graphad.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
 )
@@ -33,9 +40,15 @@ from graphad.ops.nn.normalize import dropout as dropout
 from graphad.ops.nn.normalize import embedding_lookup as embedding_lookup
 from graphad.ops.nn.normalize import l2_loss as l2_loss
 from graphad.ops.nn.normalize import moments as moments
-from graphad.ops.nn.pooling import avg_pool2d as avg_pool2d
-from graphad.ops.nn.pooling import max_pool2d as max_pool2d
-from graphad.ops.nn.pooling import pool as pool
+from graphad.ops.nn.pools import avg_pool as avg_pool
+from graphad.ops.nn.pools import avg_pool1d as avg_pool1d
+from graphad.ops.nn.pools import avg_pool2d as avg_pool2d
+from graphad.ops.nn.pools import avg_pool3d as avg_pool3d
+from graphad.ops.nn.pools import max_pool as max_pool
+from graphad.ops.nn.pools import max_pool1d as max_pool1d
+from graphad.ops.nn.pools import max_pool2d as max_pool2d
+from graphad.ops.nn.pools import max_pool3d as max_pool3d
+from graphad.ops.nn.pools import pool as pool
 from graphad.ops.nn.softmax import log_softmax as log_softmax
 from graphad.ops.nn.softmax import softmax as softmax
 

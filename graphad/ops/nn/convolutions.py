@@ -2,20 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
+from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import format_dims
+from graphad.core.references import ALL, AT
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import expand_dims, reshape, shape
-from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.shape import reshape, shape, sizes_of
+from graphad.ops.array.sizes import requested, require_sizes
 from graphad.ops.linalg import einsum
 from graphad.ops.nn import windows as w
-from graphad.ops.nn.conv import Conv2D, Conv2DInputGrad
+from graphad.ops.nn.arguments import padding_of, per_axis, require_axes, require_format
+from graphad.ops.nn.conv import Convolution, ConvolutionInputGrad
+
+
+def _convolve(
+    op: str, input: Any, filters: Any, rank: int, strides: Any, padding: Any, dilations: Any
+) -> Any:
+    x, kernel = lift_pair(op, input, filters)
+    made = Convolution(*_attributes(op, strides, padding, dilations, rank))
+    return _over_batches(x, rank, lambda images: bind(made, images, kernel))
+
+
+def _attributes(op: str, strides: Any, padding: Any, dilations: Any, rank: int) -> tuple[Any, Any, Any]:
+    return (
+        per_axis(op, "stride" if op == "conv1d" else "strides", strides, rank),
+        padding_of(op, padding, rank),
+        per_axis(op, "dilations", dilations, rank),
+    )
+
+
+def _over_batches(x: Any, rank: int, f: Callable[[Any], Any]) -> Any:
+    """f of images [batch, ..., channels], where there may be several axes of batches."""
+    if x.ndim is None or x.ndim <= rank + 2:
+        return f(x)
+    lead = x.ndim - rank - 1
+    if is_definite(x.dims):
+        y = f(reshape(x, [product(x.dims[:lead]), *x.dims[lead:]]))
+        return reshape(y, [*x.dims[:lead], *y.dims[1:]])
+    sizes: Any = shape(x)
+    y = f(reshape(x, concat([[-1], sizes[lead:]], 0)))
+    of_y: Any = shape(y)
+    return reshape(y, concat([sizes[:lead], of_y[1:]], 0))
+
+
+def conv1d(
+    input: Any,
+    filters: Any,
+    stride: Any,
+    padding: Any,
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """One-dimensional convolution (cross-correlation).
+
+    Args:
+      input: Float tensor [batch, width, channels in]; there may be several axes of batches.
+      filters: Float tensor [width, channels in, channels out].
+      stride, dilations: One number, or three with 1 at both ends.
+      padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]].
+      data_format: "NWC".
+    Returns: Float tensor [batch, out width, channels out].
+    """
+    require_format("conv1d", data_format, 1)
+    return _convolve("conv1d", input, filters, 1, stride, padding, dilations)  # type: ignore[no-any-return]
 
 
 def conv2d(
@@ -30,7 +86,7 @@ def conv2d(
     """Two-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, height, width, channels in].
+      input: Float tensor [batch, height, width, channels in]; there may be several axes of batches.
       filters: Float tensor [height, width, channels in, channels out].
       strides, dilations: One number, two, or four with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]].
@@ -38,9 +94,125 @@ def conv2d(
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError: shapes, padding or data format do not fit.
     """
-    w.require_nhwc("conv2d", data_format)
-    x, kernel = lift_pair("conv2d", input, filters)
-    return bind(Conv2D(*_attributes("conv2d", strides, padding, dilations)), x, kernel)  # type: ignore[no-any-return]
+    require_format("conv2d", data_format, 2)
+    return _convolve("conv2d", input, filters, 2, strides, padding, dilations)  # type: ignore[no-any-return]
+
+
+def conv3d(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Three-dimensional convolution (cross-correlation).
+
+    Args:
+      input: Float tensor [batch, depth, height, width, channels in]; there may be several axes of batches.
+      filters: Float tensor [depth, height, width, channels in, channels out].
+      strides, dilations: One number, three, or five with 1 at both ends.
+      padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros.
+      data_format: "NDHWC".
+    Returns: Float tensor [batch, out depth, out height, out width, channels out].
+    """
+    require_format("conv3d", data_format, 3)
+    return _convolve("conv3d", input, filters, 3, strides, padding, dilations)  # type: ignore[no-any-return]
+
+
+def convolution(
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Convolution (cross-correlation) along one axis to three; the rank of the filters says how many.
+
+    Args:
+      input: Float tensor [batch, ..., channels in]; there may be several axes of batches.
+      filters: Float tensor [..., channels in, channels out].
+      strides, dilations: One number for each axis, or one for all; 1 by default.
+      padding: "SAME", "VALID", or pairs of numbers for all axes, as for `conv2d`.
+      data_format: "NWC", "NHWC" or "NDHWC".
+    """
+    x, kernel = lift_pair("convolution", input, filters)
+    rank = _axes_between("convolution", x, kernel)
+    if x.ndim is None or x.ndim < rank + 2:
+        require_axes("convolution", x, rank)
+    require_format("convolution", data_format, rank)
+    return _convolve("convolution", x, kernel, rank, strides, padding, dilations)  # type: ignore[no-any-return]
+
+
+def _axes_between(op: str, x: Any, kernel: Any) -> int:
+    """How many axes filters, or else images, have between batch and channels."""
+    rank = kernel.ndim if kernel.ndim is not None else x.ndim
+    if rank is None:
+        raise InvalidArgumentError(f"{op}: the rank of input or filters must be known.")
+    if not 3 <= rank <= 5:
+        raise InvalidArgumentError(
+            f"{op}: filters have shape {format_dims(kernel.dims)}; there may be one to three axes before the channels."
+        )
+    return int(rank) - 2
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
+    """`conv2d` whose windows take every `rate`-th element: stride 1, dilations `rate`."""
+    return _convolve("atrous_conv2d", value, filters, 2, 1, padding, rate)  # type: ignore[no-any-return]
+
+
+def _transpose(
+    op: str,
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    rank: int,
+    strides: Any,
+    padding: Any,
+    dilations: Any,
+) -> Any:
+    x, kernel = lift_pair(op, input, filters)
+    dims, given = requested(op, output_shape)
+    require_sizes(op, dims, "output_shape")
+    if any(type(size) is tuple and size[0] == ALL for size in dims):
+        dims = tuple([(AT, 1, i) for i in range(rank + 2)])
+    elif len(dims) == rank:  # without batch and channels
+        sides: list[Any] = []
+        for tensor, axis in ((x, 0), (kernel, rank)):
+            size = None if tensor.dims is None else tensor.dims[axis]
+            if size is None:
+                given = (*given, sizes_of(tensor))
+                size = (AT, len(given), axis)
+            sides.append(size)
+        dims = (sides[0], *dims, sides[1])
+    made = ConvolutionInputGrad(*_attributes(op, strides, padding, dilations, rank), dims)
+    return bind(made, x, kernel, *given)
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `conv1d`: the gradient by its input.
+
+    Args:
+      input: Float tensor [batch, width, channels in].
+      filters: Float tensor [width, channels out, channels in].
+      output_shape: [batch, out width, channels out], or the width alone.
+      strides, padding, data_format, dilations: As for `conv1d`.
+    Returns: Float tensor of shape `output_shape`.
+    """
+    require_format("conv1d_transpose", data_format, 1)
+    return _transpose("conv1d_transpose", input, filters, output_shape, 1, strides, padding, dilations)  # type: ignore[no-any-return]
 
 
 def conv2d_transpose(
@@ -58,90 +230,67 @@ def conv2d_transpose(
     Args:
       input: Float tensor [batch, height, width, channels in].
       filters: Float tensor [height, width, channels out, channels in].
-      output_shape: [batch, out height, out width, channels out].
+      output_shape: [batch, out height, out width, channels out], or height and width alone.
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor of shape `output_shape`.
     """
-    w.require_nhwc("conv2d_transpose", data_format)
-    x, kernel = lift_pair("conv2d_transpose", input, filters)
-    op = Conv2DInputGrad(*_attributes("conv2d_transpose", strides, padding, dilations))
-    return bind(op, x, kernel, zeros(output_shape, x.dtype))  # type: ignore[no-any-return]
+    require_format("conv2d_transpose", data_format, 2)
+    return _transpose("conv2d_transpose", input, filters, output_shape, 2, strides, padding, dilations)  # type: ignore[no-any-return]
 
 
-def conv1d(
+def conv3d_transpose(
     input: Any,
     filters: Any,
-    stride: Any,
-    padding: Any,
-    data_format: str = "NWC",
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NDHWC",
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """One-dimensional convolution (cross-correlation).
+    """The transpose of `conv3d`: the gradient by its input.
 
     Args:
-      input: Float tensor [batch, width, channels in].
-      filters: Float tensor [width, channels in, channels out].
-      stride, dilations: One number, or three with 1 at both ends.
-      padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]].
-      data_format: "NWC".
-    Returns: Float tensor [batch, out width, channels out].
+      input: Float tensor [batch, depth, height, width, channels in].
+      filters: Float tensor [depth, height, width, channels out, channels in].
+      output_shape: [batch, out depth, out height, out width, channels out], or the three in between alone.
+      strides, padding, data_format, dilations: As for `conv3d`.
+    Returns: Float tensor of shape `output_shape`.
     """
-    if data_format not in (None, "NWC"):
-        raise InvalidArgumentError(
-            f"conv1d: data_format {data_format!r} is not available; transpose the input to 'NWC'."
-        )
-    x, kernel = lift_pair("conv1d", input, filters)
-    if not isinstance(padding, str):
-        padding = [[0, 0], [0, 0], *list(padding)[1:]]
-    op = Conv2D(*_attributes("conv1d", _along("stride", stride), padding, _along("dilations", dilations)))
-    return squeeze(bind(op, expand_dims(x, 1), expand_dims(kernel, 0)), [1])
+    require_format("conv3d_transpose", data_format, 3)
+    return _transpose("conv3d_transpose", input, filters, output_shape, 3, strides, padding, dilations)  # type: ignore[no-any-return]
 
 
-def convolution(
+def conv_transpose(
     input: Any,
     filters: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolution (cross-correlation) along one axis or two; the rank of the filters says how many.
+    """The transpose of `convolution`, along one axis to three; the rank of the filters says how many.
 
     Args:
-      input: Float tensor [batch, width, channels in] or [batch, height, width, channels in].
-      filters: Float tensor [width, channels in, channels out] or [height, width, channels in, channels out].
-      strides, dilations: One number for each axis, or one for all; 1 by default.
-      padding: "SAME", "VALID", or pairs of numbers for all axes, as for `conv2d`.
-      data_format: "NWC" or "NHWC".
+      input: Float tensor [batch, ..., channels in].
+      filters: Float tensor [..., channels out, channels in].
+      output_shape: [batch, ..., channels out].
+      strides, padding, data_format, dilations: As for `convolution`.
+    Returns: Float tensor of shape `output_shape`.
     """
-    x, kernel = lift_pair("convolution", input, filters)
-    rank = kernel.ndim if kernel.ndim is not None else x.ndim
-    if rank is None:
-        raise InvalidArgumentError("convolution: the rank of input or filters must be known.")
-    strides, dilations = (
-        w.numbers("convolution", word, 1 if value is None else value, rank - 2)
-        for word, value in (("strides", strides), ("dilations", dilations))
-    )
-    x, lower, pads = w.as_image("convolution", x, rank - 2, padding, data_format)
-    op = Conv2D((1,) * lower + strides, w.padding_name("convolution", pads), (1,) * lower + dilations)
-    y = bind(op, x, expand_dims(kernel, 0) if lower else kernel)
-    return squeeze(y, [1]) if lower else y  # type: ignore[no-any-return]
+    x, kernel = lift_pair("conv_transpose", input, filters)
+    rank = _axes_between("conv_transpose", x, kernel)
+    require_format("conv_transpose", data_format, rank)
+    return _transpose("conv_transpose", x, kernel, output_shape, rank, strides, padding, dilations)  # type: ignore[no-any-return]
 
 
-def _along(name: str, value: Any) -> Any:
-    """A stride along the width as that of an image of height 1."""
-    if value is None:
-        return None
-    items = list(value) if isinstance(value, list | tuple) else [value]
-    if len(items) == 3 and items[0] == items[2] == 1:
-        items = items[1:2]
-    if len(items) != 1:
-        raise InvalidArgumentError(
-            f"conv1d: {name} {value!r} must be one positive number, or three with 1 at both ends."
-        )
-    return w.pair("conv1d", name, (1, items[0]))
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: Any, padding: Any, name: str | None = None
+) -> Tensor:
+    """The transpose of `atrous_conv2d`: the gradient by its input; filters are [height, width, channels out, channels in]."""
+    return _transpose("atrous_conv2d_transpose", value, filters, output_shape, 2, 1, padding, rate)  # type: ignore[no-any-return]
 
 
 def depthwise_conv2d(
@@ -161,15 +310,20 @@ def depthwise_conv2d(
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor [batch, out height, out width, channels * multiplier].
     """
-    w.require_nhwc("depthwise_conv2d", data_format)
-    x, kernel = lift_pair("depthwise_conv2d", input, filter)
-    strides, padding, dilations = _attributes("depthwise_conv2d", strides, padding, dilations)
+    return _depthwise("depthwise_conv2d", input, filter, strides, padding, data_format, dilations)  # type: ignore[no-any-return]
+
+
+def _depthwise(
+    op: str, input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any
+) -> Any:
+    require_format(op, data_format, 2)
+    x, kernel = lift_pair(op, input, filter)
     if kernel.dims is None or len(kernel.dims) != 4 or None in kernel.dims[:2]:
         raise InvalidArgumentError(
-            f"depthwise_conv2d: filter has shape {format_dims(kernel.dims)}; [height, width, channels, multiplier] is needed, "
+            f"{op}: filter has shape {format_dims(kernel.dims)}; [height, width, channels, multiplier] is needed, "
             "with known height and width."
         )
-    parts = bind(w.Patches(tuple(kernel.dims[:2]), strides, padding, dilations), x)
+    parts = bind(w.Patches(tuple(kernel.dims[:2]), *_attributes(op, strides, padding, dilations, 2)), x)
     y = einsum("bijpqc,pqcm->bijcm", parts, kernel)
     dims: Any = y.dims
     if None not in dims[1:]:
@@ -178,9 +332,34 @@ def depthwise_conv2d(
     return reshape(y, concat([sizes[:3], [-1]], 0))
 
 
-def _attributes(op: str, strides: Any, padding: Any, dilations: Any) -> tuple[Any, Any, Any]:
-    return (
-        w.pair(op, "strides", strides),
-        w.padding_name(op, padding),
-        w.pair(op, "dilations", 1 if dilations is None else dilations),
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`depthwise_conv2d`, and a convolution with windows of one element that mixes the channels.
+
+    Args:
+      input: Float tensor [batch, height, width, channels].
+      depthwise_filter: Float tensor [height, width, channels, multiplier]; height and width must be known while tracing.
+      pointwise_filter: Float tensor [1, 1, channels * multiplier, channels out].
+      strides, padding, data_format, dilations: As for `conv2d`, of the first convolution.
+    Returns: Float tensor [batch, out height, out width, channels out].
+    """
+    y, kernel = lift_pair(
+        "separable_conv2d",
+        _depthwise("separable_conv2d", input, depthwise_filter, strides, padding, data_format, dilations),
+        pointwise_filter,
     )
+    dims = kernel.dims
+    if dims is not None and (len(dims) != 4 or any(size not in (None, 1) for size in dims[:2])):
+        raise InvalidArgumentError(
+            f"separable_conv2d: pointwise_filter has shape {format_dims(dims)}; [1, 1, channels * multiplier, channels out] "
+            "is needed."
+        )
+    return bind(Convolution((1, 1), "VALID", (1, 1)), y, kernel)  # type: ignore[no-any-return]

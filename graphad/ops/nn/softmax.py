@@ -10,6 +10,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Axis
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -22,7 +23,7 @@ class AlongAxis(Op):
     """What softmax and log_softmax share: a float tensor, normalised along `axis`."""
 
     keeps = (False, (0,))
-    axis: int
+    axis: Axis
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_kind(self.name, x, FLOATING, "logits")
@@ -43,7 +44,7 @@ class Softmax(AlongAxis):
     """e^x / sum(e^x) along `axis`, without overflow."""
 
     name = "softmax"
-    axis: int
+    axis: Axis
     infer = AlongAxis.infer
 
     def eval(self, x: Any) -> Any:
@@ -66,7 +67,7 @@ class LogSoftmax(AlongAxis):
     """x - log(sum(e^x)) along `axis`, without overflow."""
 
     name = "log_softmax"
-    axis: int
+    axis: Axis
     infer = AlongAxis.infer
 
     def eval(self, x: Any) -> Any:

@@ -215,25 +215,28 @@ def _padded(x: Any, window: Sequence[int], strides: Sequence[int], padding: Any,
         return x
     if padding == "SAME":
         pads = []
-        for n, k, s in zip(x.shape[1:3], window, strides, strict=True):
+        for n, k, s in zip(x.shape[1:-1], window, strides, strict=True):
             total = max((math.ceil(n / s) - 1) * s + k - n, 0)
             pads.append((total // 2, total - total // 2))
         padding = [(0, 0), *pads, (0, 0)]
     return np.pad(x, padding, constant_values=value)
 
 
-def _conv(strides: Sequence[int], padding: Any, dilations: Sequence[int] = (1, 1)) -> Any:
+def _conv(strides: Sequence[int], padding: Any, dilations: Sequence[int] | None = None) -> Any:
     """Convolution as loops over everything."""
+    rank = len(strides)
+    apart = dilations or (1,) * rank
 
     def convolve(x: Any, kernel: Any) -> Any:
-        kh, kw = ((k - 1) * d + 1 for k, d in zip(kernel.shape[:2], dilations, strict=True))
-        x = _padded(x, (kh, kw), strides, padding)
-        oh, ow = (x.shape[1] - kh) // strides[0] + 1, (x.shape[2] - kw) // strides[1] + 1
-        out = np.zeros((x.shape[0], oh, ow, kernel.shape[3]))
-        for i, j in np.ndindex(oh, ow):
-            top, left = i * strides[0], j * strides[1]
-            part = x[:, top : top + kh : dilations[0], left : left + kw : dilations[1]]
-            out[:, i, j] = np.einsum("bpqc,pqco->bo", part, kernel)
+        spans = [(k - 1) * d + 1 for k, d in zip(kernel.shape[:rank], apart, strict=True)]
+        x = _padded(x, spans, strides, padding)
+        counts = [(n - k) // s + 1 for n, k, s in zip(x.shape[1:-1], spans, strides, strict=True)]
+        out = np.zeros((x.shape[0], *counts, kernel.shape[-1]))
+        for at in np.ndindex(*counts):
+            window = [
+                slice(i * s, i * s + k, d) for i, s, k, d in zip(at, strides, spans, apart, strict=True)
+            ]
+            out[(slice(None), *at)] = np.tensordot(x[(slice(None), *window)], kernel, rank + 1)
         return out
 
     return convolve
@@ -243,10 +246,27 @@ def transposed(x: Any, kernel: Any, **options: Any) -> Any:
     return nn.conv2d_transpose(x, kernel, [2, 4, 5, 1], **options)
 
 
-def _transposed(strides: Sequence[int], padding: Any) -> Any:
+def transposed_1(x: Any, kernel: Any, **options: Any) -> Any:
+    return nn.conv1d_transpose(x, kernel, [2, 5, 1], **options)
+
+
+def transposed_3(x: Any, kernel: Any, **options: Any) -> Any:
+    return nn.conv3d_transpose(x, kernel, [1, 3, 2, 3, 2], **options)
+
+
+def transposed_any(x: Any, kernel: Any, **options: Any) -> Any:
+    return nn.conv_transpose(x, kernel, [2, 5, 1], **options)
+
+
+def _transposed(
+    strides: Sequence[int],
+    padding: Any,
+    shape: Sequence[int] = (2, 4, 5, 1),
+    dilations: Sequence[int] | None = None,
+) -> Any:
     def transpose(x: Any, kernel: Any) -> Any:
-        forward = _conv(strides, padding)
-        out = np.zeros((2, 4, 5, 1))
+        forward = _conv(strides, padding, dilations)
+        out = np.zeros(shape)
         for index in np.ndindex(out.shape):
             one = np.zeros_like(out)
             one[index] = 1
@@ -254,6 +274,13 @@ def _transposed(strides: Sequence[int], padding: Any) -> Any:
         return out
 
     return transpose
+
+
+def _depthwise(strides: Sequence[int], padding: Any, dilations: Sequence[int] | None = None) -> Any:
+    forward = _conv(strides, padding, dilations)
+    return lambda x, k: np.concatenate(
+        [forward(x[..., c : c + 1], k[:, :, c : c + 1]) for c in range(x.shape[-1])], -1
+    )
 
 
 EXPLICIT = [[0, 0], [1, 0], [0, 2], [0, 0]]
@@ -355,14 +382,56 @@ CONV = [
 ]
 
 
-def _pool(window: Sequence[int], strides: Sequence[int], padding: Any, combine: Any) -> Any:
+FURTHER = [
+    OpCase(nn.conv1d, real(1, 6, 2), real(2, 2, 3), stride=1, padding="VALID", dilations=2,
+           expected=_conv((1,), "VALID", (2,))),
+    OpCase(nn.conv1d, real(2, 5, 1), real(3, 1, 2), stride=2, padding=[[0, 0], [2, 1], [0, 0]],
+           expected=_conv((2,), [[0, 0], [2, 1], [0, 0]])),
+    OpCase(nn.conv1d, real(2, 1, 5, 2), real(2, 2, 1), stride=1, padding="SAME", unknown=SIZES,
+           expected=lambda x, k: _conv((1,), "SAME")(x[:, 0], k)[:, None], label="two axes of batches"),
+    OpCase(nn.conv3d, real(1, 3, 2, 4, 2), real(2, 2, 3, 2, 1), strides=[1, 1, 1, 2, 1], padding="SAME",
+           expected=_conv((1, 1, 2), "SAME")),
+    OpCase(nn.conv3d, real(2, 3, 3, 2, 1), real(2, 1, 2, 1, 2), strides=1, padding="VALID", dilations=[2, 1, 1],
+           expected=_conv((1, 1, 1), "VALID", (2, 1, 1))),
+    OpCase(nn.convolution, real(1, 3, 3, 2, 1), real(2, 2, 2, 1, 1), unknown=SIZES,
+           padding="SAME", expected=_conv((1, 1, 1), "SAME")),
+    OpCase(nn.atrous_conv2d, real(1, 4, 5, 1), real(2, 2, 1, 2), rate=2, padding="SAME",
+           expected=_conv((1, 1), "SAME", (2, 2))),
+    OpCase(transposed_1, real(2, 3, 2), real(3, 1, 2), strides=2, unknown=(), expected=_transposed((2,), "SAME", (2, 5, 1))),
+    OpCase(transposed_any, real(2, 4, 2), real(2, 1, 2), strides=1, padding="VALID", unknown=(),
+           expected=_transposed((1,), "VALID", (2, 5, 1))),
+    OpCase(transposed_3, real(1, 2, 1, 3, 1), real(2, 2, 2, 2, 1), strides=[2, 2, 1], unknown=(),
+           expected=_transposed((2, 2, 1), "SAME", (1, 3, 2, 3, 2))),
+    OpCase(transposed, real(2, 4, 5, 1), real(2, 2, 1, 1), strides=1, dilations=2, unknown=(),
+           expected=_transposed((1, 1), "SAME", (2, 4, 5, 1), (2, 2))),
+    OpCase(nn.depthwise_conv2d, real(1, 5, 4, 2), real(2, 2, 2, 1), strides=[1, 2, 2, 1], padding="VALID", dilations=[2, 1],
+           unknown=(), expected=_depthwise((2, 2), "VALID", (2, 1))),
+    OpCase(nn.separable_conv2d, real(1, 3, 4, 2), real(2, 2, 2, 2), real(1, 1, 4, 3), strides=[1, 1, 1, 1], padding="SAME",
+           unknown=(), expected=lambda x, d, p: _depthwise((1, 1), "SAME")(x, d) @ p[0, 0]),
+]  # fmt: skip
+
+
+def _pool(
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Any,
+    combine: Any,
+    dilations: Sequence[int] | None = None,
+) -> Any:
+    apart = dilations or (1,) * len(window)
+
     def pool(x: Any) -> Any:
-        x = _padded(x, window, strides, padding, np.nan)
-        oh, ow = ((n - k) // s + 1 for n, k, s in zip(x.shape[1:3], window, strides, strict=True))
-        out = np.zeros((x.shape[0], oh, ow, x.shape[3]))
-        for i, j in np.ndindex(oh, ow):
-            top, left = i * strides[0], j * strides[1]
-            out[:, i, j] = combine(x[:, top : top + window[0], left : left + window[1]], axis=(1, 2))
+        spans = [(k - 1) * d + 1 for k, d in zip(window, apart, strict=True)]
+        x = _padded(x, spans, strides, padding, np.nan)
+        counts = [(n - k) // s + 1 for n, k, s in zip(x.shape[1:-1], spans, strides, strict=True)]
+        out = np.zeros((x.shape[0], *counts, x.shape[-1]))
+        for at in np.ndindex(*counts):
+            inside = [
+                slice(i * s, i * s + k, d) for i, s, k, d in zip(at, strides, spans, apart, strict=True)
+            ]
+            out[(slice(None), *at)] = combine(
+                x[(slice(None), *inside)], axis=tuple(range(1, len(window) + 1))
+            )
         return out
 
     return pool
@@ -371,8 +440,8 @@ def _pool(window: Sequence[int], strides: Sequence[int], padding: Any, combine: 
 def _pool_case(
     function: Any, shape: Sequence[int], ksize: Any, strides: Any, padding: Any, **options: Any
 ) -> OpCase:
-    combine = np.nanmax if function is nn.max_pool2d else np.nanmean
-    window, steps = (x if isinstance(x, list) else [x, x] for x in (ksize, strides))
+    combine = np.nanmax if "max" in function.__name__ else np.nanmean
+    window, steps = (x if isinstance(x, list) else [x] * (len(shape) - 2) for x in (ksize, strides))
     return OpCase(
         function,
         real(*shape),
@@ -395,5 +464,27 @@ POOL = [
     )
 ]
 POOL.append(_pool_case(nn.max_pool2d, (1, 3, 3, 1), 2, 2, [[0, 0], [1, 0], [1, 1], [0, 0]]))
+POOL += [
+    _pool_case(nn.max_pool1d, (2, 5, 2), 2, 2, "SAME"),
+    _pool_case(nn.avg_pool1d, (2, 5, 2), 3, 1, "VALID"),
+    _pool_case(nn.max_pool3d, (1, 3, 4, 2, 2), 2, [1, 2, 1], "VALID"),
+    _pool_case(nn.max_pool3d, (1, 3, 2, 3, 1), [2, 1, 2], 2, "SAME"),
+    _pool_case(nn.avg_pool3d, (1, 3, 2, 3, 1), 2, [1, 1, 2], "SAME"),
+    _pool_case(nn.avg_pool3d, (2, 2, 3, 2, 1), [2, 2, 1], 1, "VALID"),
+    _pool_case(nn.max_pool1d, (1, 4, 1), 3, 1, [[0, 0], [1, 2], [0, 0]]),
+    _pool_case(nn.max_pool, (1, 4, 3, 1), 2, 1, "SAME", unknown=SIZES),
+    _pool_case(nn.avg_pool, (1, 4, 1), 2, 1, "SAME", unknown=SIZES),
+    *(
+        OpCase(
+            nn.pool,
+            real(1, 6, 5, 2),
+            window_shape=[2, 3],
+            pooling_type=word,
+            dilations=[3, 2],
+            expected=_pool((2, 3), (1, 1), "VALID", combine, (3, 2)),
+        )
+        for word, combine in (("MAX", np.nanmax), ("AVG", np.nanmean))
+    ),
+]
 
-CASES = [*ACTIVATION, *SOFTMAX, *NORMALIZE, *CONV, *POOL]
+CASES = [*ACTIVATION, *SOFTMAX, *NORMALIZE, *CONV, *FURTHER, *POOL]

@@ -192,7 +192,7 @@ def test_dropout_says_what_is_wrong() -> None:
         ({"padding": "FULL"}, "padding 'FULL' is neither 'SAME' nor 'VALID'"),
         ({"padding": [[1, 0], [1, 1], [1, 1], [0, 0]]}, "is not allowed; give 'SAME', 'VALID', or"),
         ({"strides": [2, 1, 1, 1]}, "moves over batch or channels"),
-        ({"strides": 0}, "must be one positive number"),
+        ({"strides": 0}, "must be 2 positive numbers, one for all, or 4 with 1 at both ends"),
         ({"data_format": "NCHW"}, "data_format 'NCHW' is not available"),
         (
             {"filters": np.ones((2, 2, 3, 1), np.float32)},
@@ -365,7 +365,7 @@ def test_pool_and_convolution_are_those_of_their_number_of_axes():
     for call, words in (
         (lambda: tf.nn.pool(x, [2], "MAX"), "axes between batch and channels"),
         (lambda: tf.nn.pool(x, [2, 2], "SUM"), "neither 'MAX' nor 'AVG'"),
-        (lambda: tf.nn.pool(x, [2, 2], "MAX", dilations=2), "only 1 is"),
+        (lambda: tf.nn.pool(x, [2, 2], "MAX", dilations=0), "2 positive numbers"),
         (lambda: tf.nn.convolution(x, kernel, [1, 2, 3]), "2 positive numbers"),
         (lambda: tf.nn.convolution(row, taps, data_format="NCW"), "transpose the input"),
     ):
@@ -396,3 +396,93 @@ def test_padding_of_a_pool_is_smaller_than_its_window() -> None:
         match=r"max_pool2d: padding .* is not smaller than the window \(2, 3\)",
     ):
         nn.max_pool2d(np.zeros((1, 4, 4, 1), np.float32), (2, 3), 1, [[0, 0], [0, 2], [0, 0], [0, 0]])
+
+
+def test_a_pool_or_convolution_of_other_ranks_says_what_it_takes() -> None:
+    volume, row = tf.ones([1, 3, 3, 3, 1]), tf.ones([1, 3, 1])
+    for call, words in (
+        (
+            lambda: nn.max_pool3d(tf.ones([1, 3, 3, 1]), 2, 1, "VALID"),
+            "batch, depth, height, width, channels",
+        ),
+        (lambda: nn.avg_pool1d(row, [2, 2], 1, "VALID"), "ksize .* must be 1 positive number, or 3 with 1"),
+        (lambda: nn.max_pool(tf.ones([1, 3]), 2, 1, "VALID"), "axes between batch and channels"),
+        (lambda: nn.max_pool3d(volume, 2, [2, 1, 1, 1, 1], "VALID"), "moves over batch or channels"),
+        (lambda: nn.avg_pool(volume, 2, 1, "VALID", "NCDHW"), "transpose the input to 'NDHWC'"),
+        (lambda: nn.max_pool1d(row, 4, 1, "VALID"), None),
+        (lambda: nn.conv3d(volume, tf.ones([2, 2, 2, 2, 1]), 1, "VALID"), "conv3d: the input has 1 channels"),
+        (
+            lambda: nn.conv1d(row, tf.ones([2, 1]), 1, "VALID"),
+            r"\[width, channels in, channels out\] is needed",
+        ),
+        (lambda: nn.conv1d(row, tf.ones([2, 1, 1]), 1, [[0, 0], [1, 0]]), r"\[left, right\]"),
+        (
+            lambda: nn.conv3d_transpose(volume, tf.ones([2, 2, 2, 1, 1]), [1, 9, 6, 6, 1], 2),
+            "must have shape",
+        ),
+        (
+            lambda: nn.separable_conv2d(
+                tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1]), tf.ones([2, 1, 1, 1]), 1, "SAME"
+            ),
+            "pointwise_filter has shape",
+        ),
+    ):
+        if words is None:
+            assert call().shape == [1, 0, 1]
+            continue
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_a_window_and_its_strides_are_for_the_same_axes() -> None:
+    from graphad.core.registry import lookup
+
+    for strides, padding, dilations in (
+        ((1,), "SAME", (1, 1)),
+        ((1, 1), ((0, 0),), (1, 1)),
+        ((1, 1), "SAME", (1,)),
+    ):
+        with pytest.raises(ValueError, match="are not for the same number of axes"):
+            lookup("max_pool")((2, 2), strides, padding, dilations).infer(tf.TensorSpec([1, 4, 4, 1]))
+
+
+@pytest.mark.parametrize("run", [False, True])
+def test_the_shape_of_a_transposed_convolution_may_be_data(run: bool) -> None:
+    kernel, x = tf.constant(real(3, 2, 1, 2)), tf.constant(real(2, 2, 3, 2))
+    known = nn.conv2d_transpose(x, kernel, [2, 4, 5, 1], 2)
+
+    @tf.function(jit_compile=run)
+    def f(x: Any, sizes: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = nn.conv2d_transpose(x, kernel, sizes, 2)
+        return y, tape.gradient(y, x)
+
+    y, x_bar = f(x, tf.constant([2, 4, 5, 1]))
+    np.testing.assert_allclose(y, known)
+    np.testing.assert_allclose(x_bar, nn.conv2d(tf.ones([2, 4, 5, 1], tf.float64), kernel, 2, "SAME"))
+    np.testing.assert_allclose(nn.conv2d_transpose(x, kernel, [4, 5], 2), known)
+
+    @tf.function(
+        jit_compile=run, input_signature=[tf.TensorSpec([None] * 4, tf.float64), tf.TensorSpec([], tf.int32)]
+    )
+    def g(x: Any, width: Any) -> Any:
+        return nn.conv2d_transpose(x, kernel, [4, width], 2)
+
+    np.testing.assert_allclose(g(x, tf.constant(5)), known)
+
+
+def test_convolution_over_several_axes_of_batches() -> None:
+    x, kernel = tf.constant(real(2, 3, 5, 4, 2)), tf.constant(real(2, 2, 2, 3))
+    wanted = np.stack([nn.conv2d(row, kernel, 2, "SAME").numpy() for row in x])
+    np.testing.assert_allclose(nn.conv2d(x, kernel, 2, "SAME"), wanted)
+    np.testing.assert_allclose(nn.convolution(x, kernel, 2, "SAME"), wanted)
+    unknown = tf.function(
+        lambda x: nn.conv2d(x, kernel, 2, "SAME"), input_signature=[tf.TensorSpec([None] * 5, tf.float64)]
+    )
+    np.testing.assert_allclose(unknown(x), wanted)
+
+
+def test_the_gradient_of_a_three_dimensional_pool_goes_to_the_first_maximum() -> None:
+    g = _gradient(lambda x: nn.max_pool3d(x, 2, 2, "VALID"), np.ones((1, 2, 2, 2, 1)))
+    assert g.ravel().tolist() == [1, 0, 0, 0, 0, 0, 0, 0]

@@ -48,7 +48,7 @@ def test_every_attribute_and_its_bounds_are_named():
         for field in kind.attributes:
             assert f"\n* `{field}`: " in part, (kind.name, field)
     assert '* `kind`: string, one of "bits", "integers", "normal", "truncated_normal", "uniform"' in text
-    assert "* `window`: tuple[integer, integer], at least 1" in text
+    assert "* `window`: tuple[integer, ...], at least 1" in text
 
 
 @pytest.mark.parametrize(
