@@ -76,6 +76,8 @@ from graphad.ops.array import broadcast_to as broadcast_to
 from graphad.ops.array import concat as concat
 from graphad.ops.array import constant as constant
 from graphad.ops.array import convert_to_tensor as convert_to_tensor
+from graphad.ops.array import dynamic_partition as dynamic_partition
+from graphad.ops.array import dynamic_stitch as dynamic_stitch
 from graphad.ops.array import ensure_shape as ensure_shape
 from graphad.ops.array import expand_dims as expand_dims
 from graphad.ops.array import eye as eye
@@ -94,9 +96,11 @@ from graphad.ops.array import rank as rank
 from graphad.ops.array import repeat as repeat
 from graphad.ops.array import reshape as reshape
 from graphad.ops.array import reverse as reverse
+from graphad.ops.array import reverse_sequence as reverse_sequence
 from graphad.ops.array import roll as roll
 from graphad.ops.array import scatter_nd as scatter_nd
 from graphad.ops.array import shape as shape
+from graphad.ops.array import shape_n as shape_n
 from graphad.ops.array import size as size
 from graphad.ops.array import slice as slice
 from graphad.ops.array import sort as sort
@@ -106,6 +110,7 @@ from graphad.ops.array import stack as stack
 from graphad.ops.array import stop_gradient as stop_gradient
 from graphad.ops.array import strided_slice as strided_slice
 from graphad.ops.array import tensor_scatter_nd_add as tensor_scatter_nd_add
+from graphad.ops.array import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from graphad.ops.array import tensor_scatter_nd_update as tensor_scatter_nd_update
 from graphad.ops.array import tile as tile
 from graphad.ops.array import transpose as transpose

@@ -4,3 +4,6 @@ from graphad.ops.array.scatter import unsorted_segment_sum as unsorted_segment_s
 from graphad.ops.array.sort import top_k as top_k
 from graphad.ops.linalg.norms import l2_normalize as l2_normalize
 from graphad.ops.math import *
+from graphad.ops.nn.composed import in_top_k as in_top_k
+from graphad.ops.nn.softmax import log_softmax as log_softmax
+from graphad.ops.nn.softmax import softmax as softmax

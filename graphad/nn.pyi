@@ -1,3 +1,5 @@
 """Functions of neural networks: activations, softmax and cross-entropies, normalisation, convolution, pooling."""
 
+from graphad.ops.array import top_k as top_k
+from graphad.ops.math.composed import zero_fraction as zero_fraction
 from graphad.ops.nn import *

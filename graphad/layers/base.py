@@ -34,9 +34,19 @@ class Layer(Module):
       trainable: Whether its weights are trained.
       name: Name; numbered by class if not given.
       dtype: Dtype of the weights, by default that of `keras.backend.floatx`; inputs are cast to it.
+      input_shape: The shape of an input without the batch, for a first layer whose weights are to be made with the model.
+      input_dim: The only size of such a shape.
     """
 
-    def __init__(self, *, trainable: bool = True, name: str | None = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        input_shape: Any = None,
+        input_dim: Any = None,
+    ) -> None:
         if name is None:
             kind = snake_case(type(self).__name__)
             count = _made[kind]
@@ -47,6 +57,9 @@ class Layer(Module):
         self.built = False
         self._graphad_building = False
         self._graphad_dtype = floatx_dtype() if dtype is None else as_dtype(dtype)
+        if input_dim is not None:
+            input_shape = (input_dim,)
+        self._graphad_input_shape = None if input_shape is None else TensorShape([None, *input_shape])
         # Made by `add_weight` or assigned, in this order; and those of them that are trained unless the layer is frozen.
         self._graphad_weights: list[Variable] = []
         self._graphad_trained: list[Variable] = []

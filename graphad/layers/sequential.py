@@ -19,11 +19,20 @@ class Sequential(Layer):
     def __init__(self, layers: Sequence[Any] = (), name: str | None = None) -> None:
         super().__init__(name=name)
         self.layers = list(layers)
+        self._build_from_first()
+
+    def _build_from_first(self) -> None:
+        """Make the weights now if the first layer says what its inputs look like."""
+        shape = getattr(self.layers[0], "_graphad_input_shape", None) if self.layers else None
+        if shape is not None:
+            self.build(shape)
+            self.built = True
 
     def add(self, layer: Any) -> None:
         """Append a layer."""
         self.layers.append(layer)
         settle()
+        self._build_from_first()
 
     def build(self, input_shape: TensorShape) -> None:
         """Make the weights of all layers: they are traced on an input of this shape."""

@@ -25,6 +25,10 @@ from graphad.ops.array.join import unstack as unstack
 from graphad.ops.array.pad import pad as pad
 from graphad.ops.array.pad import repeat as repeat
 from graphad.ops.array.pad import tile as tile
+from graphad.ops.array.partition import dynamic_partition as dynamic_partition
+from graphad.ops.array.partition import dynamic_stitch as dynamic_stitch
+from graphad.ops.array.partition import reverse_sequence as reverse_sequence
+from graphad.ops.array.partition import shape_n as shape_n
 from graphad.ops.array.scatter import boolean_mask as boolean_mask
 from graphad.ops.array.scatter import scatter_nd as scatter_nd
 from graphad.ops.array.scatter import tensor_scatter_nd_add as tensor_scatter_nd_add

@@ -2,6 +2,12 @@
 
 from graphad.ops.array.create import eye as eye
 from graphad.ops.array.transpose import matrix_transpose as matrix_transpose
+from graphad.ops.linalg.composed import lstsq as lstsq
+from graphad.ops.linalg.composed import matrix_rank as matrix_rank
+from graphad.ops.linalg.composed import normalize as normalize
+from graphad.ops.linalg.composed import pinv as pinv
+from graphad.ops.linalg.composed import tensor_diag as tensor_diag
+from graphad.ops.linalg.composed import tensor_diag_part as tensor_diag_part
 from graphad.ops.linalg.contraction import einsum as einsum
 from graphad.ops.linalg.contraction import tensordot as tensordot
 from graphad.ops.linalg.diagonal import band_part as band_part

@@ -13,6 +13,16 @@ from graphad.ops.nn.activation import relu as relu
 from graphad.ops.nn.activation import relu6 as relu6
 from graphad.ops.nn.activation import selu as selu
 from graphad.ops.nn.activation import silu as silu
+from graphad.ops.nn.composed import compute_average_loss as compute_average_loss
+from graphad.ops.nn.composed import crelu as crelu
+from graphad.ops.nn.composed import depth_to_space as depth_to_space
+from graphad.ops.nn.composed import in_top_k as in_top_k
+from graphad.ops.nn.composed import local_response_normalization as local_response_normalization
+from graphad.ops.nn.composed import log_poisson_loss as log_poisson_loss
+from graphad.ops.nn.composed import scale_regularization_loss as scale_regularization_loss
+from graphad.ops.nn.composed import space_to_depth as space_to_depth
+from graphad.ops.nn.composed import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
+from graphad.ops.nn.composed import weighted_moments as weighted_moments
 from graphad.ops.nn.convolutions import atrous_conv2d as atrous_conv2d
 from graphad.ops.nn.convolutions import atrous_conv2d_transpose as atrous_conv2d_transpose
 from graphad.ops.nn.convolutions import conv1d as conv1d
@@ -52,4 +62,5 @@ from graphad.ops.nn.pools import pool as pool
 from graphad.ops.nn.softmax import log_softmax as log_softmax
 from graphad.ops.nn.softmax import softmax as softmax
 
+lrn = local_response_normalization
 swish = silu

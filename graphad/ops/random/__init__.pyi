@@ -1,5 +1,7 @@
 """Random numbers: counter-based, seeded, the same on every machine."""
 
+from graphad.ops.random.categorical import categorical as categorical
+from graphad.ops.random.categorical import stateless_categorical as stateless_categorical
 from graphad.ops.random.generator import Generator as Generator
 from graphad.ops.random.generator import get_global_generator as get_global_generator
 from graphad.ops.random.generator import normal as normal

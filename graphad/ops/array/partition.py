@@ -1,0 +1,113 @@
+"""Parts of a tensor by number, and tensors put together from numbered rows: compositions of masks, scatters and gathers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import constant, size, zeros
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.scatter import boolean_mask, tensor_scatter_nd_update
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.transpose import transpose
+from graphad.ops.math.cast import cast
+from graphad.ops.math.reduce import reduce_max
+from graphad.ops.math.select import where
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """The slices of `data` by the number of their part: parts[k] has data[i] for each i where partitions[i] is k, in order.
+
+    Args:
+      data: Tensor whose shape begins with that of `partitions`.
+      partitions: Integers; slices with a number that is no part are left out.
+      num_partitions: How many parts there are, an int.
+    """
+    if not isinstance(num_partitions, int) or num_partitions < 1:
+        raise InvalidArgumentError(
+            f"dynamic_partition: num_partitions is {num_partitions!r}; an int of at least 1 is needed."
+        )
+    data, partitions = lift(data), lift(partitions)
+    if not partitions.dtype.is_integer:
+        raise InvalidArgumentError(
+            f"dynamic_partition: partitions are {partitions.dtype.name}; integers are needed."
+        )
+    return [boolean_mask(data, partitions == k) for k in range(num_partitions)]
+
+
+def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
+    """One tensor of numbered slices: result[indices[m][i]] is data[m][i]; of two with one number the later counts.
+
+    Args:
+      indices: Integer tensors; together they are to name each slice of the result. One that none names holds zeros.
+      data: As many tensors, each of the shape of its indices and then that of a slice.
+    """
+    if len(indices) != len(data) or not indices:
+        raise InvalidArgumentError(
+            f"dynamic_stitch: {len(indices)} tensors of indices and {len(data)} of data; as many are needed, at least one."
+        )
+    numbers = [cast(lift(part), int32) for part in indices]
+    parts = [lift(data[0])]
+    parts += [lift_like("dynamic_stitch", part, parts[0].dtype) for part in data[1:]]
+    for k, (at, part) in enumerate(zip(numbers, parts, strict=True)):
+        if at.ndim is None or part.ndim is None or at.ndim > part.ndim:
+            raise InvalidArgumentError(
+                f"dynamic_stitch: data[{k}] has shape {part.shape} and its indices {at.shape}, with which it must begin."
+            )
+    inner = shape(parts[0])[numbers[0].ndim :]
+    flat = concat([reshape(at, [-1]) for at in numbers], 0)
+    rows = concat(
+        [reshape(part, concat([size(at)[None], inner], 0)) for at, part in zip(numbers, parts, strict=True)],
+        0,
+    )
+    length = reduce_max(concat([flat, constant([-1], int32)], 0)) + 1
+    start = zeros(concat([length[None], inner], 0), parts[0].dtype)
+    return tensor_scatter_nd_update(start, expand_dims(flat, -1), rows)
+
+
+def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors."""
+    return [shape(x, out_type) for x in input]
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The first seq_lengths[b] elements along `seq_axis` in reverse order, for each index b of `batch_axis`; the rest stays.
+
+    Args:
+      input: Tensor with at least two axes.
+      seq_lengths: Integers [batch], none above the size of `seq_axis`.
+      seq_axis: The axis along which elements change places.
+      batch_axis: The axis of the lengths, 0 by default.
+    """
+    x, lengths = lift(input), cast(lift(seq_lengths), int32)
+    if seq_axis is None or x.ndim is None:
+        raise InvalidArgumentError(
+            f"reverse_sequence: seq_axis is {seq_axis} and the input's shape {x.shape}; both an axis and a rank are needed."
+        )
+    along, rows = seq_axis % x.ndim, (batch_axis or 0) % x.ndim
+    if along == rows:
+        raise InvalidArgumentError(
+            f"reverse_sequence: seq_axis and batch_axis are both {along}; two axes are needed."
+        )
+    order = [rows, along, *(k for k in range(x.ndim) if k not in (rows, along))]
+    moved = x if order == list(range(x.ndim)) else transpose(x, order)
+    at = range_of(shape(moved)[1])[None]
+    places = where(at < lengths[:, None], lengths[:, None] - 1 - at, at)
+    turned = gather(moved, places, batch_dims=1)
+    return turned if moved is x else transpose(turned, [int(k) for k in np.argsort(order)])

@@ -1,0 +1,102 @@
+"""Functions of matrices that are compositions of decompositions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import eye, zeros_like
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.linalg.diagonals import diag, diag_part
+from graphad.ops.linalg.eigen import svd
+from graphad.ops.linalg.matmul import matmul
+from graphad.ops.linalg.norms import norm
+from graphad.ops.linalg.systems import cholesky, cholesky_solve
+from graphad.ops.math.cast import cast
+from graphad.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
+from graphad.ops.math.select import where
+
+
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """(x / n, n) with the norm n of x along `axis`, whose axes stay with size 1; see `norm`."""
+    x = lift(tensor)
+    length = norm(x, ord, axis, keepdims=True)
+    return x / length, length
+
+
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """The Moore-Penrose inverse of [..., m, n] by its singular values; those up to rcond times the largest count as 0.
+
+    Args:
+      rcond: By default 10 * max(m, n) * the rounding step of the dtype.
+    """
+    a = lift(a)
+    s, u, v = svd(a)
+    if rcond is None:
+        rcond = 10.0 * max(_sizes("pinv", a)) * float(np.finfo(a.dtype.as_numpy_dtype).eps)
+    kept = s > cast(rcond, s.dtype)[..., None] * reduce_max(s, axis=-1, keepdims=True)
+    inverse = where(kept, 1 / where(kept, s, 1 + zeros_like(s)), zeros_like(s))
+    return matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
+
+
+def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """How many singular values of [..., m, n] are above `tol`; by default max(m, n) * the rounding step * the largest."""
+    a = lift(a)
+    s = svd(a, compute_uv=False)
+    if tol is None:
+        step = max(_sizes("matrix_rank", a)) * float(np.finfo(s.dtype.as_numpy_dtype).eps)
+        tol = step * reduce_max(s, axis=-1, keepdims=True)
+    return reduce_sum(cast(s > tol, int32), axis=-1)
+
+
+def lstsq(
+    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+) -> Tensor:
+    """The x that makes |matrix @ x - rhs|**2 + l2_regularizer * |x|**2 smallest: [..., m, n] and [..., m, k] give [..., n, k].
+
+    Where m < n and nothing is added it is the shortest x that solves the equations. By Cholesky factors of the smaller of the
+    two products of the matrix with itself, which squares its condition number; `fast=False` uses singular values instead.
+    """
+    a, b = lift_pair("lstsq", matrix, rhs)
+    rows, columns = _sizes("lstsq", a)
+    if not fast:
+        if l2_regularizer:
+            raise InvalidArgumentError("lstsq: fast=False takes no l2_regularizer; use fast=True, or 0.")
+        return matmul(pinv(a), b)
+    if rows >= columns:
+        gram = matmul(a, a, adjoint_a=True) + cast(l2_regularizer, a.dtype) * eye(columns, dtype=a.dtype)
+        return cholesky_solve(cholesky(gram), matmul(a, b, adjoint_a=True))
+    gram = matmul(a, a, adjoint_b=True) + cast(l2_regularizer, a.dtype) * eye(rows, dtype=a.dtype)
+    return matmul(a, cholesky_solve(cholesky(gram), b), adjoint_a=True)
+
+
+def _sizes(op: str, a: Any) -> tuple[int, int]:
+    sizes = None if a.dims is None else a.shape.as_list()[-2:]
+    if sizes is None or len(sizes) < 2 or None in sizes:
+        raise InvalidArgumentError(f"{op}: the matrix has shape {a.shape}; its last two sizes must be known.")
+    return sizes[0], sizes[1]
+
+
+def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor with each axis twice, result[i, j, i, j] = diagonal[i, j], and 0 elsewhere."""
+    x = lift(diagonal)
+    sizes = shape(x)
+    return reshape(diag(reshape(x, [-1])), concat([sizes, sizes], 0))
+
+
+def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The elements [i, j] that `tensor_diag` puts at [i, j, i, j]."""
+    x = lift(input)
+    if x.ndim is None or x.ndim % 2 or not x.ndim:
+        raise InvalidArgumentError(f"tensor_diag_part: shape {x.shape}; an even number of axes is needed.")
+    half = shape(x)[: x.ndim // 2]
+    count = reduce_prod(half)
+    return reshape(diag_part(reshape(x, [count, count])), half)

@@ -1,0 +1,146 @@
+"""Functions of numbers that are short compositions of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import as_dtype, float32, int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import ones_like, size, zeros_like
+from graphad.ops.array.join import stack
+from graphad.ops.array.scatter import scatter_nd, unsorted_segment_sum
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import expand_dims, reshape
+from graphad.ops.math.arithmetic import add_n, divide_no_nan
+from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import log1p
+from graphad.ops.math.gamma import lgamma
+from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_sum
+from graphad.ops.math.select import maximum, where
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The part of the elements that are 0, a float32; NaN for none."""
+    value = lift(value)
+    return reduce_mean(cast(value == zeros_like(value), float32))
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, and 0 where x is 0."""
+    x = lift(x)
+    return divide_no_nan(ones_like(x), x)
+
+
+def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * log(1 + y), and 0 where x is 0, whatever y is."""
+    x, y = lift_pair("xlog1py", x, y)
+    none = x == lift(0, x.dtype)
+    # The logarithm's argument is put aside as well, so that no derivative meets 0 times infinity.
+    return where(none, zeros_like(x * y), x * log1p(where(none, zeros_like(y), y)))
+
+
+def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+    """coeffs[0] * x**n + ... + coeffs[n] by Horner's rule; 0 for no coefficients."""
+    if not isinstance(coeffs, list | tuple):
+        raise InvalidArgumentError(
+            f"polyval: coeffs is a {type(coeffs).__name__}; a list of coefficients is needed."
+        )
+    x = lift(x)
+    if not coeffs:
+        return zeros_like(x)
+    value = lift(coeffs[0]) if isinstance(coeffs[0], Tensor) else lift(coeffs[0], x.dtype)
+    for coefficient in coeffs[1:]:
+        value = value * x + coefficient
+    return value
+
+
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """log|B(x)| along the last axis: the sum of log|Gamma(x)| less log|Gamma(sum of x)|."""
+    x = lift(x)
+    return reduce_sum(lgamma(x), axis=-1) - lgamma(reduce_sum(x, axis=-1))
+
+
+def accumulate_n(
+    inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """The sum of tensors of one shape."""
+    return add_n(inputs)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation y with y[x[i]] = i, for x [n] with each of 0 to n - 1 once."""
+    x = lift(x)
+    return scatter_nd(expand_dims(x, -1), range_of(size(x, x.dtype), dtype=x.dtype), size(x, x.dtype)[None])
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether no element, in order of storage, is below the one before it."""
+    x = reshape(x, [-1])
+    return reduce_all(x[1:] >= x[:-1])
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether each element, in order of storage, is above the one before it."""
+    x = reshape(x, [-1])
+    return reduce_all(x[1:] > x[:-1])
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each of 0, 1, 2, ... stands in `arr`, or the sums of the weights that belong to it.
+
+    Args:
+      arr: Integers, none negative, of any shape.
+      weights: As many numbers; the result has their dtype.
+      minlength, maxlength: Bounds of the result's length, otherwise the largest number and 1; what has no place is left out.
+      dtype: Dtype of counts.
+    """
+    arr = reshape(arr, [-1])
+    if weights is None:
+        values = ones_like(arr, dtype=as_dtype(dtype))
+    else:
+        values = reshape(weights, [-1])
+    length = reduce_max(arr) + 1 if arr.dims != (0,) else lift(0, arr.dtype)
+    if minlength is not None:
+        length = maximum(length, cast(minlength, length.dtype))
+    if maxlength is not None:
+        top = cast(maxlength, length.dtype)
+        length = where(length < top, length, top)
+        # Numbers beyond the end have no segment: a negative one is left out.
+        arr = where(arr < top, arr, -ones_like(arr))
+    return unsorted_segment_sum(values, arr, length)
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    weights: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each label met each prediction: [classes, classes], labels down and predictions across.
+
+    Args:
+      labels, predictions: Integers [n].
+      num_classes: How many classes there are; by default the largest number and 1.
+      weights: Numbers [n] to be added instead of ones.
+      dtype: Dtype of the result.
+    """
+    labels, predictions = lift(labels), lift(predictions)
+    if num_classes is None:
+        largest = maximum(reduce_max(cast(labels, int32)), reduce_max(cast(predictions, int32)))
+        num_classes = largest + 1
+    at = stack([cast(labels, int32), cast(predictions, int32)], axis=1)
+    dtype = as_dtype(dtype)
+    values = ones_like(labels, dtype=dtype) if weights is None else cast(weights, dtype)
+    return scatter_nd(at, values, stack([cast(num_classes, int32)] * 2))

@@ -1,0 +1,138 @@
+"""Functions of neural networks that are short compositions of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import ones_like
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.pad import pad
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.transpose import transpose
+from graphad.ops.math.arithmetic import square
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import is_finite
+from graphad.ops.math.exponential import exp, log, softplus
+from graphad.ops.math.reduce import reduce_mean, reduce_sum
+from graphad.ops.math.select import where
+from graphad.ops.nn.activation import relu
+from graphad.ops.rules import require_fit
+
+
+def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """[relu(x), relu(-x)] side by side along `axis`."""
+    x = lift(features)
+    return relu(concat([x, -x], axis))
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """-pos_weight * labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too."""
+    x, z = lift_pair("weighted_cross_entropy_with_logits", logits, labels)
+    require_fit("weighted_cross_entropy_with_logits", z, x, ("labels", "logits"))
+    weight = 1 + (pos_weight - 1) * z
+    return (1 - z) * x + weight * softplus(-x)
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(c) - z * c, for the log of a rate c and counts z; with Stirling's log(z!) for counts above 1 if asked for."""
+    c, z = lift_pair("log_poisson_loss", log_input, targets)
+    require_fit("log_poisson_loss", z, c, ("targets", "log_input"))
+    loss = exp(c) - z * c
+    if not compute_full_loss:
+        return loss
+    small = (z >= lift(0, z.dtype)) & (z <= lift(1, z.dtype))
+    inside = where(small, ones_like(z), z)
+    half_log = 0.9189385332046727 + 0.5 * log(inside)  # log(2 pi) / 2
+    return loss + where(small, 0 * z, z * log(inside) - z + half_log)
+
+
+def in_top_k(targets: Any, predictions: Any, k: int, name: str | None = None) -> Tensor:
+    """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]; ties count as in."""
+    rows, labels = lift(predictions), cast(targets, int32)
+    own = gather(rows, labels[:, None], batch_dims=1)
+    above = reduce_sum(cast(rows > own, int32), axis=-1)
+    return (above < k) & is_finite(own[:, 0])
+
+
+def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Blocks of [batch, height, width, channels] moved into channels: [batch, height / b, width / b, channels * b * b]."""
+    x, b = _image("space_to_depth", input, block_size, data_format)
+    n, h, w, c = (shape(x)[k] for k in range(4))
+    y = reshape(x, [n, h // b, b, w // b, b, c])
+    return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h // b, w // b, c * b * b])
+
+
+def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """What `space_to_depth` undoes: [batch, height, width, channels] gives [batch, height * b, width * b, channels / b / b]."""
+    x, b = _image("depth_to_space", input, block_size, data_format)
+    n, h, w, c = (shape(x)[k] for k in range(4))
+    y = reshape(x, [n, h, w, b, b, c // (b * b)])
+    return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h * b, w * b, c // (b * b)])
+
+
+def _image(op: str, input: Any, block_size: Any, data_format: str) -> tuple[Any, int]:
+    x = lift(input)
+    if data_format != "NHWC" or x.ndim != 4 or not isinstance(block_size, int) or block_size < 2:
+        raise InvalidArgumentError(
+            f"{op}: shape {x.shape}, block_size {block_size!r}, data_format {data_format!r}; "
+            "[batch, height, width, channels], an int of at least 2 and 'NHWC' are allowed."
+        )
+    return x, block_size
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1.0,
+    alpha: float = 1.0,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """x / (bias + alpha * s)**beta, where s is the sum of squares of the channels up to `depth_radius` away."""
+    x = lift(input)
+    squares = pad(square(x), [[0, 0]] * (x.ndim - 1) + [[depth_radius, depth_radius]])
+    channels = shape(x)[-1]
+    total = squares[..., :channels]
+    for k in range(1, 2 * depth_radius + 1):
+        total = total + squares[..., k : k + channels]
+    return x / (bias + alpha * total) ** beta
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance along `axes`, where each element counts as often as its weight says."""
+    x = lift(x)
+    weights = cast(frequency_weights, x.dtype)
+    every = weights + 0 * x
+    total = reduce_sum(every, axes, keepdims=True)
+    mean = reduce_sum(every * x, axes, keepdims=True) / total
+    variance = reduce_sum(every * square(x - mean), axes, keepdims=True) / total
+    if keepdims:
+        return mean, variance
+    return reduce_mean(mean, axes), reduce_mean(variance, axes)
+
+
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None, name: str | None = None
+) -> Tensor:
+    """The sum of losses, each times its weight, over the number of examples."""
+    losses = lift(per_example_loss)
+    if sample_weight is not None:
+        losses = losses * cast(sample_weight, losses.dtype)
+    count = shape(losses)[0] if global_batch_size is None else global_batch_size
+    return reduce_sum(losses) / cast(count, losses.dtype)
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of a penalty, as part of a loss: programs run on one device, which takes it whole."""
+    return reduce_sum(regularization_loss)

@@ -1,0 +1,58 @@
+"""Draws of classes, by adding Gumbel noise to log-probabilities and taking the largest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import as_dtype, float32, int64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.join import stack
+from graphad.ops.array.shape import shape
+from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import log
+from graphad.ops.math.position import argmax
+from graphad.ops.random.generator import stateless_uniform, uniform
+
+_SMALLEST = 2.0**-24  # what float32 draws in [0, 1) are multiples of; keeps log away from 0
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
+) -> Tensor:
+    """Classes drawn with the probabilities softmax(logits): [batch, classes] gives [batch, num_samples].
+
+    Args:
+      logits: Logarithms of probabilities, or of any multiples of them.
+      num_samples: How many draws from each row.
+      dtype: int64 by default, or int32.
+      seed: As for `uniform`.
+    """
+    logits = _rows("categorical", logits)
+    return _drawn(logits, uniform(_sizes(logits, num_samples), seed=seed), dtype)
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+) -> Tensor:
+    """As `categorical`, the same for the same seed: two integers."""
+    logits = _rows("stateless_categorical", logits)
+    return _drawn(logits, stateless_uniform(_sizes(logits, num_samples), seed), dtype)
+
+
+def _rows(op: str, logits: Any) -> Any:
+    logits = lift(logits)
+    if logits.ndim not in (None, 2):
+        raise InvalidArgumentError(f"{op}: logits has shape {logits.shape}; [batch, classes] is needed.")
+    return logits if logits.dtype == float32 else cast(logits, float32)
+
+
+def _sizes(logits: Any, num_samples: Any) -> Any:
+    sizes = shape(logits)
+    return stack([sizes[0], cast(num_samples, sizes.dtype), sizes[1]])
+
+
+def _drawn(logits: Any, u: Any, dtype: Any) -> Any:
+    noise = -log(-log(u + _SMALLEST * 0.5))
+    return argmax(logits[:, None] + noise, axis=-1, output_type=int64 if dtype is None else as_dtype(dtype))
