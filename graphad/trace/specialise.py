@@ -494,10 +494,10 @@ class Specialiser(Trace):
         return data
 
     def _computed(self, op: Op, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...] | None:
-        """The outputs of an integer op on known sizes by its own `eval`, None where that is not possible."""
+        """Integers and answers on known sizes, by the op's own `eval`, None where that is not possible."""
         inferred = op.infer(*[x.spec for x in inputs])
         specs = inferred if op.multiple else (inferred,)
-        if not all(spec.dtype.kind in ("int", "uint") for spec in specs):
+        if not all(spec.dtype.kind in ("int", "uint", "bool") for spec in specs):
             return None
         symbolic = any(_is_symbolic(value) for value in values)
         try:
@@ -515,7 +515,12 @@ class Specialiser(Trace):
         if any(np.size(y) > KNOWN_LIMIT for y in outputs):
             return None
         return tuple(
-            [KnownTensor(_tidy(y, spec.dtype), spec.dtype) for y, spec in zip(outputs, specs, strict=True)]
+            [
+                self.constant(_scalar(np.asarray(y, spec.dtype.numpy)))
+                if spec.dtype.kind == "bool"
+                else KnownTensor(_tidy(y, spec.dtype), spec.dtype)
+                for y, spec in zip(outputs, specs, strict=True)
+            ]
         )
 
     def serial(self, x: Any, op: Op) -> int:

@@ -243,3 +243,14 @@ def test_a_size_that_a_kept_call_computes_is_known_outside() -> None:
     np.testing.assert_array_equal(
         evaluate(special, [np.zeros((2, 3), np.float32)])[0], np.full((3, 2), 20.0, np.float32)
     )
+
+
+def test_a_branch_that_hangs_on_a_comparison_of_sizes_is_written_out() -> None:
+    def f(x: Any) -> Any:
+        return [cond(shape(x)[0] > 1, lambda: add(x, 1.0), lambda: negative(x))]
+
+    graph = trace_flat(f, [TensorSpec([None])]).graph
+    assert names(specialise(graph, [TensorSpec([3])])) == ["add"]
+    assert names(specialise(graph, [TensorSpec([1])])) == ["neg"]
+    # A symbol is a size of at least 2.
+    assert names(specialise(graph, [TensorSpec([Dim.symbol("n")])])) == ["add"]
