@@ -199,6 +199,14 @@ def divide_exactly(a: Any, b: Any) -> Any:
     return _simplest(quotient)
 
 
+def at_most(a: Any, b: Any) -> bool:
+    """Whether a <= b for certain."""
+    try:
+        return bool(a <= b)
+    except UndecidedSize:
+        return False
+
+
 def product(sizes: Any) -> Any:
     """The product of sizes, 1 for none."""
     total: Any = 1

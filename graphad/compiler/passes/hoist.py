@@ -22,7 +22,7 @@ from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.compiler.plain import is_instruction
 from graphad.compiler.raising import cannot_raise, form_of, is_view
-from graphad.core.dims import UndecidedSize, product
+from graphad.core.dims import at_most, product
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -112,7 +112,7 @@ class Split:
         graph = self.graph
         for spec in node.specs:
             size = product(spec.dims or ())
-            if not _at_most(size * spec.dtype.itemsize, MODEST) and not any(
+            if not at_most(size * spec.dtype.itemsize, MODEST) and not any(
                 self._fills(i, size) for i in (*range(len(graph.inputs)), *graph.outputs)
             ):
                 return False
@@ -153,7 +153,7 @@ class Split:
             return False
         size = product(node.specs[0].dims or ())
         width = node.specs[0].dtype.itemsize
-        if _at_most(size * width, SMALL):
+        if at_most(size * width, SMALL):
             return False
         leaves, is_heavy = self._behind(node)
         read = [graph.specs[i].dtype.itemsize for i in leaves if self._fills(i, size)]
@@ -164,7 +164,7 @@ class Split:
     def _fills(self, value: int, size: Any) -> bool:
         """Whether a value has at least as many elements."""
         dims = self.graph.specs[value].dims
-        return is_definite(dims) and _at_most(size, product(dims))
+        return is_definite(dims) and at_most(size, product(dims))
 
     def _behind(self, node: Node) -> tuple[set[int], bool]:
         """What the arithmetic that ends in a node reads from memory, and whether more than plain instructions are in it."""
@@ -192,16 +192,8 @@ def _is_map(graph: Graph, node: Node) -> bool:
     return isinstance(form_of(graph, node), forms.Map)
 
 
-def _at_most(a: Any, b: Any) -> bool:
-    """Whether a <= b for certain."""
-    try:
-        return bool(a <= b)
-    except UndecidedSize:
-        return False
-
-
 def _is_positive(steps: Any) -> bool:
-    return steps is not None and _at_most(1, steps)
+    return steps is not None and at_most(1, steps)
 
 
 def _same(graph: Graph, outer: Sequence[TensorSpec], places: Iterable[int]) -> set[int]:

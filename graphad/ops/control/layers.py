@@ -105,9 +105,14 @@ def zeros_for(x: Any) -> Any:
     """Zeros with the shape of an operand, which may be a handle."""
     spec = x.spec
     if is_definite(spec.dims):
-        zero = lift(spec.dtype.numpy.type(0))
-        return bind_all(BroadcastTo(tuple(spec.dims)), (zero,))[0] if spec.dims else zero
+        return zeros_of(spec)
     return zeros_like(bind_all(READ, (x,))[0] if spec.is_handle else x)
+
+
+def zeros_of(spec: TensorSpec) -> Any:
+    """Zeros of a definite shape."""
+    zero = lift(spec.dtype.numpy.type(0))
+    return bind_all(BroadcastTo(tuple(spec.dims)), (zero,))[0] if spec.dims else zero
 
 
 def add_zeros(builder: GraphBuilder, like: int) -> int:

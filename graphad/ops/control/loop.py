@@ -16,7 +16,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.dims import Dim, Size
+from graphad.core.dims import Dim, Size, at_most
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Count
@@ -29,6 +29,7 @@ from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.shape import reshape_like
 from graphad.ops.control.duals import push_loop
+from graphad.ops.control.invariant import apart
 from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, zeros_for
 from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.operands import require, require_operands, row_of
@@ -220,10 +221,12 @@ class Loop(Op):
         """The same loop with stacks of residuals as further ys."""
         n = self.n_carry
         active = list(needs[1:])
-        fixed = frozenset(range(n, n + self.n_invariant))
+        invariant = apart(transforms, self.body, n, n + self.n_invariant, active)
+        step, further = (self.body, ()) if invariant is None else (invariant.rest, invariant.active)
+        fixed = frozenset([*range(n, n + self.n_invariant), *range(len(active), len(step.inputs))])
         while True:
             # A carry is active if it starts so or the body makes it so.
-            pullback = transforms.pullback_of(self.body, active, fixed)
+            pullback = transforms.pullback_of(step, [*active, *further], fixed)
             more = [a or d for a, d in zip(active[:n], pullback.differentiable[:n], strict=True)]
             if more == active[:n]:
                 break
@@ -231,9 +234,11 @@ class Loop(Op):
         forward = pullback.forward
         full = pullback.backward(pullback.differentiable)
         stacked = tuple([i for i in full.inputs if i < n])
-        body = Graph(
-            forward.inputs, forward.constants, forward.nodes, (*forward.outputs, *stacked), forward.name
-        )
+        if invariant is None:
+            outputs = (*forward.outputs, *stacked)
+            body = Graph(forward.inputs, forward.constants, forward.nodes, outputs, forward.name)
+        else:
+            body = invariant.joined(forward, stacked)
         return LoopForward(  # type: ignore[no-any-return]
             self.test,
             body,
@@ -246,6 +251,7 @@ class Loop(Op):
             self,
             pullback,
             stacked,
+            invariant,
         )
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
@@ -291,6 +297,7 @@ class LoopForward(Loop):
     base: Any = None  # the loop one layer of residuals down
     pullback: Any = None
     stacked: tuple[int, ...] = ()
+    invariant: Any = None  # what stands apart in the derivative, see `invariant.Apart`
 
     def plain(self) -> Loop:
         return Loop(  # type: ignore[no-any-return]
@@ -348,33 +355,42 @@ class LoopForward(Loop):
         y_bars: Sequence[Any],
     ) -> Sequence[Any]:
         n, last = self.n_carry, self.n_carry + self.n_invariant
-        sums = [i for i in range(n, last) if backward.positions[i] is not None]
-        of_xs = [i for i in range(last, last + self.n_xs) if backward.positions[i] is not None]
+        n_inputs, specs = last + self.n_xs, self.pullback.forward.inputs
+        # Values that never change stand behind the inputs.
+        added = [*range(n, last), *range(n_inputs, len(specs))]
+        sums = [i for i in added if backward.positions[i] is not None]
+        of_xs = [i for i in range(last, n_inputs) if backward.positions[i] is not None]
         if not carried and not sums and not of_xs:
             return [None] * len(ctx.inputs)
-        fixed = [i for i in backward.inputs if n <= i < last]
+        values = [i - n_inputs for i in backward.inputs if i >= n_inputs]
+        first, read = self.invariant.values(values) if values else (None, [])
+        fixed = sorted({*[i for i in backward.inputs if n <= i < last], *read})
         # What comes as stacks: carries before each step, xs, residuals, cotangents of ys.
         first_residual = self.base.n_outputs - 1
         n_residuals = len(self.body.outputs) - len(self.stacked) - first_residual
         stacks: list[tuple[Any, Any, TensorSpec]] = []
-        specs = self.body.specs
         for i in backward.inputs:
             if i < n:
                 place = first_residual + n_residuals + self.stacked.index(i)
                 stacks.append((("x", i), ctx.outputs[place + 1], specs[i]))
-            elif i >= last:
+            elif last <= i < n_inputs:
                 stacks.append((("x", i), ctx.inputs[i + 1], specs[i]))
+        made = self.body.output_specs
         for r in backward.residuals:
-            stacks.append((("r", r), ctx.outputs[r + 1], specs[self.body.outputs[r]]))
+            stacks.append((("r", r), ctx.outputs[r + 1], made[r]))
         for k, has in enumerate(given[n:]):
             if has:
-                stacks.append((("y", k), y_bars[k], _slice_spec(specs[self.body.outputs[n + k]], y_bars[k])))
+                stacks.append((("y", k), y_bars[k], _slice_spec(made[n + k], y_bars[k])))
         builder = GraphBuilder()
-        bar_inputs = {k: builder.add_input(_cotangent_spec(self.body.inputs[k])) for k in carried}
-        sum_inputs = {i: builder.add_input(_cotangent_spec(self.body.inputs[i])) for i in sums}
-        fixed_inputs = {i: builder.add_input(self.body.inputs[i]) for i in fixed}
+        bar_inputs = {k: builder.add_input(_cotangent_spec(specs[k])) for k in carried}
+        sum_inputs = {i: builder.add_input(_cotangent_spec(specs[i])) for i in sums}
+        fixed_inputs = {i: builder.add_input(specs[i]) for i in fixed}
         stack_inputs = {key: builder.add_input(spec) for key, _, spec in stacks}
-        sources = [fixed_inputs[i] if n <= i < last else stack_inputs["x", i] for i in backward.inputs]
+        known = {**fixed_inputs, **{i: stack for (kind, i), stack in stack_inputs.items() if kind == "x"}}
+        if first is not None:
+            found = append(builder, first, [fixed_inputs[i] for i in read])
+            known.update((n_inputs + k, value) for k, value in zip(values, found, strict=True))
+        sources = [known[i] for i in backward.inputs]
         sources += [stack_inputs["r", r] for r in backward.residuals]
         sources += [bar_inputs[k] for k in range(n) if given[k]]
         sources += [stack_inputs["y", k] for k, has in enumerate(given[n:]) if has]
@@ -389,14 +405,25 @@ class LoopForward(Loop):
         body, _ = builder.finish(outputs, backward.graph.name, order)
         steps = self.steps if self.test is None else None
         op = Loop(None, body, len(carried) + len(sums), len(fixed), len(stacks), not self.reverse, steps, 0)
+        inputs = ctx.inputs[1:]
         operands = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in carried]
-        operands += [zeros_for(ctx.inputs[i + 1]) for i in sums]
-        operands += [ctx.inputs[i + 1] for i in fixed]
+        operands += [
+            zeros_for(inputs[i]) if i < n_inputs else self.invariant.zeros(i - n_inputs, inputs) for i in sums
+        ]
+        operands += [inputs[i] for i in fixed]
         operands += [stack for _, stack, _ in stacks]
         results = bind(op, ctx.outputs[n], *operands)
         out: list[Any] = [None] * len(ctx.inputs)
+        of_values: dict[int, Any] = {}
         for place, k in enumerate([*carried, *sums]):
-            out[k + 1] = results[place]
+            if k < n_inputs:
+                out[k + 1] = results[place]
+            else:
+                of_values[k - n_inputs] = results[place]
+        if of_values:
+            certain = steps is not None and at_most(1, steps)
+            for i, bar in self.invariant.pull_back(ctx.outputs[n], certain, inputs, of_values).items():
+                out[i + 1] = bar if out[i + 1] is None else bind(ADD, out[i + 1], bar)
         for place, i in enumerate(of_xs, len(carried) + len(sums) + 1):
             bar = results[place]
             # A loop that took no step does not know the sizes of a slice; those of what it walked along are known.

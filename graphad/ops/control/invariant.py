@@ -1,0 +1,211 @@
+"""The derivative of what the body of a loop computes from values that never change.
+
+body:     h' = tanh(h + exp(u) @ w)
+apart:    v = exp(u) @ w;  h' = tanh(h + v)
+
+Pulling back is linear, so the cotangents of v from all steps are added up and pulled back once, behind the loop, instead of
+each in its own step. Where no step ran nothing is pulled back: zero times the slope at a pole would be NaN, and what raises
+would raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import at_most, product
+from graphad.core.op import IO, WRITES
+from graphad.core.shapes import is_definite
+from graphad.core.spec import TensorSpec
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import append, inputs_behind, rewired, without_nodes
+from graphad.graph.ir import Graph, Node
+from graphad.graph.replay import replay
+from graphad.graph.walk import with_outputs
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.sizes import known_value
+from graphad.ops.control.cond import BOTH, Cond
+from graphad.ops.control.layers import add_zeros, zeros_of
+from graphad.ops.elementwise import Elementwise
+from graphad.ops.linalg.matmul import MatMul
+from graphad.ops.math.compare import LESS
+
+
+class Apart:
+    """A body in two: what never changes, and the rest.
+
+    Attributes:
+      first: The values that never change and that the rest reads, as a graph of the body's inputs.
+      rest: The body with these values as further inputs, behind its own.
+      pullback: That of `first`, which leaves no residuals.
+    """
+
+    __slots__ = ("first", "pullback", "rest")
+
+    def __init__(self, first: Graph, rest: Graph, pullback: Any) -> None:
+        self.first = first
+        self.rest = rest
+        self.pullback = pullback
+
+    @property
+    def active(self) -> tuple[bool, ...]:
+        """Which of the values have a cotangent."""
+        return self.pullback.differentiable  # type: ignore[no-any-return]
+
+    def joined(self, rest: Graph, outputs: Sequence[int]) -> Graph:
+        """The body whole again, for a graph with the inputs of `rest`; `outputs` are inputs that it gives as well."""
+        builder = GraphBuilder()
+        inputs = [builder.add_input(spec) for spec in self.first.inputs]
+        found = append(builder, rest, [*inputs, *append(builder, self.first, inputs)])
+        return builder.finish([*found, *[inputs[i] for i in outputs]], rest.name)[0]
+
+    def values(self, which: Sequence[int]) -> tuple[Graph, list[int]]:
+        """Some of the values as a graph of only the inputs that they take, and which inputs these are."""
+        graph = with_outputs(self.first, [self.first.outputs[k] for k in which])
+        read = sorted(inputs_behind(graph, graph.outputs))
+        place = {i: k for k, i in enumerate(read)}
+        positions = [place.get(i, -1) for i in range(len(graph.inputs))]
+        return rewired(graph, [graph.inputs[i] for i in read], positions)[0], read
+
+    def zeros(self, k: int, inputs: Sequence[Any]) -> Any:
+        """Zeros with the shape of a value, for the inputs of the body, of which only invariants are read."""
+        spec = self.first.output_specs[k]
+        if is_definite(spec.dims):
+            return zeros_of(spec)
+        graph, read = self.values([k])
+        return zeros_like(replay(graph, [inputs[i] for i in read])[0])
+
+    def pull_back(
+        self, count: Any, certain: bool, inputs: Sequence[Any], bars: dict[int, Any]
+    ) -> dict[int, Any]:
+        """The cotangents of invariants by those of values, added up over the steps.
+
+        Args:
+          count: How many steps there were.
+          certain: Whether there was a step for certain.
+          inputs: The inputs of the body, of which only invariants are read.
+          bars: The cotangents of the values that have one, by number.
+        Returns: The cotangents, by the number of the input.
+        """
+        number = known_value(count)
+        if not bars or (number is not None and not certain and not number > 0):
+            return {}
+        backward = self.pullback.backward([k in bars for k in range(len(self.active))])
+        wanted = [i for i, place in enumerate(backward.positions) if place is not None]
+        if not wanted:
+            return {}
+        given = [bars[k] for k in sorted(bars)]
+        if certain or number is not None:
+            found = replay(backward.graph, [*[inputs[i] for i in backward.inputs], *given])
+            return {i: found[backward.positions[i]] for i in wanted}
+        read = sorted({*backward.inputs, *wanted})
+        operands = [*[inputs[i] for i in read], *given]
+        builder, other = GraphBuilder(), GraphBuilder()
+        sources = [builder.add_input(x.spec) for x in operands]
+        place = dict(zip(read, sources, strict=False))
+        found = append(builder, backward.graph, [*[place[i] for i in backward.inputs], *sources[len(read) :]])
+        then_graph, _ = builder.finish([found[backward.positions[i]] for i in wanted], backward.graph.name)
+        sources = [other.add_input(x.spec) for x in operands]
+        zeros = [add_zeros(other, sources[read.index(i)]) for i in wanted]
+        else_graph, _ = other.finish(zeros, "no_step")
+        some = bind(LESS, lift(0, count.dtype), count)
+        x_bars = bind(Cond(then_graph, else_graph, (BOTH,) * len(wanted)), some, *operands)
+        return dict(zip(wanted, x_bars, strict=True))
+
+
+def apart(transforms: Any, body: Graph, first: int, last: int, needs: Sequence[bool]) -> Apart | None:
+    """What never changes in the body of a loop, for its derivative; None where there is nothing to gain.
+
+    Args:
+      transforms: Gives pullbacks.
+      body: The body.
+      first, last: Where its invariants begin and end among its inputs.
+      needs: Which inputs have a cotangent.
+    """
+    active = tuple([first <= i < last and need for i, need in enumerate(needs)])
+    if not any(active):
+        return None
+    key = (Apart, first, last, active)
+    if key not in body.derived:
+        body.derived.setdefault(key, _apart(transforms, body, first, last, active))
+    return body.derived[key]  # type: ignore[no-any-return]
+
+
+def _apart(transforms: Any, body: Graph, first: int, last: int, active: Sequence[bool]) -> Apart | None:
+    body = transforms.closed(body)
+    nodes = _nodes(body, first, last, active)
+    if not nodes:
+        return None
+    start, rest, _ = without_nodes(body, nodes, False)
+    fixed = frozenset(range(first, last))
+    pullback = transforms.pullback_of(start, active, fixed)
+    full = pullback.backward(pullback.differentiable)
+    if not any(pullback.differentiable) or full is None or full.residuals:
+        return None
+    return Apart(start, rest, pullback)
+
+
+def _nodes(body: Graph, first: int, last: int, active: Sequence[bool]) -> list[Node]:
+    """The nodes to take out: pure ones that depend on invariants and constants alone and lead to a value with a cotangent."""
+    fixed = {*range(first, last), *range(len(body.inputs), body.first_node_value)}
+    smooth = {i for i, need in enumerate(active) if need}
+    safe = set(fixed)  # what can be computed although no step runs
+    found = []
+    for node in body.nodes:
+        op = node.op
+        if op.effects & (WRITES | IO):
+            break  # what stands behind it must not raise before it
+        if op.effects or op.structured or op.transient or op.extension or op.foreign:
+            continue
+        if not all(i in fixed for i in node.inputs):
+            continue
+        is_safe = all(i in safe for i in node.inputs) and _takes_every_value(body, node)
+        # Where its size is not known, the zeros to start the sum with are made by its value.
+        if not is_safe and not all(is_definite(spec.dims) for spec in node.specs):
+            continue
+        found.append(node)
+        fixed.update(node.outputs)
+        if is_safe:
+            safe.update(node.outputs)
+        if op.gradless is None and any(i in smooth for i in node.inputs):
+            smooth.update([i for i in node.outputs if body.specs[i].dtype.is_differentiable])
+    return _worth_it(body, found, smooth)
+
+
+def _worth_it(body: Graph, nodes: Sequence[Node], smooth: set[int]) -> list[Node]:
+    """Without nodes that lead to no cotangent, and without last ones that only make much of little: their sums would be large."""
+    chosen = set(nodes)
+    wanted: set[int] = set()
+    read = {i for node in body.nodes if node not in chosen for i in node.inputs} | set(body.outputs)
+    kept = []
+    for node in reversed(nodes):
+        inside = any(i in wanted for i in node.outputs)
+        is_last = any(i in read and i in smooth for i in node.outputs)
+        if inside or (is_last and not _only_enlarges(body, node)):
+            kept.append(node)
+            wanted.update(node.inputs)
+        else:
+            read.update(node.inputs)
+    return kept[::-1]
+
+
+def _only_enlarges(body: Graph, node: Node) -> bool:
+    """Whether a node hands on more elements than it takes, for a derivative that takes no value."""
+    specs = [body.specs[i] for i in node.inputs]
+    if any(node.op.keeps) or not all(is_definite(spec.dims) for spec in (*specs, *node.specs)):
+        return False
+    return at_most(_elements(specs) + 1, _elements(node.specs))
+
+
+def _elements(specs: Sequence[TensorSpec]) -> Any:
+    return sum([product(spec.dims or ()) for spec in specs])
+
+
+def _takes_every_value(body: Graph, node: Node) -> bool:
+    """Whether a node gives a result whatever its inputs hold."""
+    specs = [body.specs[i] for i in node.inputs]
+    if any(spec.is_handle or spec.dtype.is_integer for spec in specs):
+        return False
+    return isinstance(node.op, Elementwise | MatMul) or not any(node.op.keeps)
