@@ -96,7 +96,7 @@ def _made(schema: Schema, values: tuple[Any, ...]) -> Any:
     """A new op. Raises: InvalidArgumentError: an attribute is not what the schema says."""
     fault = schema.fault(values)
     if fault is not None:
-        raise InvalidArgumentError(f"{schema.kind.name}: {fault}")
+        raise InvalidArgumentError(fault)
     asked = schema.asked(values) if schema.referring else None
     if asked is None:
         return unheld(schema.kind, values)
@@ -208,6 +208,7 @@ class Op(metaclass=OpType):
       counts: 1 or -1 where it is a sum or a difference, and so moves a counter on; 0 for others.
       compares: ("<" or ">", 1 where equal numbers count too, else 0).
       known_as: What users know it as, where that is not the name.
+      words: {attribute: what messages call it}, where that is another name.
       formerly: {name that is gone: what makes attributes of this op of those that files give that one}.
       formerly_like: Those names whose op took the sizes from an input, the last one, by its shape.
     """
@@ -237,6 +238,7 @@ class Op(metaclass=OpType):
     counts: ClassVar[int] = 0
     compares: ClassVar[tuple[str, int] | None] = None
     known_as: ClassVar[str | None] = None
+    words: ClassVar[dict[str, str]] = {}
     formerly: ClassVar[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
     formerly_like: ClassVar[frozenset[str]] = frozenset()
     quick: ClassVar[Any] = None

@@ -148,12 +148,13 @@ class Referring:
         if not spread:
             noted["_seen"] = self.seen(())
         inputs, outputs = self.op_class.keeps
+        variadic = any(each.variadic for each in self.schema.inputs)  # its given inputs have no fixed place
         first = len(self.schema.inputs)
         further = tuple(range(first, first + given))
         if type(inputs) is tuple or inputs is False:
-            noted["keeps"] = ((inputs or ()) + further), outputs
+            noted["keeps"] = True if variadic else (inputs or ()) + further, outputs
         if type(self.op_class.by_value) is tuple:
-            noted["by_value"] = self.op_class.by_value + further
+            noted["by_value"] = True if variadic else self.op_class.by_value + further
         self.__dict__.update(noted)
 
     def split(self, inputs: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -208,7 +209,7 @@ class Referring:
         attributes = self.with_numbers(given)
         fault = self.schema.fault(attributes)
         if fault is not None:
-            raise InvalidArgumentError(f"{self.name}: {fault}")
+            raise InvalidArgumentError(fault)
         specs = [TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in own]
         self.op_class.infer(unheld(self.op_class, self._seen_in(attributes, ())), *specs)
         return self.op_class.eval(unheld(self.op_class, attributes), *own)
@@ -239,6 +240,12 @@ class Referring:
         return None
 
     def expand(self, *inputs: Any) -> Any:
+        return None
+
+    def views(self, *sites: Any) -> Any:
+        return None
+
+    def parts_of(self, *sites: Any) -> Any:
         return None
 
 

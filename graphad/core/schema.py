@@ -123,6 +123,8 @@ class Many(Kind):
         self.item = item
 
     def complaint(self, x: Any) -> str:
+        if self.item is _PAIR and _has_negative(x):
+            return "has a negative number; numbers are 0 or more"
         if self.item.fits(0) and not self.item.fits(-2) and type(x) is tuple:
             if any(type(n) is int and n < 0 for n in x) and all(type(n) in (int, tuple, Dim) for n in x):
                 return "has a negative size; sizes are 0 or more"
@@ -174,7 +176,13 @@ class Referring(Kind):
         super().__init__(inner.name, self._fits, inner.made_of, inner.words, inner.bound)
 
     def complaint(self, x: Any) -> str:
-        return self.inner.complaint(x)
+        return "has more than one -1" if self._rests(x) > 1 else self.inner.complaint(x)
+
+    def _rests(self, x: Any) -> int:
+        """How many of the sizes are what the others leave."""
+        if not self._leaves_open or type(x) is not tuple:
+            return 0
+        return sum([type(item) is int and item == -1 for item in x])
 
     def _fits(self, x: Any) -> bool:
         if self.many is None:
@@ -182,10 +190,10 @@ class Referring(Kind):
         if type(x) is not tuple:
             return self.inner.fits(x)
         test = self.many.item.fits
-        for item in x:  # noqa: SIM110
+        for item in x:
             if not test(item) and not refs.well_formed(item, 1):
                 return False
-        return True
+        return not self._leaves_open or self._rests(x) < 2
 
     def asked(self, x: Any) -> list[refs.Reference] | None:
         """The references in a value; None where all sizes are numbers, and none is what the others leave."""
@@ -195,11 +203,7 @@ class Referring(Kind):
             return [x]
         if tuple in map(type, x):
             return refs.references(x) or None
-        if self._leaves_open:
-            for item in x:
-                if type(item) is int and item == -1:
-                    return []
-        return None
+        return [] if self._rests(x) else None
 
     def seen(self, x: Any, given: Sequence[TensorSpec]) -> Any:
         """The sizes with None for those that are not known."""
@@ -223,6 +227,10 @@ class Referring(Kind):
     def rank_of(self, reference: refs.Reference) -> int:
         """The rank of an input that a reference is to."""
         return 0 if self.many is None else self.rank - (len(reference) == 2 and reference[0] == refs.AT)
+
+
+def _has_negative(x: Any) -> bool:
+    return any(_has_negative(n) for n in x) if type(x) is tuple else type(x) is int and x < 0
 
 
 def _is_size(x: Any) -> bool:
@@ -397,9 +405,15 @@ class Schema:
         return None
 
     def fault(self, values: Sequence[Any]) -> str | None:
-        """The same as the part of a message behind the name of the op."""
+        """The same as a message, with the names that a user knows."""
         found = self.wrong(values)
-        return None if found is None else f"{found[0]} {found[1]!r} {found[2]}."
+        if found is None:
+            return None
+        name, value, complaint = found
+        said = (
+            f"{value!r} {complaint}" if complaint.startswith("has ") else f"is {value!r}, which {complaint}"
+        )
+        return f"{self.kind.known_as or self.kind.name}: {self.kind.words.get(name, name)} {said}."
 
     def asked(self, values: Sequence[Any]) -> list[tuple[str, Referring, refs.Reference]] | None:
         """Every reference in some attributes with where it stands; None where all sizes are numbers."""

@@ -146,7 +146,8 @@ class BatchContext:
     def rowwise(self, op: Op, *xs: Any) -> Any:
         """The op run once per row, for ops that have no better rule. The number of rows must be known."""
         if not isinstance(self.size, int):
-            why = getattr(op.batch, "reason", "its operands differ from row to row in more than their values")
+            rule = op.batch_given if op.refers else op.batch
+            why = getattr(rule, "reason", "its operands differ from row to row in more than their values")
             raise MissingRuleError(f"{op.name}: there is no batch rule for an unknown number of rows: {why}.")
         rows = []
         for i in range(self.size):

@@ -18,15 +18,6 @@ from serialization.errors import CorruptModelError, LimitExceededError, shown
 SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
 CALL_DEPTH = 100  # graphs within graphs
 
-_KINDS = frozenset({"uniform", "normal", "truncated_normal", "bits", "integers"})
-_MIRRORS = frozenset({"reflect", "symmetric"})
-_CHOICES: dict[tuple[str, str], frozenset[str]] = {
-    ("draw", "kind"): _KINDS,
-    ("draw_to", "kind"): _KINDS,
-    ("mirror_pad", "mode"): _MIRRORS,
-    ("mirror_pad_grad", "mode"): _MIRRORS,
-}
-
 # The least value of numbers, or of each of several, of ops whose annotations do not say so yet.
 _LEAST = {"batch_dims": 0}
 _LEAST_OF = {("concat_part", "k"): 0}
@@ -38,11 +29,7 @@ _BEFORE_NUMBERS = {"getitem": 1, "getitem_at": 1, "getitem_grad": 1, "getitem_gr
 
 # Inputs that are sizes known at run time: vectors of integers.
 _VECTORS: dict[str, tuple[int, ...]] = {
-    "tile_to": (1,),
     "getitem_grad_to": (1,),
-    "gather_grad_to": (2,),
-    "scatter_nd_to": (2,),
-    "take_along_axis_grad_to": (2,),
 }
 
 # -- attributes ----------------------------------------------------------------------------------------------------------
@@ -70,11 +57,6 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
             raise CorruptModelError(
                 f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which it cannot be."
             )
-        choices = _CHOICES.get((op_class.name, field))
-        if choices is not None and value not in choices:
-            raise CorruptModelError(
-                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}; allowed are {', '.join(sorted(choices))}."
-            )
 
 
 def bounds_of(op_class: Any, field: str) -> str:
@@ -87,9 +69,6 @@ def bounds_of(op_class: Any, field: str) -> str:
         found.append(f"at least {least}")
     if field in _ONCE and not kind.bound:
         found.append("none twice")
-    choices = _CHOICES.get(key)
-    if choices is not None:
-        found.append("one of " + ", ".join(f'"{choice}"' for choice in sorted(choices)))
     return ", ".join(found)
 
 

@@ -67,18 +67,18 @@ PLAIN: list[tuple[Any, list[Any]]] = [
     (op("getitem_at", (AT,)), [real(4, 3), np.int32(2)]),
     (op("slice_update", (1,)), [real(2, 3), real(3)]),
     (op("slice_update", (AT,)), [real(2, 3), real(3), np.int32(1)]),
-    (op("pad_to"), [real(2, 3), np.float32(0.5), ints([1, 0], [0, 2])]),
-    (op("pad_inner"), [real(4, 3), ints([1, 0], [0, 2])]),
-    (op("tile_to"), [real(2, 3), ints(2, 3)]),
+    (op("pad", (("all", 1),)), [real(2, 3), np.float32(0.5), ints([1, 0], [0, 2])]),
+    (op("pad_inner", (("all", 1),)), [real(4, 3), ints([1, 0], [0, 2])]),
+    (op("tile", (("all", 1),)), [real(2, 3), ints(2, 3)]),
     (op("tensor_scatter_nd_update", 0), [real(4, 2), ints([2], [0]), real(2, 2)]),
     (op("tensor_scatter_nd_update", 1), [real(2, 3), ints([[1]], [[0]]), real(2, 1)]),
-    (op("one_hot_to", 0), [ints(1, 0, 2), real(), np.float32(0.25), np.int32(3)]),
-    (op("one_hot_to", -1), [ints([1, 0]), real(), np.float32(0.25), np.int32(3)]),
-    (op("eye", F32), [np.int32(2), np.int32(3)]),
+    (op("one_hot", ("at", 1), 0), [ints(1, 0, 2), real(), np.float32(0.25), np.int32(3)]),
+    (op("one_hot", ("at", 1), -1), [ints([1, 0]), real(), np.float32(0.25), np.int32(3)]),
+    (op("eye", ("at", 1), ("at", 2), F32), [np.int32(2), np.int32(3)]),
     (op("range"), [np.int32(1), np.int32(7), np.int32(2)]),
-    (op("unit_steps", F32), [np.int32(3)]),
+    (op("unit_steps", ("at", 1), F32), [np.int32(3)]),
     (op("split_key", 2), [np.array([5, 6], np.int64)]),
-    (op("draw_to", "uniform", None, F32), [np.array([5, 6], np.int64), ints(2, 3)]),
+    (op("draw", "uniform", (("all", 1),), F32), [np.array([5, 6], np.int64), ints(2, 3)]),
     (op("draw", "normal", (2, 3), F32), [np.array([5, 6], np.int64)]),
     (op("block_bounds"), [ints(4, 5), ints(1, 2), ints(-1, 2)]),
 ]  # fmt: skip
@@ -216,9 +216,10 @@ def test_a_reason_for_no_batch_rule_is_given_where_rows_cannot_be_run_one_by_one
     from graphad.core.dims import Dim
     from graphad.vectorize.batch import BatchContext, BatchLevel
 
-    reasons = {name: made.batch.reason for name, made in all_ops().items() if hasattr(made.batch, "reason")}
+    rules = [(name, rule) for name, made in all_ops().items() for rule in (made.batch, made.batch_given)]
+    reasons = {name: rule.reason for name, rule in rules if hasattr(rule, "reason")}
     assert {"eye", "range", "unit_steps", "read"} <= set(reasons)
-    made = lookup("unit_steps")(F32)
+    made = lookup("unit_steps")(("at", 1), F32)
     context = BatchContext(BatchLevel(Dim.symbol("rows")), made, [tf.constant(3)], [True])
     with pytest.raises(MissingRuleError, match=f"unit_steps: .*{reasons['unit_steps']}"):
         made.batch(context, tf.constant([3, 3]))

@@ -18,8 +18,10 @@ from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import busy
-from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.references import AT
 from graphad.core.registry import lookup
+from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -30,9 +32,8 @@ from graphad.ops.array.sizes import require_count, require_sizes, static_sizes
 from graphad.ops.array.support import (
     WithoutInputs,
     in_memory,
-    known_scalar,
+    requested_size,
     require_index,
-    require_scalar,
     shifted,
     static_int,
 )
@@ -340,13 +341,24 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @define
-class EyeOf(WithoutInputs):
+class Eye(WithoutInputs):
     """A matrix of `rows_` rows and `columns` columns with ones on its diagonal and zeros elsewhere."""
 
-    name = "eye_of"
-    rows_: Size
-    columns: Size
+    name, version = "eye", 2
+    words = {"rows_": "num_rows", "columns": "num_columns"}
+    rows_: Given[Size]
+    columns: Given[Size]
     dtype: DType
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        return {"rows_": (AT, 1), "columns": (AT, 2), **attributes}  # both were inputs
+
+    def _sizes_were_numbers(attributes: dict[str, Any]) -> dict[str, Any]:
+        """Its sizes are always numbers."""
+        return attributes
+
+    formerly = {"eye_of": _sizes_were_numbers}
 
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.rows_, self.columns), self.dtype)
@@ -357,37 +369,7 @@ class EyeOf(WithoutInputs):
         return [Part(0, whole), Part(1, Site(whole.root, whole.shape[:1], (whole.shape[0] + 1,)))]
 
     def eval(self) -> Any:
-        _require_matrix(self.rows_, self.columns)
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
-
-
-@define
-class Eye(Op):
-    """A matrix of n rows and m columns, both integer scalars, with ones on its diagonal and zeros elsewhere."""
-
-    name = "eye"
-    keeps = (False, False)
-    dtype: DType
-
-    def infer(self, n: TensorSpec, m: TensorSpec) -> TensorSpec:
-        for spec, word in ((n, "num_rows"), (m, "num_columns")):
-            require_index("eye", spec, word)
-            require_scalar("eye", spec, word)
-        return TensorSpec.of((None, None), self.dtype)
-
-    def eval(self, n: Any, m: Any) -> Any:
-        _require_matrix(int(n), int(m))
-        return np.eye(int(n), int(m), dtype=self.dtype.numpy)
-
-    vjp = no_gradient("it depends on sizes alone")
-    batch = no_batch("its sizes come from values, of which each row has its own")
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None if axes[0] is None and axes[1] is None else MIXED
-
-    def fold(self, ctx: Any, n: Any, m: Any) -> Any:
-        high, wide = known_scalar(ctx, n), known_scalar(ctx, m)
-        return None if high is None or wide is None else bind(EyeOf(high, wide, self.dtype))
 
 
 def _require_matrix(high: Any, wide: Any) -> None:
@@ -416,9 +398,11 @@ def eye(
     high, wide = static_int("eye", num_rows, "num_rows"), static_int("eye", num_columns, "num_columns")
     _require_matrix(high, wide)
     if high is None or wide is None:
-        matrix = bind(Eye(dtype), lift(num_rows), lift(num_columns))
+        given = [lift(n) for n, known in ((num_rows, high), (num_columns, wide)) if known is None]
+        open_ = (AT, 1) if high is None else high
+        matrix = bind(Eye(open_, (AT, len(given)) if wide is None else wide, dtype), *given)
     elif isinstance(high, Dim) or isinstance(wide, Dim):
-        matrix = bind(EyeOf(high, wide, dtype))
+        matrix = bind(Eye(high, wide, dtype))
     else:
         matrix = lift(in_memory("eye", np.eye, high, wide, dtype=dtype.numpy))
     if batch_shape is None:
@@ -435,6 +419,11 @@ def eye(
     return bind(BroadcastTo((*lead, *matrix.dims)), matrix)  # type: ignore[no-any-return]
 
 
+def depth_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `depth` is the last input, an integer scalar."""
+    return {"depth": (AT, 1), **attributes}
+
+
 @define
 class OneHot(Op):
     """y[..., k, ...] is `on` where k = indices[...] along a new axis of size `depth`, else `off`; an index out of range gives
@@ -443,8 +432,9 @@ class OneHot(Op):
 
     name = "one_hot"
     keeps = (False, False)
-    depth: Size
-    axis: int
+    depth: Given[Size]
+    axis: Axis
+    formerly = {"one_hot_to": depth_was_input}
 
     def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
         require_index("one_hot", indices, "indices")
@@ -462,10 +452,10 @@ class OneHot(Op):
 
     vjp = no_gradient("an index is an integer")
 
-    def batch(self, ctx: Any, indices: Any, on: Any, off: Any) -> Any:
+    def batch(self, ctx: Any, indices: Any, on: Any, off: Any, *given: Any) -> Any:
         if ctx.stacked(1) or ctx.stacked(2):
-            return ctx.rowwise(self, indices, on, off)
-        return bind(OneHot(self.depth, shifted(self.axis, len(indices.dims))), indices, on, off)
+            return ctx.rowwise(self, indices, on, off, *given)
+        return bind(OneHot(self.depth, shifted(self.axis, len(indices.dims))), indices, on, off, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if axes[1] is not None or axes[2] is not None:
@@ -476,46 +466,7 @@ class OneHot(Op):
         return axes[0] + (place <= axes[0])
 
 
-@define
-class OneHotTo(Op):
-    """As one_hot; the input `depth` is an integer scalar."""
-
-    name = "one_hot_to"
-    keeps = (False, False)
-    axis: int
-
-    def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec, depth: TensorSpec) -> TensorSpec:
-        require_index("one_hot", depth, "depth")
-        require_scalar("one_hot", depth, "depth")
-        return OneHot(0, self.axis).infer(indices, on, off).with_dims(_opened(indices.dims, self.axis))
-
-    def eval(self, indices: Any, on: Any, off: Any, depth: Any) -> Any:
-        return _one_hot(indices, on, off, int(depth), self.axis)
-
-    vjp = no_gradient("an index is an integer")
-
-    def batch(self, ctx: Any, indices: Any, on: Any, off: Any, depth: Any) -> Any:
-        if ctx.stacked(1) or ctx.stacked(2) or ctx.stacked(3):
-            return ctx.rowwise(self, indices, on, off, depth)
-        return bind(OneHotTo(shifted(self.axis, len(indices.dims))), indices, on, off, depth)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return MIXED if axes[3] is not None else OneHot(0, self.axis).rows(specs[:3], axes[:3])
-
-    def fold(self, ctx: Any, indices: Any, on: Any, off: Any, depth: Any) -> Any:
-        known = known_scalar(ctx, depth)
-        return None if known is None else bind(OneHot(known, self.axis), indices, on, off)
-
-
-def _opened(dims: Any, axis: int) -> Any:
-    if dims is None:
-        return None
-    place = axis % (len(dims) + 1)
-    return (*dims[:place], None, *dims[place:])
-
-
 def _one_hot(indices: Any, on: Any, off: Any, depth: int, axis: int) -> Any:
-    require_count("one_hot", depth, "depth")
     place = axis % (np.ndim(indices) + 1)
     steps = np.arange(depth).reshape((-1,) + (1,) * (np.ndim(indices) - place))
     return np.where(np.expand_dims(indices, place) == steps, on, off)
@@ -548,11 +499,8 @@ def one_hot(
     off = lift(wanted.numpy.type(0)) if off_value is None else lift(off_value, wanted)
     if indices.ndim is not None:
         axis = normalize_axis("one_hot", axis, indices.ndim + 1)
-    count = static_int("one_hot", depth, "depth")
-    require_count("one_hot", count, "depth")
-    if count is None:
-        return bind(OneHotTo(axis), indices, on, off, lift(depth))  # type: ignore[no-any-return]
-    return bind(OneHot(count, axis), indices, on, off)  # type: ignore[no-any-return]
+    count, given_depth = requested_size("one_hot", depth, "depth")
+    return bind(OneHot(count, axis), indices, on, off, *given_depth)  # type: ignore[no-any-return]
 
 
 __all__ = [

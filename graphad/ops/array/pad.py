@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_rows
-from graphad.core.references import entries_of
+from graphad.core.op import MIXED, Op, define
+from graphad.core.references import ALL, AT, entries_of, is_reference
+from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -20,7 +21,7 @@ from graphad.kernels.sites import Part, Site, row_strides
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import Gather
-from graphad.ops.array.join import Concat, Stack
+from graphad.ops.array.join import Stack
 from graphad.ops.array.shape import (
     BroadcastTo,
     ExpandDims,
@@ -30,6 +31,7 @@ from graphad.ops.array.shape import (
     shape,
     sizes_of,
 )
+from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.array.support import require_index, static_array
 
@@ -38,15 +40,25 @@ Pairs = tuple[tuple[Any, Any], ...]
 
 def _padded(op: str, dims: Any, pairs: Pairs) -> Any:
     if dims is None:
-        return (None,) * len(pairs)
+        return None if pairs is None else (None,) * len(pairs)
+    if pairs is None:
+        return (None,) * len(dims)
     if len(dims) != len(pairs):
         raise InvalidArgumentError(
             f"{op}: paddings has {len(pairs)} rows, tensor has shape {format_dims(dims)}; "
             "give one row for each axis."
         )
     return tuple(
-        [None if size is None else size + low + high for size, (low, high) in zip(dims, pairs, strict=True)]
+        [
+            None if size is None or pair is None else size + pair[0] + pair[1]
+            for size, pair in zip(dims, pairs, strict=True)
+        ]
     )
+
+
+def paddings_were_input(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `paddings` are the last input, a matrix [rank, 2] of integers."""
+    return {"paddings": ((ALL, 1),)}
 
 
 @define
@@ -55,7 +67,8 @@ class Pad(Op):
 
     name = "pad"
     keeps = (False, False)
-    paddings: Pairs
+    paddings: Given[Pairs]
+    formerly = {"pad_to": paddings_were_input}
 
     def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
         _require_fill(x, value)
@@ -74,12 +87,14 @@ class Pad(Op):
         return _pad(x, value, self.paddings)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        if self.refers:
+            return (bind(PadInner(self.paddings), g, *ctx.inputs[2:]), None)
         return (_inner(g, self.paddings, ctx.shape(0)), None)
 
-    def batch(self, ctx: Any, x: Any, value: Any) -> Any:
+    def batch(self, ctx: Any, x: Any, value: Any, *given: Any) -> Any:
         if ctx.stacked(1):
-            return ctx.rowwise(self, x, value)
-        return bind(Pad(((0, 0), *self.paddings)), x, value)
+            return ctx.rowwise(self, x, value, *given)
+        return bind(Pad(((0, 0), *self.paddings)), x, value, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if axes[1] is not None:
@@ -120,55 +135,6 @@ def _inner(g: Any, pairs: Pairs, dims: Any) -> Any:
     return bind(GetItem(key), g)
 
 
-def _not_along_rows(paddings: Any) -> Any:
-    """The paddings of a row for a stack of rows, which is not padded along the loop axis."""
-    return bind(Concat(0), lift(np.zeros((1, 2), paddings.dtype.numpy)), paddings)
-
-
-@define
-class PadTo(Op):
-    """x with paddings[axis, 0] elements of the scalar `value` before and paddings[axis, 1] behind it along each axis."""
-
-    name = "pad_to"
-    keeps = ((2,), False)
-
-    def infer(self, x: TensorSpec, value: TensorSpec, paddings: TensorSpec) -> TensorSpec:
-        _require_fill(x, value)
-        require_index("pad", paddings, "paddings")
-        rank = x.rank if x.dims is not None else paddings.dims[0] if paddings.dims else None
-        return x.with_dims(None if rank is None else (None,) * rank)
-
-    def eval(self, x: Any, value: Any, paddings: Any) -> Any:
-        if paddings.shape != (np.ndim(x), 2):
-            raise InvalidArgumentError(
-                f"pad: paddings has shape {paddings.shape}, it must be ({np.ndim(x)}, 2)."
-            )
-        _require_paddings(paddings)
-        return _pad(x, value, paddings)
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(PadInner(), g, ctx.inputs[2]), None, None)
-
-    def batch(self, ctx: Any, x: Any, value: Any, paddings: Any) -> Any:
-        if ctx.stacked(1) or ctx.stacked(2):
-            return ctx.rowwise(self, x, value, paddings)
-        return bind(self, x, value, _not_along_rows(paddings))
-
-    rows = no_rows("how much comes before and behind each axis is known when it runs")
-
-    def fold(self, ctx: Any, x: Any, value: Any, paddings: Any) -> Any:
-        known = ctx.known(paddings)
-        if known is None:
-            return None
-        if any(number < 0 for number in known):
-            _require_paddings(np.reshape([int(number) for number in known], (-1, 2)))
-        return bind(Pad(_pairs(known)), x, value)
-
-
-def _pairs(flat: Sequence[Any]) -> Pairs:
-    return tuple(zip(flat[::2], flat[1::2], strict=True))
-
-
 def _are_inside(paddings: Any, shape: Sequence[int]) -> bool:
     """Whether so much can be cut off from both ends of each axis."""
     pairs = zip(np.asarray(paddings).tolist(), shape, strict=True)
@@ -177,43 +143,44 @@ def _are_inside(paddings: Any, shape: Sequence[int]) -> bool:
 
 @define
 class PadInner(Op):
-    """What is left of x when `paddings`, a matrix [rank, 2] of integers, are cut off: the transpose of pad_to."""
+    """What is left of x when (before, after) elements are cut off along each axis: the transpose of pad."""
 
-    name = "pad_inner"
-    keeps = ((1,), False)
+    name, version = "pad_inner", 2
+    keeps = (False, False)
+    paddings: Given[Pairs]
 
-    def infer(self, x: TensorSpec, paddings: TensorSpec) -> TensorSpec:
-        return x.with_dims(None if x.dims is None else (None,) * len(x.dims))
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        return paddings_were_input(attributes)
 
-    def eval(self, x: Any, paddings: Any) -> Any:
-        if np.shape(paddings) != (x.ndim, 2) or not _are_inside(paddings, x.shape):
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        cut = self.paddings if self.paddings is None else _negative(self.paddings)
+        return x.with_dims(_padded(self.name, x.dims, cut))
+
+    def eval(self, x: Any) -> Any:
+        if not _are_inside(self.paddings, x.shape):
             raise InvalidArgumentError(
-                f"{self.name}: x has shape {x.shape}, from which paddings {np.asarray(paddings).tolist()} cannot be cut off."
+                f"{self.name}: x has shape {x.shape}, from which paddings {list(self.paddings)} cannot be cut off."
             )
         return x[
-            tuple(
-                slice(int(low), size - int(high)) for size, (low, high) in zip(x.shape, paddings, strict=True)
-            )
+            tuple([slice(low, size - high) for size, (low, high) in zip(x.shape, self.paddings, strict=True)])
         ]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(PadTo(), g, lift(g.dtype.numpy.type(0)), ctx.inputs[1]), None)
+        return (bind(Pad(self.paddings), g, lift(g.dtype.numpy.type(0)), *ctx.inputs[1:]),)
 
-    def batch(self, ctx: Any, x: Any, paddings: Any) -> Any:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, paddings)
-        return bind(self, x, _not_along_rows(paddings))
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+        return bind(PadInner(((0, 0), *self.paddings)), x, *given)
 
-    rows = no_rows("how much is cut off along each axis is known when it runs")
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
 
-    def fold(self, ctx: Any, x: Any, paddings: Any) -> Any:
-        known = ctx.known(paddings)
-        if known is None:
-            return None
-        pairs = _pairs(known)
-        return _inner(
-            x, pairs, tuple(size - low - high for size, (low, high) in zip(x.dims, pairs, strict=True))
-        )
+    def fold(self, ctx: Any, x: Any) -> Any:
+        return _inner(x, self.paddings, self.infer(x.spec).dims)
+
+
+def _negative(pairs: Any) -> Any:
+    return tuple([None if pair is None else (-pair[0], -pair[1]) for pair in pairs])
 
 
 @define
@@ -225,7 +192,7 @@ class MirrorPad(Op):
     name = "mirror_pad"
     keeps = (False, False)
     paddings: Pairs
-    mode: str
+    mode: Literal["reflect", "symmetric"]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         most = 1 if self.mode == "reflect" else 0
@@ -258,7 +225,7 @@ class MirrorPadGrad(Op):
     name = "mirror_pad_grad"
     keeps = (False, False)
     paddings: Pairs
-    mode: str
+    mode: Literal["reflect", "symmetric"]
 
     def infer(self, g: TensorSpec) -> TensorSpec:
         if g.dims is None:
@@ -313,7 +280,7 @@ def pad(
     if values is None:
         if kind != "constant":
             raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")
-        return bind(PadTo(), x, _fill(constant_values, x), lift(paddings))  # type: ignore[no-any-return]
+        return bind(Pad(((ALL, 1),)), x, _fill(constant_values, x), lift(paddings))  # type: ignore[no-any-return]
     if not values.size:
         values = values.reshape(0, 2)
     if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
@@ -334,21 +301,28 @@ def _fill(value: Any, x: Tensor) -> Any:
     return lift_like("pad", value, x.dtype)
 
 
+def multiples_were_input(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `multiples` are the last input, a vector of integers."""
+    return {"multiples": ((ALL, 1),)}
+
+
 @define
 class Tile(Op):
     """x repeated multiples[i] times along axis i, the whole one behind the other."""
 
     name = "tile"
     keeps = (False, False)
-    multiples: tuple[Size, ...]
+    multiples: Given[tuple[Size, ...]]
+    formerly = {"tile_to": multiples_were_input}
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        if x.dims is None:
-            return x.with_dims((None,) * len(self.multiples))
+        if self.multiples is None or x.dims is None:
+            known = x.dims if self.multiples is None else self.multiples
+            return x.with_dims(None if known is None else (None,) * len(known))
         if len(x.dims) != len(self.multiples):
             raise _not_for_each_axis(self.multiples, x.dims)
         return x.with_dims(
-            tuple([None if n is None else n * m for n, m in zip(x.dims, self.multiples, strict=True)])
+            tuple([None if None in (n, m) else n * m for n, m in zip(x.dims, self.multiples, strict=True)])
         )
 
     def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part]:
@@ -365,15 +339,22 @@ class Tile(Op):
         return np.tile(x, self.multiples)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        dims = ctx.shape(0)
-        if is_definite(dims):
-            pairs = tuple(n for pair in zip(self.multiples, dims, strict=True) for n in pair)
-            ones = tuple(n for size in dims for n in (1, size))
-            return (bind(Reshape(tuple(dims)), bind(SumTo(ones), bind(Reshape(pairs), g))),)
-        return (_untiled(g, lift(np.array(self.multiples, np.int32)), sizes_of(ctx.inputs[0])),)
+        counts, given, dims = self.multiples, ctx.inputs[1:], ctx.shape(0)
+        if any(is_reference(count) and count[0] == ALL for count in counts):
+            if dims is None:
+                return (_untiled(g, given[0], sizes_of(ctx.inputs[0], given[0].dtype)),)
+            counts = tuple([(AT, 1, i) for i in range(len(dims))])
+        further = () if is_definite(dims) else (sizes_of(ctx.inputs[0]),)
+        k = len(given) + 1
+        sizes = entries_of((None,) * len(counts) if dims is None else dims, k)
+        pairs = tuple(n for pair in zip(counts, sizes, strict=True) for n in pair)
+        apart = bind(Reshape(pairs), g, *given, *further)
+        sizes = entries_of((None,) * len(counts) if dims is None else dims)
+        ones = tuple(n for size in sizes for n in (1, size))
+        return (bind(Reshape(sizes), bind(SumTo(ones), apart, *further), *further),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
-        return bind(Tile((1, *self.multiples)), x)
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+        return bind(Tile((1, *self.multiples)), x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if axes[0] is None:
@@ -411,41 +392,6 @@ def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
     return bind(Reshape(entries_of(None if rank is None else (None,) * rank)), summed, sizes)
 
 
-@define
-class TileTo(Op):
-    """x repeated multiples[i] times along axis i; the input is a vector of integers from 0."""
-
-    name = "tile_to"
-    keeps = ((1,), False)
-
-    def infer(self, x: TensorSpec, multiples: TensorSpec) -> TensorSpec:
-        require_index("tile", multiples, "multiples")
-        rank = x.rank if x.dims is not None else multiples.dims[0] if multiples.dims else None
-        return x.with_dims(None if rank is None else (None,) * rank)
-
-    def eval(self, x: Any, multiples: Any) -> Any:
-        counts = tuple(int(m) for m in multiples)
-        _require_multiples(counts)
-        if len(counts) != np.ndim(x):
-            raise _not_for_each_axis(counts, np.shape(x))
-        return np.tile(x, counts)
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (_untiled(g, ctx.inputs[1], sizes_of(ctx.inputs[0], ctx.inputs[1].dtype)), None)
-
-    def batch(self, ctx: Any, x: Any, multiples: Any) -> Any:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, multiples)
-        once = lift(np.ones(1, multiples.dtype.numpy))
-        return bind(self, x, bind(Concat(0), once, multiples))
-
-    rows = no_rows("how often each axis is repeated is known when it runs")
-
-    def fold(self, ctx: Any, x: Any, multiples: Any) -> Any:
-        known = ctx.known(multiples)
-        return None if known is None else bind(Tile(tuple(known)), x)
-
-
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """`input` repeated along each axis.
 
@@ -456,7 +402,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     x = lift(input)
     values = static_array(multiples)
     if values is None:
-        return bind(TileTo(), x, lift(multiples))  # type: ignore[no-any-return]
+        wanted, given = requested("tile", multiples)
+        return bind(Tile(wanted), x, *given)  # type: ignore[no-any-return]
     counts = tuple(int(m) for m in np.ravel(values))
     _require_multiples(counts)
     return bind(Tile(counts), x)  # type: ignore[no-any-return]
@@ -473,7 +420,7 @@ class Repeat(Op):
 
     name = "repeat"
     keeps = ((1,), False)
-    axis: int
+    axis: Axis
 
     def infer(self, x: TensorSpec, repeats: TensorSpec) -> TensorSpec:
         require_index("repeat", repeats, "repeats")
@@ -522,7 +469,7 @@ class RepeatGrad(Op):
 
     name = "repeat_grad"
     keeps = ((1,), False)
-    axis: int
+    axis: Axis
 
     def infer(self, g: TensorSpec, repeats: TensorSpec) -> TensorSpec:
         require_index(self.name, repeats, "repeats")
@@ -576,7 +523,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
     counts = lift(repeats)
     if counts.ndim == 0 or counts.dims == (1,):
         size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
-        counts = bind(TileTo(), reshape(counts, [1]), size)
+        counts = bind(Tile(((AT, 1, 0),)), reshape(counts, [1]), size)
     return bind(Repeat(axis), x, counts)  # type: ignore[no-any-return]
 
 

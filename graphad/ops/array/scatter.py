@@ -172,6 +172,7 @@ class UnsortedSegmentSum(Op):
     """
 
     name = "unsorted_segment_sum"
+    words = {"num": "num_segments"}
     keeps = ((1,), False)
     num: Given[Size]
     batch_dims: Count = 0

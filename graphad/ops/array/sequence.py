@@ -15,7 +15,9 @@ from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
+from graphad.core.references import AT
 from graphad.core.registry import lookup
+from graphad.core.schema import Given
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -25,7 +27,6 @@ from graphad.ops.array.support import (
     WithoutInputs,
     in_memory,
     known_scalar,
-    require_index,
     require_scalar,
     static_int,
 )
@@ -155,48 +156,28 @@ def _converted(x: Any, dtype: DType) -> Any:
 
 
 @define
-class UnitSteps(Op):
-    """i / (n - 1) for i = 0 to n - 1, for an integer scalar n; 0 for n = 1."""
-
-    name = "unit_steps"
-    keeps = (False, False)
-    dtype: DType
-
-    def infer(self, n: TensorSpec) -> TensorSpec:
-        require_index("linspace", n, "num")
-        require_scalar("linspace", n, "num")
-        return TensorSpec.of((None,), self.dtype)
-
-    def eval(self, n: Any) -> Any:
-        require_count("linspace", int(n), "num")
-        return np.linspace(0.0, 1.0, int(n)).astype(self.dtype.numpy)
-
-    vjp = no_gradient("it depends on a count alone")
-    batch = no_batch("its length comes from a value, of which each row has its own")
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return None if axes[0] is None else MIXED
-
-    def fold(self, ctx: Any, n: Any) -> Any:
-        known = known_scalar(ctx, n)
-        if known is None:
-            return None
-        return bind(UnitStepsOf(known, self.dtype))
-
-
-@define
-class UnitStepsOf(WithoutInputs):
+class UnitSteps(WithoutInputs):
     """i / (n - 1) for i = 0 to n - 1; 0 for n = 1."""
 
-    name = "unit_steps_of"
-    n: Size
+    name, version = "unit_steps", 2
+    known_as, words = "linspace", {"n": "num"}
+    n: Given[Size]
     dtype: DType
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        return {"n": (AT, 1), **attributes}  # it was an input
+
+    def _n_was_number(attributes: dict[str, Any]) -> dict[str, Any]:
+        """Its `n` is always a number."""
+        return attributes
+
+    formerly = {"unit_steps_of": _n_was_number}
 
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.n,), self.dtype)
 
     def eval(self) -> Any:
-        require_count("linspace", self.n, "num")
         return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
 
 
@@ -230,9 +211,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     if not start.dtype.is_floating:
         raise DTypeError(f"linspace: start has dtype {start.dtype.name}; a float dtype is needed.")
     if count is None:
-        t = bind(UnitSteps(start.dtype), lift(num))
+        t = bind(UnitSteps((AT, 1), start.dtype), lift(num))
     elif isinstance(count, Dim):
-        t = bind(UnitStepsOf(count, start.dtype))
+        t = bind(UnitSteps(count, start.dtype))
     else:
         t = lift(np.linspace(0.0, 1.0, count).astype(start.dtype.numpy))
     if start.ndim == 0 and stop.ndim == 0:

@@ -13,7 +13,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
-from graphad.core.op import MIXED, Op, no_gradient
+from graphad.core.op import MIXED, Op, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -25,10 +25,11 @@ from graphad.ops.array.sizes import known_value, require_count
 class WithoutInputs(Op):
     """Base class of ops that make a value from their attributes alone."""
 
-    vjp = no_gradient("it has no inputs")
+    vjp = no_gradient("it depends on its attributes alone")
+    batch_given = no_batch("its sizes come from values, of which each row has its own")
 
-    def batch(self, ctx: Any) -> Any:
-        return ctx.unstacked(bind(self))
+    def batch(self, ctx: Any, *given: Any) -> Any:
+        return ctx.unstacked(bind(self, *given))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None

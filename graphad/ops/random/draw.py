@@ -6,7 +6,7 @@ So a traced function draws anew on every call, and everything behind the key can
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
+from graphad.core.references import entries_of
+from graphad.core.schema import Given
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.ops.array.sizes import as_claimed, claimed_dims, require_sizes
 from graphad.ops.random import philox
 from graphad.ops.state.variables import require_assignable
 
@@ -109,7 +110,6 @@ def _rows_of_keys(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
 
 def _drawn(kind: str, keys: Any, shape: Any, dtype: Any, limits: Sequence[Any] = ()) -> Any:
     """A draw for each key of a stack of keys."""
-    require_sizes(f"random.{kind}", shape)
     lead, count = keys.shape[:-1], product(shape)
     rows = []
     for key in np.reshape(keys, (-1, 2)):
@@ -131,6 +131,15 @@ _CONTINUOUS = {
 }
 
 
+def _shape_was_last(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `shape` is the last input, a vector of integers; `static`, where it is not nil, says what is known of it: a tuple with
+    nil for each size that only the input has.
+    """
+    static = attributes["static"]
+    unknown = None if static is None or None not in static else static
+    return {"kind": attributes["kind"], "shape": entries_of(unknown), "dtype": attributes["dtype"]}
+
+
 @define
 class Draw(Op):
     """An array of `shape` and `dtype` of the kind `kind`, made of the key [2]; of keys [..., 2] one for each, stacked.
@@ -138,26 +147,28 @@ class Draw(Op):
     """
 
     name = "draw"
+    known_as = "random"
     keeps = (False, False)
-    kind: str
-    shape: tuple[Size, ...]
+    kind: Literal["bits", "integers", "normal", "truncated_normal", "uniform"]
+    shape: Given[tuple[Size, ...]]
     dtype: DType
+    formerly = {"draw_to": _shape_was_last}
 
     def infer(self, key: TensorSpec, *limits: TensorSpec) -> TensorSpec:
         _require_key(key)
         _check(self.kind, self.dtype, limits)
         lead = () if key.dims is None else key.dims[:-1]
-        return TensorSpec.of((*lead, *self.shape), self.dtype)
+        return TensorSpec.of(None if self.shape is None else (*lead, *self.shape), self.dtype)
 
     def eval(self, key: Any, *limits: Any) -> Any:
         return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
 
     vjp = no_gradient("numbers drawn are constants")
 
-    def batch(self, ctx: Any, key: Any, *limits: Any) -> Any:
-        if any(ctx.stacked(1 + k) for k in range(len(limits))):
-            return ctx.rowwise(self, key, *limits)
-        return bind(self, key, *limits)
+    def batch(self, ctx: Any, key: Any, *rest: Any) -> Any:
+        if any(ctx.stacked(1 + k) for k in range(len(rest))):
+            return ctx.rowwise(self, key, *rest)
+        return bind(self, key, *rest)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return _rows_of_keys(specs, axes)
@@ -173,43 +184,6 @@ def _check(kind: str, dtype: DType, limits: Sequence[TensorSpec]) -> None:
             raise InvalidArgumentError(
                 f"random.uniform: a limit has shape {format_dims(limit.dims)}; integer limits are scalars."
             )
-
-
-@define
-class DrawTo(Op):
-    """As draw; the last input is the shape as a vector of integers, the `limits` come before it."""
-
-    name = "draw_to"
-    keeps = (False, False)
-    kind: str
-    static: tuple[int | None, ...] | None
-    dtype: DType
-
-    def infer(self, key: TensorSpec, *rest: TensorSpec) -> TensorSpec:
-        _require_key(key)
-        _check(self.kind, self.dtype, rest[:-1])
-        dims = claimed_dims(self, rest[-1])
-        lead = () if key.dims is None else key.dims[:-1]
-        return TensorSpec.of(None if dims is None else (*lead, *dims), self.dtype)
-
-    def eval(self, key: Any, *rest: Any) -> Any:
-        return _drawn(self.kind, key, as_claimed(self, rest[-1]), self.dtype.numpy, rest[:-1])
-
-    vjp = no_gradient("numbers drawn are constants")
-
-    def batch(self, ctx: Any, key: Any, *rest: Any) -> Any:
-        if any(ctx.stacked(1 + k) for k in range(len(rest))):
-            return ctx.rowwise(self, key, *rest)
-        return bind(self, key, *rest)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return _rows_of_keys(specs, axes)
-
-    def fold(self, ctx: Any, key: Any, *rest: Any) -> Any:
-        known = ctx.known(rest[-1])
-        if known is None:
-            return None
-        return bind(Draw(self.kind, as_claimed(self, known), self.dtype), key, *rest[:-1])
 
 
 @define
@@ -246,4 +220,4 @@ class SetState(Op):
 
 RANDOM_KEY, SET_STATE = RandomKey(), SetState()
 
-__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "DrawTo", "SplitKey"]
+__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "SplitKey"]

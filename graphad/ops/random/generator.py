@@ -20,19 +20,16 @@ from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.shape import shape
-from graphad.ops.array.sizes import mixed_sizes, require_count, require_sizes, static_sizes
+from graphad.ops.array.sizes import requested, require_count, require_sizes
 from graphad.ops.array.sort import ArgSort
 from graphad.ops.random import philox
-from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Draw, DrawTo
+from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Draw
 
 
 def _draw(kind: str, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Any:
-    sizes = static_sizes("random", size)
-    if sizes is not None:
-        require_sizes(f"random.{kind}", sizes)
-        return bind(Draw(kind, tuple(sizes), dtype), key, *limits)
-    vector, static = mixed_sizes(size)
-    return bind(DrawTo(kind, static, dtype), key, *limits, vector)
+    sizes, given = requested("random", size)
+    require_sizes(f"random.{kind}", sizes)
+    return bind(Draw(kind, sizes, dtype), key, *limits, *given)
 
 
 def _normal(kind: str, key: Any, size: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:

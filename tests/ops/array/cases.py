@@ -10,8 +10,8 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import as_dtype
 from graphad.ops import array as a
 from graphad.ops.array.combine import ScatterCombine
-from graphad.ops.array.create import EyeOf
-from graphad.ops.array.sequence import Steps, UnitStepsOf
+from graphad.ops.array.create import Eye
+from graphad.ops.array.sequence import Steps, UnitSteps
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import move_axis, swap_axes
 from tests.support.op_case import OpCase, boolean, complex_, integer, real
@@ -70,7 +70,7 @@ def ensured(x: Any) -> Any:
 
 
 def times_eye(x: Any) -> Any:
-    return x * bind(EyeOf(2, 3, FLOAT64))
+    return x * bind(Eye(2, 3, FLOAT64))
 
 
 def times_steps(x: Any) -> Any:
@@ -78,7 +78,7 @@ def times_steps(x: Any) -> Any:
 
 
 def times_unit_steps(x: Any) -> Any:
-    return x * bind(UnitStepsOf(3, FLOAT64))
+    return x * bind(UnitSteps(3, FLOAT64))
 
 
 def one_hot_by_size(i: Any, x: Any) -> Any:

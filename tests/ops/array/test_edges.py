@@ -339,11 +339,11 @@ def test_negative_sizes_are_refused_by_the_op_and_with_the_number(
         (lambda n: a.zeros([n, 2]), r"broadcast_to: shape \(-3, 2\) has a negative size"),
         (lambda n: a.eye(n), "eye: num_rows is -3"),
         (lambda n: a.repeat(a.ones(2), n), "(repeat: repeats holds|tile: Expected multiples .*) .*-3"),
-        (lambda n: a.tile(a.ones(2), [n]), r"tile: Expected multiples .* got \(-3,\)"),
+        (lambda n: a.tile(a.ones(2), [n]), r"tile: multiples \(-3,\)"),
         (lambda n: a.one_hot([0], n), "one_hot: depth is -3"),
         (lambda n: a.scatter_nd([[0]], a.ones([1]), [n]), r"scatter_nd: shape \(-3,\)"),
         (lambda n: a.linspace(0.0, 1.0, n), "linspace: num is -3"),
-        (lambda n: tf.random.normal([n]), r"random.normal: shape \(-3,\)"),
+        (lambda n: tf.random.normal([n]), r"random: shape \(-3,\)"),
     ],
 )
 def test_negative_sizes_that_only_a_call_knows_are_refused_as_well(
