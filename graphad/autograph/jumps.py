@@ -13,8 +13,11 @@ a condition on the flags it may set. A `return` that nothing surrounds stays as 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from graphad.autograph.names import binds_in_expression
 
 RETURN_VALUE = "return_value"
 DO_RETURN = "do_return"
@@ -162,6 +165,14 @@ class Jumps:
         final, more = self._block(node.finalbody, loop)
         return [_copy(node, body=body, handlers=handlers, orelse=orelse, finalbody=final)], flags | more
 
+    def _asked_before(self, test: ast.expr) -> tuple[ast.expr, ast.stmt]:
+        """A name for a loop's test, and the statement that sets it before each step.
+
+        A test that binds names by `:=` gives them to the step: as a statement it shares them as any other does.
+        """
+        name = self._fresh("goes_on_")
+        return ast.Name(name, ast.Load()), _at(_assign(name, test), test)
+
     def _loop(self, node: Any, outer: Loop | None) -> tuple[list[ast.stmt], set[str]]:
         loop = Loop(self._fresh("break_"), self._fresh("continue_"))
         body, _ = self._block(node.body, loop)
@@ -177,8 +188,12 @@ class Jumps:
         before = [_at(_assign(loop.breaks, ast.Constant(False)), node)] if loop.has_break else []
         if isinstance(node, ast.While):
             test = node.test
+            if binds_in_expression(test):
+                test, again = self._asked_before(node.test)
+                before.append(again)
+                body.append(_guarded(copy.deepcopy(again), stops, node.test))
             if stops:
-                test = ast.BoolOp(op=ast.And(), values=[_go_on(stops), node.test])
+                test = ast.BoolOp(op=ast.And(), values=[_go_on(stops), test])
             made: Any = _copy(node, test=_at(test, node.test), body=body, orelse=[])
         else:
             made = _copy(node, body=body, orelse=[])
@@ -210,9 +225,7 @@ def _ends(node: Any) -> bool:
     if isinstance(node, ast.If):
         return ends(node.body) and ends(node.orelse)
     if isinstance(node, ast.With):
-        return ends(node.body) and not _contains(
-            node, ast.Raise
-        )  # a context manager may swallow an exception
+        return False  # a context manager may swallow the exception of any statement in it
     if isinstance(node, ast.Try | ast.TryStar):
         inside = ends(node.body) or ends(node.orelse)
         return ends(node.finalbody) or (inside and all(ends(handler.body) for handler in node.handlers))
@@ -283,6 +296,15 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
     )
     made.is_ours = True  # type: ignore[attr-defined]
     return made
+
+
+def _guarded(statement: ast.stmt, stops: Sequence[str], like: Any) -> ast.stmt:
+    """A statement that runs unless one of the flags is set."""
+    if not stops:
+        return statement
+    guard = ast.If(test=_go_on(stops), body=[statement], orelse=[])
+    guard.is_guard = True  # type: ignore[attr-defined]
+    return _at(guard, like)  # type: ignore[no-any-return]
 
 
 def _go_on(flags: Any) -> ast.expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import numpy as np
@@ -882,3 +883,73 @@ def test_gradients_from_tapes_inside_and_outside():
         return tape.gradient(y, x)
 
     assert inside(x).numpy() == 12.0
+
+
+def first_number(texts, x):
+    for text in texts:
+        with contextlib.suppress(ValueError):
+            n = int(text)
+            break
+        if text == "stop":
+            with contextlib.suppress(ValueError):
+                return x * int(text)
+        x = x + 1.0
+    else:
+        return -x
+    return x * n
+
+
+@pytest.mark.parametrize("texts", [["a", "4"], ["stop", "a"], ["stop", "2"]])
+def test_an_exception_that_a_with_swallows_goes_on_behind_it(texts):
+    both_ways(lambda x: first_number(texts, x), 2.0)
+
+
+def one_of_two(x):
+    if x > 0.0:
+        with tf.name_scope("above"):
+            return x * 2.0
+    with tf.name_scope("below"):
+        return -x
+
+
+@pytest.mark.parametrize("x", [3.0, -3.0])
+def test_a_return_inside_of_with_on_one_side(x):
+    both_ways(one_of_two, x)
+
+
+def named_in_the_test(x):
+    while (total := tf.reduce_sum(x)) < 10.0:
+        x = x * 2.0
+        if total > 7.0:
+            break
+        if total > 6.0:
+            continue
+        x = x + 1.0
+    else:
+        x = -x
+    return x * total
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0], [1.0, 0.5], [3.0, 4.5], [9.0, 9.0]])
+def test_a_while_whose_test_names_a_tensor(x):
+    both_ways(named_in_the_test, x)
+
+
+def read_to_the_end(x):
+    asked = []
+    numbers = iter([1, 2, 0, 4])
+
+    def following():
+        asked.append(next(numbers))
+        return asked[-1]
+
+    while number := following():
+        x = x + number
+    while (number := following()) > 1:
+        if number == 4:
+            break
+    return x * number * len(asked)
+
+
+def test_a_while_whose_test_names_a_python_value_asks_once_per_step():
+    both_ways(read_to_the_end, 2.0)
