@@ -74,6 +74,16 @@ def _shuffled(key: Any, value: Any) -> Tensor:
     return bind(Gather(0, 0, False), x, order)  # type: ignore[no-any-return]
 
 
+def _state_of(caller: str, state: Any) -> Any:
+    """A state that was given, as an array of its own."""
+    data = np.array(state)
+    if data.shape != (2,) or data.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"{caller}: state has shape {data.shape} and dtype {data.dtype}; it is two integers: a seed and a count."
+        )
+    return data.astype(np.int64)
+
+
 class Generator:
     """A source of random numbers with a state of its own.
 
@@ -92,12 +102,7 @@ class Generator:
             return
         if state is None:
             raise ArgumentTypeError("Generator: give a state, or use Generator.from_seed(seed).")
-        data = np.array(state, np.int64)
-        if data.shape != (2,):
-            raise InvalidArgumentError(
-                f"Generator: state has shape {data.shape}; it is two integers: a seed and a count."
-            )
-        self._state = Handle(data, HandleSpec.of((2,), dtypes.int64), False)
+        self._state = Handle(_state_of("Generator", state), HandleSpec.of((2,), dtypes.int64), False)
 
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
@@ -125,7 +130,7 @@ class Generator:
 
     def reset(self, state: Any) -> None:
         """Go on from another state."""
-        bind(SET_STATE, self._state, lift(np.array(state, np.int64)))
+        bind(SET_STATE, self._state, lift(_state_of("Generator.reset", state)))
 
     def next_key(self) -> Tensor:
         """A key for the stateless functions, [2] int64, different every time."""
