@@ -93,7 +93,6 @@ class Jumps:
                 following, more = self._block(rest, loop)
                 self._flag_read |= self.flag in flags
                 guard = ast.If(test=_go_on(flags), body=following, orelse=[])
-                guard.is_guard = True  # type: ignore[attr-defined]
                 out.append(_at(guard, rest[0]))
                 return out, flags | more
             if flags:
@@ -154,7 +153,6 @@ class Jumps:
         if flags and orelse:
             self._flag_read |= self.flag in flags
             guard = ast.If(test=_go_on(flags), body=orelse, orelse=[])
-            guard.is_guard = True  # type: ignore[attr-defined]
             orelse = [_at(guard, node.orelse[0])]
         flags |= more
         handlers = []
@@ -204,7 +202,6 @@ class Jumps:
             orelse, more = self._block(node.orelse, outer)
             if stops:
                 guard = ast.If(test=_go_on(stops), body=orelse, orelse=[])
-                guard.is_guard = True  # type: ignore[attr-defined]
                 orelse = [_at(guard, node.orelse[0])]
             out += orelse
             flags |= more
@@ -303,7 +300,6 @@ def _guarded(statement: ast.stmt, stops: Sequence[str], like: Any) -> ast.stmt:
     if not stops:
         return statement
     guard = ast.If(test=_go_on(stops), body=[statement], orelse=[])
-    guard.is_guard = True  # type: ignore[attr-defined]
     return _at(guard, like)  # type: ignore[no-any-return]
 
 
@@ -322,9 +318,8 @@ def _copy(node: Any, **fields: Any) -> Any:
     """A node with other fields."""
     given = {name: getattr(node, name, None) for name in node._fields}
     made = type(node)(**{**given, **fields})
-    for extra in ("is_guard", "extra_test"):
-        if hasattr(node, extra):
-            setattr(made, extra, getattr(node, extra))
+    if hasattr(node, "extra_test"):
+        made.extra_test = node.extra_test
     return ast.copy_location(made, node) if hasattr(node, "lineno") else made
 
 

@@ -207,17 +207,25 @@ class Tensor(Arithmetic):
 
     def __bool__(self) -> bool:
         self._no_value(
-            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond`, `while_loop` or `where`."
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond`, `while_loop` or `where`, and "
+            "`tf.debugging.assert_*` in place of `assert`."
         )
 
     def __int__(self) -> int:
-        self._no_value("A symbolic tensor has no Python int; use `cast`.")
+        self._no_value(
+            "A symbolic tensor has no Python int while a function is traced; use `tf.cast(x, tf.int32)`."
+        )
 
     def __float__(self) -> float:
-        self._no_value("A symbolic tensor has no Python float; use `cast`.")
+        self._no_value(
+            "A symbolic tensor has no Python float while a function is traced; use `tf.cast(x, tf.float32)`."
+        )
 
     def __index__(self) -> int:
-        self._no_value("A symbolic tensor has no Python int.")
+        self._no_value(
+            "A symbolic tensor is no index of a Python sequence, since its value is not known while a function is traced; make "
+            "the sequence a tensor (tf.constant, tf.stack) and use `tf.gather` or `x[i]`."
+        )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise SymbolicConversionError(f"Cannot convert a symbolic tf.Tensor ({self!r}) to a numpy array.")

@@ -16,6 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.gather import Gather
@@ -84,6 +85,30 @@ def _state_of(caller: str, state: Any) -> Any:
     return data.astype(np.int64)
 
 
+class State(Handle):
+    """What a generator holds: [2] int64, a seed and the number of keys given so far."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape((2,))
+
+    @property
+    def dtype(self) -> DType:
+        return dtypes.int64
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the state as it is now; `Generator.from_state` and `Generator.reset` take it."""
+        return np.array(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.data, dtype)
+
+    def __repr__(self) -> str:
+        return f"<state of a generator, shape=(2,), dtype=int64, numpy={self.data!r}>"
+
+
 class Generator:
     """A source of random numbers with a state of its own.
 
@@ -102,7 +127,7 @@ class Generator:
             return
         if state is None:
             raise ArgumentTypeError("Generator: give a state, or use Generator.from_seed(seed).")
-        self._state = Handle(_state_of("Generator", state), HandleSpec.of((2,), dtypes.int64), False)
+        self._state = State(_state_of("Generator", state), HandleSpec.of((2,), dtypes.int64), False)
 
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:

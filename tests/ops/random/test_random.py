@@ -149,3 +149,15 @@ def test_a_state_that_is_none_is_refused_and_changes_nothing(state: Any) -> None
     with pytest.raises(tf.errors.InvalidArgumentError, match="two integers: a seed and a count"):
         random.Generator.from_state(state)
     np.testing.assert_array_equal(one.normal([3]), random.Generator.from_seed(1).normal([3]))
+
+
+def test_the_state_of_a_generator_is_read_as_numbers_and_given_back() -> None:
+    one = tf.random.Generator.from_seed(7)
+    one.normal([2])
+    state = one.state.numpy()
+    assert (one.state.shape, one.state.dtype, state.shape) == ([2], tf.int64, (2,))
+    first = one.normal([3]).numpy()
+    assert np.asarray(one.state).tolist() != state.tolist()  # a copy, which stays as it was
+    one.reset(state)
+    np.testing.assert_array_equal(one.normal([3]), first)
+    np.testing.assert_array_equal(tf.random.Generator.from_state(state).normal([3]), first)
