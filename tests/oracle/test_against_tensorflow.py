@@ -26,7 +26,6 @@ TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-11, "complex64": 1e
 
 _SINGLE = "TensorFlow rounds the constant to float32 first"
 _MOMENTS = "TensorFlow holds the mean fixed in the second derivative of the variance"
-_AUTOGRAPH = "Python conditions on tensors are not converted"
 
 # By the name of a case or program, or by its name and precision. Each has a row in docs/differences.md.
 DIFFERENCES: dict[str, str] = {
@@ -38,8 +37,6 @@ DIFFERENCES: dict[str, str] = {
     "nn.moments": _MOMENTS,
     "nn.moments_keepdims": _MOMENTS,
     "nn.softmax_cross_entropy": "TensorFlow's mixed second derivative by labels and logits lacks a term",
-    "function_with_loop": _AUTOGRAPH,
-    "function_with_branches": _AUTOGRAPH,
 }
 
 

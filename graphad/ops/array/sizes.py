@@ -11,7 +11,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.references import AT, entries_of
+from graphad.core.references import AT, entries_of, is_reference
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, is_definite
 from graphad.core.tensor import EagerTensor, Tensor
@@ -78,16 +78,18 @@ def requested(op: str, shape: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         found = partly_known(vector)
         if found is None or found.ndim != 1:
             dims = vector.dims
-            return entries_of((None,) * dims[0] if dims and type(dims[0]) is int else None), (vector,)
-        return entries_of([None if size == UNKNOWN else int(size) for size in found]), (vector,)
+            entries = entries_of((None,) * dims[0] if dims and type(dims[0]) is int else None)
+        else:
+            entries = entries_of([None if size == UNKNOWN else int(size) for size in found])
+        return entries, (vector,) if any(map(is_reference, entries)) else ()
     given: list[Any] = []
-    entries = []
+    listed = []
     for item in shape:
         size = _static_size(op, item)
         if size is None:
             given.append(lift(item))
-        entries.append((AT, len(given)) if size is None else size)
-    return tuple(entries), tuple(given)
+        listed.append((AT, len(given)) if size is None else size)
+    return tuple(listed), tuple(given)
 
 
 def joined(*parts: tuple[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.references import ALL, AT
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.tensor import Tensor
+from graphad.ops.array.create import constant
 from graphad.ops.array.join import concat
 from graphad.ops.array.shape import reshape, shape, sizes_of
 from graphad.ops.array.sizes import requested, require_sizes
@@ -44,9 +45,12 @@ def _over_batches(x: Any, rank: int, f: Callable[[Any], Any]) -> Any:
     lead = x.ndim - rank - 1
     if is_definite(x.dims):
         y = f(reshape(x, [product(x.dims[:lead]), *x.dims[lead:]]))
-        return reshape(y, [*x.dims[:lead], *y.dims[1:]])
-    sizes: Any = shape(x)
-    y = f(reshape(x, concat([[-1], sizes[lead:]], 0)))
+        if is_definite(y.dims):
+            return reshape(y, [*x.dims[:lead], *y.dims[1:]])
+        sizes: Any = constant(list(x.dims))
+    else:
+        sizes = shape(x)
+        y = f(reshape(x, concat([[-1], sizes[lead:]], 0)))
     of_y: Any = shape(y)
     return reshape(y, concat([sizes[:lead], of_y[1:]], 0))
 

@@ -100,7 +100,9 @@ def test_the_worker_starts_when_the_working_directory_is_gone(tmp_path: Path) ->
 def test_a_package_inside_an_archive_has_a_worker(tmp_path: Path) -> None:
     archive = tmp_path / "app.pyz"
     with zipfile.ZipFile(archive, "w") as made:
-        for file in (ROOT / "graphad").rglob("*.py"):
+        for file in (ROOT / "graphad").rglob("*.py*"):
+            if file.suffix not in (".py", ".pyi"):
+                continue
             made.write(file, file.relative_to(ROOT))
         made.writestr("__main__.py", PROGRAM)
     assert run(tmp_path, str(archive), PYTHONPATH="") == "compiled"

@@ -251,18 +251,21 @@ CREATE = [
         real(2, 4),
         real(3, 4),
         expected=lambda x, u: np.stack([x[0] * u[2], x[1] * u[0] * u[1]]),
+        order=0,
     ),
     OpCase(
         combined("div"),
         real(2),
         1.0 + real(3) ** 2,
         expected=lambda x, u: np.stack([x[0] / u[2], x[1] / u[0] / u[1]]),
+        order=0,
     ),
     OpCase(
         combined("max"),
         real(2, 4),
         real(3, 4),
         expected=lambda x, u: np.maximum(x, [u[2], np.maximum(u[0], u[1])]),
+        order=0,
     ),
     OpCase(
         combined("min"), integer(2), integer(3), expected=lambda x, u: np.minimum(x, [u[2], min(u[0], u[1])])
