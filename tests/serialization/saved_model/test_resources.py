@@ -64,20 +64,25 @@ def test_loading_large_values_reads_and_copies_nothing(tmp_path):
     assert float(gd.reduce_sum(loaded.v[:10])) == 10.0
 
 
-def test_ten_thousand_ops_load_in_half_a_second(tmp_path):
-    def chain(x):
-        for _ in range(5000):
-            x = gd.sin(x) * 1.01
-        return x
+def test_the_time_to_load_grows_with_the_number_of_ops_and_no_faster(tmp_path):
+    def seconds(count):
+        def chain(x):
+            for _ in range(count // 2):
+                x = gd.sin(x) * 1.01
+            return x
 
-    root = gd.Module()
-    root.f = gd.function(chain, input_signature=[gd.TensorSpec([3])])
-    save(root, tmp_path / "m")
-    load(tmp_path / "m")
-    start = time.process_time()
-    loaded = load(tmp_path / "m")
-    assert time.process_time() - start < 0.5
-    assert len(loaded.f.concrete_functions[0].graph.nodes) >= 10_000
+        root = gd.Module()
+        root.f = gd.function(chain, input_signature=[gd.TensorSpec([3])])
+        save(root, tmp_path / str(count))
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            loaded = load(tmp_path / str(count))
+            best = min(best, time.process_time() - start)
+        assert len(loaded.f.concrete_functions[0].graph.nodes) >= count
+        return best
+
+    assert seconds(10_000) < 12 * seconds(2_000)  # 5 times as many; were it quadratic, 25
 
 
 def test_threads_load_and_call_the_same_model(tmp_path):
