@@ -16,27 +16,29 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
-from importlib.util import find_spec
+from collections.abc import Callable, Collection
 from typing import Any
 
 HERE = ""  # in place of a module: the source beside the stub
 
 
 def attach(
-    package: str, at_once: bool = False
+    package: str, at_once: bool = False, late: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """The `__getattr__`, `__dir__` and `__all__` of a module whose names stand in its stub.
 
     Args:
       package: The module's `__name__`.
       at_once: Whether all that the stub names is imported now.
+      late: Modules inside the package that wait all the same: their functions are put together from ops, and define none.
     """
     module = sys.modules[package]
     places = places_of(package)
     if at_once:
-        for place, _ in places.values():
-            importlib.import_module(place)
+        waiting = {f"{package}.{name}" for name in late}
+        for place in dict.fromkeys(place for place, _ in places.values()):
+            if place not in waiting:
+                importlib.import_module(place)
     for name, (place, original) in places.items():
         home = vars(sys.modules[place]) if place in sys.modules and place != package else {}
         if original in home:  # a function takes the place of the module of its name
@@ -58,7 +60,7 @@ def attach(
 
 def places_of(package: str) -> dict[str, tuple[str, str]]:
     """For each name in a module's stub the module that has it, and what it is called there. What they name is not imported."""
-    spec: Any = find_spec(package)
+    spec: Any = sys.modules[package].__spec__ if package in sys.modules else _spec_of(package)
     text = spec.loader.get_data(spec.origin.rpartition(".")[0] + ".pyi").decode()
     places: dict[str, tuple[str, str]] = {}
     private: dict[str, tuple[str, str]] = {}
@@ -76,6 +78,12 @@ def places_of(package: str) -> dict[str, tuple[str, str]]:
             case [name, _] if name.endswith(":"):
                 places[name[:-1]] = HERE, ""
     return places
+
+
+def _spec_of(package: str) -> Any:
+    from importlib.util import find_spec  # of namespaces that nobody has imported yet
+
+    return find_spec(package)
 
 
 def _refusal(package: str, name: str) -> str:
