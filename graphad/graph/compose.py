@@ -26,6 +26,13 @@ def rewired(
     return Graph(inputs, graph.constants, nodes, [number[i] for i in kept], graph.name), number
 
 
+def with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:
+    """The graph with some of its inputs only; nothing reads the others."""
+    place = {i: k for k, i in enumerate(kept)}
+    positions = [place.get(i, -1) for i in range(len(graph.inputs))]
+    return rewired(graph, [graph.inputs[i] for i in kept], positions)[0]
+
+
 def append(builder: GraphBuilder, graph: Graph, inputs: Sequence[int]) -> list[int]:
     """Put the nodes of a graph behind those of a builder; returns the serial numbers of its outputs."""
     known = [*inputs, *[builder.add_constant(array) for array in graph.constants]]

@@ -27,7 +27,7 @@ from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import append, inputs_behind, rewired, values_behind
+from graphad.graph.compose import append, inputs_behind, values_behind, with_inputs
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
@@ -218,7 +218,7 @@ class Cond(Op):
         read = sorted(
             inputs_behind(graphs[0], graphs[0].outputs) | inputs_behind(graphs[1], graphs[1].outputs)
         )
-        then_graph, else_graph = (_with_inputs(graph, read) for graph in graphs)
+        then_graph, else_graph = (with_inputs(graph, read) for graph in graphs)
         full = tuple([self.full[i] for i in read]) if self.depth else ()
         op = Cond(then_graph, else_graph, tuple([self.kinds[k] for k in kept]), self.depth, full)
         return op, [0, *[i + 1 for i in read]], kept
@@ -472,10 +472,3 @@ def placeholder(spec: TensorSpec) -> Any:
     """Zeros of a shape that the spec allows: what stands where there is no value."""
     dims = tuple([0 if size is None else size for size in spec.dims or ()])
     return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)
-
-
-def _with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:
-    """The graph with some of its inputs only; nothing reads the others."""
-    place = {i: k for k, i in enumerate(kept)}
-    positions = [place.get(i, -1) for i in range(len(graph.inputs))]
-    return rewired(graph, [graph.inputs[i] for i in kept], positions)[0]

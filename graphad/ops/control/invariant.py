@@ -20,7 +20,7 @@ from graphad.core.op import IO, WRITES
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import append, inputs_behind, rewired, without_nodes
+from graphad.graph.compose import append, inputs_behind, with_inputs, without_nodes
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
@@ -65,9 +65,7 @@ class Apart:
         """Some of the values as a graph of only the inputs that they take, and which inputs these are."""
         graph = with_outputs(self.first, [self.first.outputs[k] for k in which])
         read = sorted(inputs_behind(graph, graph.outputs))
-        place = {i: k for k, i in enumerate(read)}
-        positions = [place.get(i, -1) for i in range(len(graph.inputs))]
-        return rewired(graph, [graph.inputs[i] for i in read], positions)[0], read
+        return with_inputs(graph, read), read
 
     def zeros(self, k: int, inputs: Sequence[Any]) -> Any:
         """Zeros with the shape of a value, for the inputs of the body, of which only invariants are read."""

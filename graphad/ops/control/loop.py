@@ -23,7 +23,7 @@ from graphad.core.schema import Count
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import add, append, inputs_behind, rewired
+from graphad.graph.compose import add, append, inputs_behind, with_inputs
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
@@ -180,10 +180,10 @@ class Loop(Op):
             xs = [last]  # the length of the stacks is that of the xs
         inputs = [*carry, *invariants, *xs]
         body = with_outputs(self.body, [*[outputs[k] for k in carry], *[outputs[n + k] for k in ys]])
-        body = _with_inputs(body, inputs)
+        body = with_inputs(body, inputs)
         test = self.test
         if test is not None:  # what its answer does not need may read inputs that are gone
-            test = _with_inputs(with_outputs(test, test.outputs), [*carry, *invariants])
+            test = with_inputs(with_outputs(test, test.outputs), [*carry, *invariants])
         uniform = self.uniform if self.uniform < 0 else sum(k < self.uniform for k in ys)
         op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps, uniform)
         return op, [0, *[i + 1 for i in inputs]], [*carry, n, *[n + 1 + k for k in ys]]
@@ -455,13 +455,6 @@ def _cotangent_spec(spec: TensorSpec) -> TensorSpec:
 
 def _slice_spec(spec: TensorSpec, stack: Any) -> TensorSpec:
     return spec if spec.dims is not None or stack.dims is None else spec.with_dims(tuple(stack.dims[1:]))
-
-
-def _with_inputs(graph: Graph, kept: Sequence[int]) -> Graph:
-    """The graph with some of its inputs only; nothing reads the others."""
-    place = {i: k for k, i in enumerate(kept)}
-    positions = [place.get(i, -1) for i in range(len(graph.inputs))]
-    return rewired(graph, [graph.inputs[i] for i in kept], positions)[0]
 
 
 # Each loop as one Python function, made at its first run.

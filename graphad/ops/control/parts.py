@@ -281,13 +281,8 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
         part.hoist(reads_too)
 
 
-# Ops on integers that take every value: they read or move them, or add them up.
-_TAKES_ALL = frozenset(
-    (
-        *("getitem", "concat", "stack", "cast", "expand_dims", "squeeze", "reshape", "identity", "unstack"),
-        *("split", "reverse", "reduce_sum", "reduce_prod", "read"),
-    )
-)
+# Ops that take every integer, besides those that only move them.
+_TAKES_ALL = frozenset(("reverse", "reduce_sum", "reduce_prod", "read"))
 
 
 def _has_to_stay(graph: Graph, node: Node) -> bool:
@@ -295,7 +290,7 @@ def _has_to_stay(graph: Graph, node: Node) -> bool:
     op = node.op
     if op.name in ("broadcast_to", "tile"):
         return True
-    if not any(graph.specs[i].dtype.is_integer for i in node.inputs) or op.name in _TAKES_ALL:
+    if not any(graph.specs[i].dtype.is_integer for i in node.inputs) or op.moves or op.name in _TAKES_ALL:
         return False
     if not isinstance(op, Elementwise) and op.by_value != ():
         return True
