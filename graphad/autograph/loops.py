@@ -30,33 +30,19 @@ from graphad.ops.control.while_loop import bind_loop, step_limit
 from graphad.ops.math import minimum
 
 
-def staged_while(
-    test: Callable[[], Any],
-    body: Callable[[], Any],
-    carried: Sequence[str],
-    after: Sequence[str],
-    others: Sequence[str],
-    refs: Sequence[Any],
-    options: Callable[[], Any] | None,
-) -> None:
-    """Trace the loop from its present state on, and give its variables the values behind it."""
-    state = _State((body, test), carried, after, others, refs)
-    state.run(test, body, None, options)
-
-
-def staged_for(
-    elements: Elements,
+def staged_loop(
+    elements: Elements | None,
     test: Callable[[], Any] | None,
-    body: Callable[[Any], Any],
+    body: Callable[..., Any],
     carried: Sequence[str],
     after: Sequence[str],
     others: Sequence[str],
     refs: Sequence[Any],
     options: Callable[[], Any] | None,
 ) -> None:
-    """As `staged_while`, over the elements of tensors."""
-    state = _State((body, test), carried, after, others, refs)
-    state.run(test, body, elements, options)
+    """Trace the loop from its present state on, over elements or as long as the test holds, and give its variables the values
+    behind it."""
+    _State((body, test), carried, after, others, refs).run(test, body, elements, options)
 
 
 def guarded_step(
@@ -78,7 +64,7 @@ def guarded_step(
 
     names = locals_of((body,))
     present = [name for name in (*carried, *after) if name.rstrip("!?") in names]
-    chosen = staged_if(holds, step, skip, present, others, refs, locals_of((body,)))
+    chosen = staged_if(holds, step, skip, present, others, refs, names)
     chosen()
 
 

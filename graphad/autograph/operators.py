@@ -210,9 +210,9 @@ def while_(
     holds = _decider(test())
     if not is_symbolic(holds):
         return bool(holds)
-    from graphad.autograph.loops import staged_while
+    from graphad.autograph.loops import staged_loop
 
-    staged_while(test, body, carried, after, others, refs, options)
+    staged_loop(None, test, body, carried, after, others, refs, options)
     return False
 
 
@@ -228,11 +228,11 @@ def for_(
 ) -> Any:
     """The elements for which Python shall run the body; a loop over a tensor is staged here, and leaves none."""
     if trace_in_progress() is not None:
-        from graphad.autograph.loops import elements_of, staged_for
+        from graphad.autograph.loops import elements_of, staged_loop
 
         elements = elements_of(iterated)
         if elements is not None:
-            staged_for(elements, test, body, carried, after, others, refs, options)
+            staged_loop(elements, test, body, carried, after, others, refs, options)
             return ()
     if test is None:
         return iterated

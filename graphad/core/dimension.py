@@ -98,8 +98,8 @@ class Dimension:
         return Dimension, (self._value,)
 
 
-def value_of(x: Any) -> Any:
-    """The size that `x` stands for, a Dimension, an integer or None.
+def value_of(x: Any, who: str = "Dimension") -> Any:
+    """The size that `x` stands for, a Dimension, an integer or None; `who` asks for it.
 
     Raises: ArgumentTypeError, InvalidArgumentError: it is no integer, or negative.
     """
@@ -111,10 +111,12 @@ def value_of(x: Any) -> Any:
         size = x.__index__()
     except (AttributeError, TypeError) as cause:
         raise ArgumentTypeError(
-            f"Dimension: {x!r} is not a size; sizes are integers, or None for unknown."
+            f"{who}: {x!r} is not a size; sizes are integers, or None for unknown."
         ) from cause
     if size < 0:
-        raise InvalidArgumentError(f"Dimension: size {size} is negative; sizes are 0 or more, or None.")
+        raise InvalidArgumentError(
+            f"{who}: size {size} is negative; sizes are 0 or more, or None for unknown."
+        )
     return size
 
 

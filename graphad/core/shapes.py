@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from graphad.core.dimension import Dimension
+from graphad.core.dimension import Dimension, value_of
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 
@@ -190,21 +190,7 @@ def as_dims(x: Any) -> Dims:
 
 
 def _size(x: Any) -> Any:
-    if x is None or isinstance(x, Dim):
-        return x
-    if isinstance(x, Dimension):
-        return x.value
-    try:
-        size = x.__index__()
-    except (AttributeError, TypeError) as cause:
-        raise ArgumentTypeError(
-            f"shape: {x!r} is not a size; sizes are integers, or None for unknown."
-        ) from cause
-    if size < 0:
-        raise InvalidArgumentError(
-            f"shape: size {size} is negative; sizes are 0 or more, or None for unknown."
-        )
-    return size
+    return x if isinstance(x, Dim) else value_of(x, "shape")
 
 
 def format_dims(dims: Dims) -> str:

@@ -22,3 +22,11 @@ def asset_directory(asset: AssetRecord) -> str:
 def asset_path(directory: str, asset: AssetRecord) -> str:
     """Where an asset of the model in a directory is."""
     return os.path.join(directory, ASSETS, asset_directory(asset), asset.name)
+
+
+def names_in(directory: str) -> list[str]:
+    """What is in a directory, sorted; nothing where it is a link or cannot be read."""
+    try:
+        return [] if os.path.islink(directory) else sorted(os.listdir(directory))
+    except OSError:
+        return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from serialization.storage.places import ASSET_DIRECTORY, ASSETS, MANIFEST, PAYLOAD_NAME, VARIABLES
+from serialization.storage.places import ASSET_DIRECTORY, ASSETS, MANIFEST, PAYLOAD_NAME, VARIABLES, names_in
 from serialization.wire.files import LOCK, TEMPORARY, FileSystem, Lock, remove_quietly
 
 
@@ -26,20 +26,20 @@ def remove_model(path: str, system: FileSystem | None = None) -> None:
         variables = os.path.join(path, VARIABLES)
         _empty(system, variables, PAYLOAD_NAME)
         assets = os.path.join(path, ASSETS)
-        for name in _names(assets):
+        for name in names_in(assets):
             if ASSET_DIRECTORY.fullmatch(name):
                 _empty(system, os.path.join(assets, name), re.compile(".*", re.DOTALL))
         _remove_directory(system, assets)
-        stale = [name for name in _names(path) if name.startswith(TEMPORARY)]
+        stale = [name for name in names_in(path) if name.startswith(TEMPORARY)]
         remove_quietly(system, (os.path.join(path, name) for name in stale))
-    if set(_names(path)) <= {LOCK}:
-        remove_quietly(system, [os.path.join(path, LOCK)] if _names(path) else [])
+    if set(names_in(path)) <= {LOCK}:
+        remove_quietly(system, [os.path.join(path, LOCK)] if names_in(path) else [])
         _remove_directory(system, path)
 
 
 def _empty(system: FileSystem, directory: str, names: re.Pattern[str]) -> None:
     """Remove the files of these names, and the directory if nothing is left."""
-    found = [name for name in _names(directory) if names.fullmatch(name) or name.startswith(TEMPORARY)]
+    found = [name for name in names_in(directory) if names.fullmatch(name) or name.startswith(TEMPORARY)]
     remove_quietly(system, (os.path.join(directory, name) for name in found))
     _remove_directory(system, directory)
 
@@ -50,10 +50,3 @@ def _remove_directory(system: FileSystem, directory: str) -> None:
             system.remove_directory(directory)
     except OSError:
         return
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return [] if os.path.islink(directory) else sorted(os.listdir(directory))
-    except OSError:
-        return []

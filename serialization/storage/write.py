@@ -28,6 +28,7 @@ from serialization.storage.places import (
     VARIABLES,
     asset_directory,
     asset_path,
+    names_in,
 )
 from serialization.wire.arrays import (
     CHUNK_BYTES,
@@ -375,29 +376,23 @@ class _Save:
         """Remove the files of the model that was here before, and of saves that died."""
         named = {payload_name(plan_layout(payload.tensors).size, payload.checks) for payload in payloads}
         directory = os.path.join(self.location, VARIABLES)
-        old = [name for name in _list(directory) if PAYLOAD_NAME.fullmatch(name) and name not in named]
+        old = [name for name in names_in(directory) if PAYLOAD_NAME.fullmatch(name) and name not in named]
         remove_quietly(self.system, (os.path.join(directory, name) for name in old))
         kept = {(asset_directory(asset), asset.name) for asset in assets}
         directory = os.path.join(self.location, ASSETS)
-        for outer in _list(directory):
+        for outer in names_in(directory):
             inner = os.path.join(directory, outer)
             if not ASSET_DIRECTORY.fullmatch(outer) or os.path.islink(inner):
                 continue
             remove_quietly(
-                self.system, (os.path.join(inner, name) for name in _list(inner) if (outer, name) not in kept)
+                self.system,
+                (os.path.join(inner, name) for name in names_in(inner) if (outer, name) not in kept),
             )
             try:
-                if not _list(inner):
+                if not names_in(inner):
                     self.system.remove_directory(inner)
             except OSError:
                 continue
-
-
-def _list(directory: str) -> list[str]:
-    try:
-        return [] if os.path.islink(directory) else sorted(os.listdir(directory))
-    except OSError:
-        return []
 
 
 def _side_by_side(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
