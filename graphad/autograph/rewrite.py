@@ -34,7 +34,6 @@ _COMPARISONS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
-HELPERS = ("if_body", "else_body", "loop_body", "loop_test")
 
 
 def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: set[str]) -> Any:

@@ -237,13 +237,6 @@ def _is_size(x: Any) -> bool:
     return (type(x) is int and x >= 0) or isinstance(x, Dim)
 
 
-def _is_plain(x: Any) -> bool:
-    """What an attribute without a declared type may hold in a file; live ops may hold anything there."""
-    if type(x) is tuple:
-        return all(map(_is_plain, x))
-    return x is None or type(x) in (bool, int, float, str) or isinstance(x, DType)
-
-
 def _at_least(name: str, least: int, words: str = "integer") -> Kind:
     return Kind(
         name,

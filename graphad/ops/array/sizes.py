@@ -122,41 +122,6 @@ def require_count(op: str, count: Any, word: str) -> None:
         raise InvalidArgumentError(f"{op}: {word} is {count}; it must be 0 or more.")
 
 
-def as_claimed(op: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
-    """Sizes that came as data as the shape of the op's result, which must be one that its attribute `static` allows.
-
-    What comes after has been told that shape, so a claim that a file makes is compared with the sizes here, before it matters.
-    """
-    dims = tuple([size if isinstance(size, Dim) else int(size) for size in sizes])
-    if op.static is not None and (
-        len(dims) != len(op.static)
-        or any(claim is not None and claim != size for claim, size in zip(op.static, dims, strict=True))
-    ):
-        raise InvalidArgumentError(
-            f"{op.name}: the requested shape is {dims}, the op was made for {op.static}, where None is any size."
-        )
-    return dims
-
-
-def claimed_dims(op: Any, sizes: Any) -> Any:
-    """What is known of the shape of a result whose sizes are data: the op's `static`, else the rank.
-
-    Args:
-      op: The op.
-      sizes: The spec of the sizes.
-    """
-    if not sizes.dtype.is_integer or (sizes.dims is not None and len(sizes.dims) != 1):
-        raise InvalidArgumentError(f"{op.name}: shape is {sizes}; a vector of integers is needed.")
-    rank = None if sizes.dims is None else sizes.dims[0]
-    if op.static is None:
-        return None if type(rank) is not int else (None,) * rank
-    if type(rank) is int and rank != len(op.static):
-        raise InvalidArgumentError(
-            f"{op.name}: the shape has {rank} sizes, the op was made for {op.static}, where None is any size."
-        )
-    return op.static
-
-
 def shape_was_claimed(attributes: dict[str, Any]) -> dict[str, Any]:
     """Its `shape` is the last input, a vector of integers; `static`, where it has one that is not nil, says what is known of it:
     a tuple with nil for each size that only the input has.
@@ -171,23 +136,6 @@ def with_rows(size: Any, sizes: Any, ones: int = 0) -> Any:
     return bind(lookup("concat")(0), front, sizes)
 
 
-def static_with_rows(size: Any, static: Any) -> Any:
-    """The attribute `static` of an op on rows, for the op on the stack."""
-    return None if static is None else (size if type(size) is int else None, *static)
-
-
-def mixed_sizes(shape: Any) -> tuple[Any, tuple[int | None, ...] | None]:
-    """A shape with run-time sizes as an integer tensor, and what is known of it while tracing."""
-    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
-        vector = lift(shape)
-        sizes = partly_known(vector)
-        return vector, None if sizes is None or sizes.ndim != 1 else tuple(
-            _named_size(size) for size in sizes
-        )
-    items = list(shape)
-    return lift(items), tuple(_claimed_size(item) for item in items)
-
-
 def _static_size(op: str, item: Any) -> Any:
     """A size as a number or symbol, None where it is only known at run time."""
     if isinstance(item, Dim):
@@ -198,13 +146,3 @@ def _static_size(op: str, item: Any) -> Any:
     if not hasattr(item, "__index__"):
         raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
     return item.__index__()
-
-
-def _claimed_size(item: Any) -> Any:
-    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
-        item = known_value(lift(item))
-    return None if item is None else _named_size(item)
-
-
-def _named_size(size: Any) -> int | None:
-    return None if int(size) in (-1, UNKNOWN) else int(size)
