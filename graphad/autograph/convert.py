@@ -101,7 +101,8 @@ def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always:
     with _lock:
         known = _templates.get(key)
         if known is None or known[0]() is not code:
-            known = weakref.ref(code, lambda _: _templates.pop(key, None)), _make(f, features)
+            # The table comes along: at the interpreter's end a module's names are gone before the codes are.
+            known = weakref.ref(code, lambda _, table=_templates: table.pop(key, None)), _make(f, features)
             _templates[key] = known
     if known[1].reason is not None:
         unconverted[code] = known[1].reason

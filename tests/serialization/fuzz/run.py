@@ -14,6 +14,7 @@ import time
 from typing import Any, NamedTuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+CHILD = "tests.serialization.fuzz.child"
 HANG = 120.0  # seconds without a word from a process
 IN_A_ROW = 2000  # mutants for one process
 BAD = ("crash", "hang", "memory", "raw", "lie", "differs", "unstable", "harness")
@@ -118,7 +119,7 @@ def _talk(first: int, count: int, step: int, cache: str, over: Any) -> Any:
         "GRAPHAD_THREADS": "2",
         "GRAPHAD_WORKER": "0",  # a process of its own for each would mostly be waited for
     }
-    command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", "tests.serialization.fuzz.child"]
+    command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", CHILD]
     child = subprocess.Popen(
         [*command, str(first), str(count), str(step)],
         cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

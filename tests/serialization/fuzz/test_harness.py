@@ -60,7 +60,7 @@ def test_a_fault_of_the_harness_fails_the_run():
 
 
 def test_a_process_that_cannot_start_ends_the_run_once(monkeypatch, tmp_path):
-    monkeypatch.setattr(run, "ROOT", str(tmp_path))  # there is no such module there
+    monkeypatch.setattr(run, "CHILD", "tests.there_is_no_such_module")
     report = run.run(100, jobs=1, cache=str(tmp_path))
     assert [each.kind for each in report.outcomes] == ["harness"]
 
