@@ -54,6 +54,26 @@ def test_a_shape_put_together_from_known_and_unknown_sizes_keeps_the_known_ones(
     assert f(np.zeros((0, 3, 4), np.float32)).shape == (0,)
 
 
+def test_a_block_of_known_and_unknown_sizes_keeps_the_known_ones() -> None:
+    seen = {}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 3])])
+    def f(x: Any) -> Any:
+        sizes = tf.shape(x)
+        front = tf.slice(x, [0, 0, 0], tf.concat([sizes[:-1], [2]], 0))
+        last = tf.slice(x, tf.stack([0, sizes[1] - 1, 1]), tf.stack([-1, 1, sizes[0]]))
+        rest = tf.slice(x, [0, sizes[1] - 1, 1], tf.stack([sizes[0], 0, -1]))
+        seen.update(front=front.shape.as_list(), last=last.shape.as_list(), rest=rest.shape.as_list())
+        return front, last, rest
+
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 4, 3)
+    for y, want in zip(f(x), (x[:, :, :2], x[:, 3:, 1:], x[:, :0, 1:])):
+        np.testing.assert_array_equal(y, want)
+    assert seen == {"front": [None, None, 2], "last": [None, 1, None], "rest": [None, 0, 2]}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="slice"):
+        f(x[:, :0])
+
+
 def test_a_constant_is_known_whatever_number_it_is() -> None:
     lowest = [-(2**31) + 1, -(2**31)]
     f = tf.function(lambda x: x + tf.stack([tf.constant(n) for n in lowest]))

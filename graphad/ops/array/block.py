@@ -18,8 +18,10 @@ from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.graph.builder import UNKNOWN
 from graphad.ops.array.keys import FULL, encode_bound
 from graphad.ops.array.shape import shape
+from graphad.ops.array.sizes import partly_known
 from graphad.ops.array.slice import read
 from graphad.ops.array.support import index_tensor, require_index, same_row, static_array
 
@@ -137,11 +139,11 @@ def _entries(x: Any) -> Sequence[Any] | None:
     if isinstance(x, list | tuple):
         values = [static_array(item) for item in x]
         return [None if value is None else int(value) for value in values]
-    known = static_array(x)
-    if known is not None:
-        return [int(value) for value in np.ravel(known)]
-    dims = lift(x).dims
-    return None if not dims or dims[0] is None else [None] * dims[0]
+    vector = lift(x)
+    found = partly_known(vector)
+    if found is not None:
+        return [None if value == UNKNOWN else int(value) for value in np.ravel(found)]
+    return None if not vector.dims or vector.dims[0] is None else [None] * vector.dims[0]
 
 
 def _at(entries: Sequence[Any] | None, axis: int) -> Any:
