@@ -193,7 +193,7 @@ class Op(metaclass=OpType):
       op_class: The class itself, also where `refers` makes another one of it.
       refers: Some of its sizes are inputs, or what the others leave: compilers and short ways pass it by.
       given: How many inputs, the last ones, the sizes refer to.
-      live: It holds live objects, so no file holds it; one has its `plain()` instead.
+      live: It holds live objects, so no file holds it.
       inlines: It computes what its `graph` does, whose nodes may stand in its place.
       hands_on: Its outputs are inputs, from number `n_inputs` on; only the derivative is its own.
       repeats, branches: It runs its `body` again and again; its `then_graph` or its `else_graph`.
@@ -280,10 +280,6 @@ class Op(metaclass=OpType):
 
     def check_outputs(self, specs: Sequence[TensorSpec]) -> None:
         """Raises where what a file says of the outputs cannot be, though it agrees with `infer`."""
-
-    def plain(self) -> Op:
-        """The same computation without what only its derivative needs."""
-        return self
 
     def unsafe(self) -> str | None:
         """What it does that calling a model from a file must not do, in words behind "the op"; None for nothing."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.dtypes import from_numpy
-from graphad.core.errors import InternalError, InvalidArgumentError, MissingRuleError
+from graphad.core.errors import InvalidArgumentError, MissingRuleError
 from graphad.core.levels import entered
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, define
 from graphad.core.shapes import is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.compose import values_behind
@@ -25,7 +25,7 @@ from graphad.graph.walk import with_outputs
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
-from graphad.ops.control.layers import pulled_back
+from graphad.ops.control.layers import GraphLayer, Structured
 from graphad.ops.control.loop import Loop
 from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import rows_of
@@ -37,7 +37,7 @@ from graphad.vectorize.batch import BatchLevel, batched, definite, stack_rows
 
 
 @define
-class Vectorize(Op):
+class Vectorize(Structured):
     """The outputs of `graph` for each row of the stacked inputs, stacked.
 
     Attributes:
@@ -48,11 +48,9 @@ class Vectorize(Op):
     """
 
     name = "vectorize"
+    holder = "graph"
     known_as = "vectorized_map"
-    multiple = True
-    structured = True
     any_sizes = True
-    keeps = (True, True)
     graph: Graph
     stacked: tuple[bool, ...]
     uniform: tuple[int, ...] = ()
@@ -244,15 +242,14 @@ class Vectorize(Op):
             for k, y in enumerate(outputs)
         ]
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> VectorizeForward:
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Vectorize:
         """The same op with residuals for each row."""
         pullback = transforms.pullback_of(self.graph, needs)
         same = self.same_in_all_rows(pullback.forward, self.stacked)
         uniform = (*self.uniform, *(k for k in same if k >= self.n_outputs))
-        return VectorizeForward(pullback.forward, self.stacked, uniform, self, pullback)  # type: ignore[no-any-return]
-
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        raise InternalError("vectorize: it was recorded without residuals.")
+        op = Vectorize(pullback.forward, self.stacked, uniform)
+        RowsLayer(op, self, pullback)
+        return op  # type: ignore[no-any-return]
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
         dual, mask = ctx.dual_of(self.graph, [dot is not None for dot in x_dots])
@@ -282,61 +279,50 @@ class Vectorize(Op):
         return tuple([y.stacked if ctx.level.is_stacked(y) else ctx.unstacked(y) for y in outputs])
 
 
-@define
-class VectorizeForward(Vectorize):
-    """`base` with residuals for each row as further outputs."""
+class RowsLayer(GraphLayer):
+    """The residuals of each row."""
 
-    name = "vectorize_forward"
-    live = True
-    graph: Graph
-    stacked: tuple[bool, ...]
-    uniform: tuple[int, ...] = ()
-    base: Any = None
-    pullback: Any = None
+    __slots__ = ()
 
-    def plain(self) -> Vectorize:
-        return Vectorize(self.graph, self.stacked, self.uniform)  # type: ignore[no-any-return]
-
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def pull_back(self, ctx: Any, y_bars: Sequence[Any]) -> Sequence[Any]:
         # What is the same for all rows is there once, and so is its cotangent: it is pulled back once, apart from the rows.
-        once = [bar if k in self.uniform else None for k, bar in enumerate(y_bars)]
-        rows = [None if k in self.uniform else bar for k, bar in enumerate(y_bars)]
+        uniform = self.op.uniform
+        once = [bar if k in uniform else None for k, bar in enumerate(y_bars)]
+        rows = [None if k in uniform else bar for k, bar in enumerate(y_bars)]
         if all(bar is None for bar in once):
-            return pulled_back(self, ctx, rows, self._rows_back)
-        x_bars = pulled_back(self, ctx, once, self._once_back)
+            return super().pull_back(ctx, rows)
+        x_bars = super().pull_back(ctx, once)
         if all(bar is None for bar in rows):
             return x_bars
         return [
             a if b is None else b if a is None else bind(ADD, a, b)
-            for a, b in zip(x_bars, pulled_back(self, ctx, rows, self._rows_back), strict=True)
+            for a, b in zip(x_bars, super().pull_back(ctx, rows), strict=True)
         ]
 
-    def _operands_stacked(self, backward: Any) -> list[bool]:
-        stacked = [self.stacked[i] for i in backward.inputs]
-        return stacked + [i not in self.uniform for i in backward.residuals]
-
-    def _rows_back(self, backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
-        stacked = self._operands_stacked(backward)
-        stacked += [True] * (len(operands) - len(stacked))
-        rows = bind(Vectorize(backward.graph, tuple(stacked)), *operands)
-        x_bars: list[Any] = []
-        for place, s in zip(backward.positions, self.stacked, strict=True):
-            x_bars.append(None if place is None else rows[place] if s else reduce_sum(rows[place], axis=0))
-        return x_bars
-
-    def _once_back(self, backward: Any, operands: Sequence[Any]) -> Sequence[Any]:
-        """Cotangents of outputs that are given once; inputs with rows have none from them, but for their shape."""
-        stacked = self._operands_stacked(backward)
-        stacked += [False] * (len(operands) - len(stacked))
-        if any(stacked):
-            every = tuple(range(len(backward.graph.outputs)))
-            found = bind(Vectorize(backward.graph, tuple(stacked), every), *operands)
+    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+        once = any(y_bars[k] is not None for k in self.base.uniform)
+        found = self.backward(ctx, y_bars)
+        if found is None:
+            return [None] * len(ctx.inputs)
+        backward, operands, bars = found
+        stacked = [self.op.stacked[i] for i in backward.inputs]
+        stacked += [i not in self.op.uniform for i in backward.residuals]
+        stacked += [not once] * len(bars)
+        graph, operands = backward.graph, [*operands, *bars]
+        if not any(stacked):
+            x_bars = bind(Call(graph), *operands)
         else:
-            found = bind(Call(backward.graph), *operands)
-        return [
-            None if place is None or s else found[place]
-            for place, s in zip(backward.positions, self.stacked, strict=True)
-        ]
+            uniform = tuple(range(len(graph.outputs))) if once else ()
+            x_bars = bind(Vectorize(graph, tuple(stacked), uniform), *operands)
+        out: list[Any] = []
+        for place, s in zip(backward.positions, self.op.stacked, strict=True):
+            if place is None or (
+                once and s
+            ):  # from what is given once, inputs with rows have none, but for their shape
+                out.append(None)
+            else:
+                out.append(x_bars[place] if once or s else reduce_sum(x_bars[place], axis=0))
+        return out
 
 
 def _walked(graph: Graph) -> frozenset[int]:

@@ -159,7 +159,7 @@ class GraphWriter:
         if known is not None:
             return known
         self._alive.append(op)
-        record, rules = self._op_record(op.plain() if op.live else op, graph)
+        record, rules = self._op_record(op, graph)
         number = self._op_numbers[op] = self._ops.number(record)
         self._op_rules[number] = rules
         return number

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import math
+from weakref import ref
 
 import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.gradient.transforms import TRANSFORMS
+from graphad.graph.digest import digest
+from graphad.graph.walk import sub_graphs
+from graphad.ops.control.call import Call
+from graphad.trace.tracer import trace_flat
 
 
 def cube(x):
@@ -453,11 +460,9 @@ def test_residuals_of_what_never_changes_are_not_stacked():
     with tf.GradientTape() as tape:
         y = f(tf.constant([0.1, 0.2, 0.3]))
     assert tape.gradient(y, w).shape == (3, 3)
-    from graphad.gradient.transforms import TRANSFORMS
-
     graph = f.get_concrete_function(tf.TensorSpec([3])).graph
     forward = TRANSFORMS.pullback_of(graph, [True] * len(graph.inputs)).forward
-    loops = [node for node in forward.nodes if node.op.name == "loop_forward"]
+    loops = [node for node in forward.nodes if node.op.name == "loop"]
     assert loops and not any(spec.dims[1:] == (3, 3) for node in loops for spec in node.specs)
 
 
@@ -601,3 +606,70 @@ def test_steps_that_did_not_run_leave_every_derivative_of_a_function_of_unknown_
             if rows or k < 2:
                 np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
                 assert ours.shape == theirs.shape
+
+
+def _with_gradient(program):
+    """A traced function that differentiates a function, so that its graph holds what leaves residuals."""
+    inner = tf.function(program)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(inner(x))
+        return y, tape.gradient(y, x)
+
+    return step
+
+
+_HOLDERS = {
+    "call": lambda x: tf.tanh(x) * x,
+    "cond": lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: tf.exp(x) * x, lambda: tf.sin(x)),
+    "loop": lambda x: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.tanh(y) * x), (0, x))[1],
+    "vectorize": lambda x: tf.vectorized_map(lambda row: tf.exp(row) * row, x),
+}
+
+
+def _traced_with_gradient(name):
+    return _with_gradient(_HOLDERS[name]).get_concrete_function(tf.TensorSpec([None, 2])).graph
+
+
+def _held(graph):
+    for node in graph.nodes:
+        yield node.op
+        for inner in sub_graphs(node.op):
+            yield from _held(inner)
+
+
+@pytest.mark.parametrize("name", _HOLDERS)
+def test_what_leaves_residuals_is_an_op_like_any_other(name):
+    """Nothing in a graph of a gradient is alive, so two traces of it are one program: for caches, and in files."""
+    graph = _traced_with_gradient(name)
+    assert name in {op.name for op in _held(graph)}
+    assert not any(op.live for op in _held(graph))
+    assert digest(graph) == digest(_traced_with_gradient(name))
+
+
+@pytest.mark.parametrize("name", _HOLDERS)
+def test_a_layer_goes_with_its_op(name):
+    """An op with residuals that is bound again finds what they are for; without one it says so."""
+    graph = trace_flat(lambda x: [_HOLDERS[name](x)], [tf.TensorSpec([None, 2])]).graph
+    (node,) = [node for node in graph.nodes if node.op.structured] or [None]
+    if node is None:
+        op = Call(graph)
+        needs = [True] * len(graph.inputs)
+    else:
+        op, needs = node.op, [graph.specs[i].dtype.is_differentiable for i in node.inputs]
+    assert op.layer is None
+    with pytest.raises(tf.errors.InternalError, match="recorded without residuals"):
+        op.vjp(None)
+    forward = op.augmented(TRANSFORMS, needs)
+    assert type(forward) is type(op) and forward.layer.base is op and forward.n_outputs > op.n_outputs
+    again = type(forward)(*[getattr(forward, field) for field in forward.attributes])
+    assert again is forward and again.layer is forward.layer
+    above = forward.augmented(TRANSFORMS, needs)
+    assert above.layer.base is forward
+    gone = ref(forward)
+    del graph, node, op, forward, again, above
+    gc.collect()
+    assert gone() is None, "a layer outlives its graphs"

@@ -25,7 +25,7 @@ TABLE = RuleTable()
 ELEMENTS = 128  # numbers that both branches may compute together
 
 
-@TABLE.rewrite("cond", "cond_forward")
+@TABLE.rewrite("cond")
 def both_branches(s: Sweep, node: Node) -> Any:
     """Both branches inline, and a select for each result that both give."""
     op: Any = node.op

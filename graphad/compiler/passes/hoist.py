@@ -38,7 +38,7 @@ SMALL = (
 MODEST = 1 << 20  # bytes that may be computed for nothing, when a loop takes no step
 
 
-@TABLE.rewrite("loop", "loop_forward")
+@TABLE.rewrite("loop")
 def invariants_first(s: Sweep, node: Node) -> Any:
     """What body and test compute from values that never change stands before the loop."""
     op: Any = node.op
@@ -53,7 +53,7 @@ def invariants_first(s: Sweep, node: Node) -> Any:
     new, graphs = _moved_out(s.add, s.constant, splits, operands, last)
     if not new and all(map(operator.is_, graphs, (op.body, op.test))):
         return None
-    kind: Any = type(op.plain())
+    kind: Any = type(op)
     body, test = graphs[0], graphs[1] if op.test is not None else None
     made = kind(test, body, op.n_carry, op.n_invariant + len(new), op.n_xs, op.reverse, op.steps, op.uniform)
     inputs = [*node.inputs[: last + 1], *new, *node.inputs[last + 1 :]]
@@ -62,14 +62,14 @@ def invariants_first(s: Sweep, node: Node) -> Any:
     return s.add(left, [inputs[k] for k in places], node.specs, node.line)
 
 
-@TABLE.rewrite("cond", "cond_forward")
+@TABLE.rewrite("cond")
 def loops_in_branches(s: Sweep, node: Node) -> Any:
     """The same for the loops in branches."""
     op: Any = node.op
     graphs = [sweep(graph, TABLE.rules) for graph in (op.then_graph, op.else_graph)]
     if all(map(operator.is_, graphs, (op.then_graph, op.else_graph))):
         return None
-    kind: Any = type(op.plain())
+    kind: Any = type(op)
     return s.add(kind(*graphs, op.kinds, op.depth, op.full), node.inputs, node.specs, node.line)
 
 
@@ -288,7 +288,7 @@ def _without_branches(graph: Graph, inputs: set[int]) -> Graph:
             new, graphs = _moved_out(add, builder.add_constant, splits, operands[1:], len(outer))
             if new:
                 changed = True
-                kind: Any = type(op.plain())  # type: ignore[attr-defined]
+                kind: Any = type(op)  # type: ignore[attr-defined]
                 op, operands = kind(*graphs, op.kinds), [*operands, *new]  # type: ignore[attr-defined]
         known += add(op, operands, node.specs, node.line)
     return builder.finish([known[i] for i in graph.outputs], graph.name)[0] if changed else graph

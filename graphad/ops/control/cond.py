@@ -17,11 +17,10 @@ from graphad.core.dtypes import bool_
 from graphad.core.errors import (
     DTypeError,
     GraphadError,
-    InternalError,
     InvalidArgumentError,
     MissingRuleError,
 )
-from graphad.core.op import IO, WRITES, Op, define
+from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -33,7 +32,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.shape import ExpandDims
 from graphad.ops.control.duals import push_cond
-from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, with_stacked_outputs
+from graphad.ops.control.layers import Layer, Structured, add_zeros, merged, with_stacked_outputs
 from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.math.arithmetic import ADD
@@ -43,7 +42,7 @@ BOTH, THEN, ELSE, SUM = "both", "then", "else", "sum"
 
 
 @define
-class Cond(Op):
+class Cond(Structured):
     """(predicate, operands...) -> outputs of `then_graph` or of `else_graph`.
 
     Attributes:
@@ -54,11 +53,9 @@ class Cond(Op):
     """
 
     name = "cond"
+    holder = "then_graph"
     branches = True
-    multiple = True
-    structured = True
     any_sizes = True  # its batch rule takes stacks of unknown length
-    keeps = (True, True)
     then_graph: Graph
     else_graph: Graph
     kinds: tuple[Literal["both", "then", "else", "sum"], ...]
@@ -249,7 +246,7 @@ class Cond(Op):
 
     # -- derivative --------------------------------------------------------------------------------------------------
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> CondForward:
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Cond:
         """The same op with the residuals of both branches as further outputs."""
         then_pullback = transforms.pullback_of(self.then_graph, needs[1:])
         else_pullback = transforms.pullback_of(self.else_graph, needs[1:])
@@ -257,12 +254,9 @@ class Cond(Op):
         more_then = len(then_graph.outputs) - len(self.then_graph.outputs)
         more_else = len(else_graph.outputs) - len(self.else_graph.outputs)
         kinds = self.kinds + (THEN,) * more_then + (ELSE,) * more_else
-        return CondForward(
-            then_graph, else_graph, kinds, self.depth, self.full, self, then_pullback, else_pullback
-        )  # type: ignore[no-any-return]
-
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        raise InternalError("cond: it was recorded without residuals.")
+        op = Cond(then_graph, else_graph, kinds, self.depth, self.full)
+        CondLayer(op, self, then_pullback, else_pullback)
+        return op  # type: ignore[no-any-return]
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_cond(self, Cond, ctx, x_dots)
@@ -273,7 +267,7 @@ class Cond(Op):
         stacked = [ctx.stacked(i + 1) for i in range(len(operands))]
         rows = ctx.stacked(0) or bool(self.depth)
         if rows and self.effects & (WRITES | IO):
-            return ctx.rowwise(self.plain(), predicate, *operands)
+            return ctx.rowwise(self, predicate, *operands)
         known = [ctx.operand(i + 1) for i in range(len(operands))]
         then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked, operands=known)
         else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked, operands=known)
@@ -296,37 +290,29 @@ class Cond(Op):
         return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: joined_rows((axes[0], a, b))))
 
 
-@define
-class CondForward(Cond):
-    """`base` with the residuals of both branches as further outputs."""
+class CondLayer(Layer):
+    """The residuals of both branches.
 
-    name = "cond_forward"
-    known_as = "cond"
-    live = True
-    then_graph: Graph
-    else_graph: Graph
-    kinds: tuple[Literal["both", "then", "else", "sum"], ...]
-    depth: Count
-    full: tuple[bool, ...]
-    base: Any = None  # the op one layer of residuals down
-    then_pullback: Any = None
-    else_pullback: Any = None
+    Attributes:
+      then_pullback, else_pullback: Those of the branches of `base`.
+    """
 
-    def plain(self) -> Cond:
-        return Cond(self.then_graph, self.else_graph, self.kinds, self.depth, self.full)  # type: ignore[no-any-return]
+    __slots__ = ("else_pullback", "then_pullback")
+    first = 1
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        below = self.base
-        n = below.n_outputs
-        unused = isinstance(below, CondForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
-        if unused and covers(below.then_pullback.needs, ctx, 1):
-            return below.vjp(ctx.first(n), *y_bars[:n])
-        if any(bar is not None for bar in y_bars[n:]):
-            return pull_back_residuals(self, ctx, y_bars)
-        bars = list(y_bars[:n])
-        then_part = self._part(ctx, self.then_pullback, bars, ELSE)
-        else_part = self._part(ctx, self.else_pullback, bars, THEN)
-        return self._pull_back(ctx, bars, then_part, else_part)
+    def __init__(self, op: Cond, base: Cond, then_pullback: Any, else_pullback: Any) -> None:
+        super().__init__(op, base)
+        self.then_pullback = then_pullback
+        self.else_pullback = else_pullback
+
+    @property
+    def needs(self) -> Sequence[bool]:
+        return self.then_pullback.needs  # type: ignore[no-any-return]
+
+    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+        then_part = self._part(ctx, self.then_pullback, y_bars, ELSE)
+        else_part = self._part(ctx, self.else_pullback, y_bars, THEN)
+        return self._pull_back(ctx, y_bars, then_part, else_part)
 
     def _part(self, ctx: Any, pullback: Any, bars: list[Any], other: str) -> tuple[Any, list[int]]:
         """The backward graph of one branch, and which of `bars` it takes; `bars` gets zeros where it has to take more."""
@@ -343,7 +329,8 @@ class CondForward(Cond):
         return backward, [k for k, has in zip(mine, given, strict=True) if has]
 
     def _pull_back(self, ctx: Any, bars: list[Any], then_part: Any, else_part: Any) -> Sequence[Any]:
-        n, kinds = self.base.n_outputs, self.kinds
+        op, n = self.op, self.base.n_outputs
+        kinds = op.kinds
         (then_backward, then_bars), (else_backward, else_bars) = then_part, else_part
         positions = list(zip(then_backward.positions, else_backward.positions, strict=True))
         wanted = [i for i, (a, b) in enumerate(positions) if a is not None or b is not None]
@@ -358,7 +345,7 @@ class CondForward(Cond):
             [k for k in range(n, len(kinds)) if kinds[k] == ELSE],
         )
         taken = sorted({*then_bars, *else_bars})
-        masked = self.depth and not all(self.full[i] for i in wanted)
+        masked = op.depth and not all(op.full[i] for i in wanted)
         operands = [ctx.inputs[i + 1] for i in read]
         operands += [ctx.outputs[k] for group in residuals for k in group]
         operands += [bars[k] for k in taken]
@@ -374,7 +361,7 @@ class CondForward(Cond):
         for part, side in ((then_part, 0), (else_part, 1)):
             backward, mine = part
             group = residuals[side]
-            first = backward_first(self, side)
+            first = sum(kind != (THEN if side else ELSE) for kind in self.base.kinds)
             offset = first_residual + (len(residuals[0]) if side else 0)
             bar_offset = first_bar + (len(taken) if side and masked else 0)
             builder = GraphBuilder()
@@ -389,28 +376,22 @@ class CondForward(Cond):
                 place = positions[i][side]
                 outputs.append(add_zeros(builder, inputs[read.index(i)]) if place is None else found[place])
             graphs.append(builder.finish(outputs, backward.graph.name)[0])
-        if self.depth:
-            outputs_full = self.outputs_full()
+        if op.depth:
+            outputs_full = op.outputs_full()
             bars_full = [outputs_full[k] for k in taken]
-            operand_full = [self.full[i] for i in read] + [
+            operand_full = [op.full[i] for i in read] + [
                 outputs_full[k] for group in residuals for k in group
             ]
             operand_full += bars_full * (2 if masked else 1)
-            out_kinds = tuple([BOTH if self.full[i] else SUM for i in wanted])
-            op = Cond(graphs[0], graphs[1], out_kinds, self.depth, tuple(operand_full))
+            out_kinds = tuple([BOTH if op.full[i] else SUM for i in wanted])
+            back = Cond(graphs[0], graphs[1], out_kinds, op.depth, tuple(operand_full))
         else:
-            op = Cond(graphs[0], graphs[1], (BOTH,) * len(wanted))
-        x_bars = bind(op, predicate, *operands)
+            back = Cond(graphs[0], graphs[1], (BOTH,) * len(wanted))
+        x_bars = bind(back, predicate, *operands)
         out: list[Any] = [None] * len(ctx.inputs)
         for i, bar in zip(wanted, x_bars, strict=True):
             out[i + 1] = bar
         return out
-
-
-def backward_first(op: CondForward, side: int) -> int:
-    """The number of the first residual among the outputs of a forward branch."""
-    other = ELSE if side == 0 else THEN
-    return sum(kind != other for kind in op.base.kinds)
 
 
 def joined(

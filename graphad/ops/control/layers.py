@@ -6,14 +6,14 @@ no effect happens twice. A cotangent of a residual (a second derivative) is pull
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from graphad.core.bind import bind_all
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32
-from graphad.core.errors import FailedPreconditionError
-from graphad.core.op import IO, WRITES
+from graphad.core.errors import FailedPreconditionError, InternalError
+from graphad.core.op import IO, WRITES, Op
 from graphad.core.references import entries_of
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -41,9 +41,103 @@ def merged(a: TensorSpec, b: TensorSpec) -> TensorSpec:
     return a if a is b or a.dims == b.dims else a.with_dims(merged_dims(a.dims, b.dims))
 
 
-def covers(below_needs: Sequence[bool], ctx: Any, first: int) -> bool:
-    """Whether a lower layer gives every cotangent that is asked for; `first` is the op input of its first need."""
-    return all(has or not ctx.needs(i) for i, has in enumerate(below_needs, first))
+class Structured(Op):
+    """What call, cond, loop and vectorize share: they hold graphs, and may have a layer of residuals.
+
+    Class attributes:
+      holder: The attribute with the graph that keeps the layer.
+    """
+
+    multiple = True
+    structured = True
+    keeps = (True, True)
+    holder: ClassVar[str]
+    n_outputs: Any
+
+    @property
+    def layer(self) -> Layer | None:
+        """What its last outputs are for, where it was made for a derivative."""
+        return getattr(self, self.holder).derived.get(self)  # type: ignore[no-any-return]
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        layer = self.layer
+        if layer is None:
+            raise InternalError(f"{self.name}: it was recorded without residuals.")
+        return layer.pull_back(ctx, y_bars)
+
+
+class Layer:
+    """What pulls back the cotangents of an op by its last outputs, which are residuals.
+
+    The op is one like any other. Its layer is kept beside the graph that it holds and goes with it; whoever records the op, or
+    binds it again from a graph, finds the layer there.
+
+    Attributes:
+      op: The op.
+      base: The op without the residuals, which may have a layer itself.
+    Class attributes:
+      first: The op's input that is the first of those which `needs` of a pullback speaks of.
+    """
+
+    __slots__ = ("base", "op")
+    first: ClassVar[int] = 0
+
+    def __init__(self, op: Any, base: Any) -> None:
+        self.op = op
+        self.base = base
+        getattr(op, op.holder).derived[op] = self
+
+    @property
+    def needs(self) -> Sequence[bool]:
+        """The inputs whose cotangents it can give, from `first` on."""
+        raise NotImplementedError
+
+    def pull_back(self, ctx: Any, y_bars: Sequence[Any]) -> Sequence[Any]:
+        """The cotangents of the inputs by those of all outputs; None for none."""
+        n, below = self.base.n_outputs, self.base.layer
+        if below is not None and all(bar is None for bar in y_bars[below.base.n_outputs :]):
+            if all(has or not ctx.needs(i) for i, has in enumerate(below.needs, below.first)):
+                return below.pull_back(ctx.first(n), y_bars[:n])
+        if any(bar is not None for bar in y_bars[n:]):
+            return pull_back_residuals(self.op, ctx, y_bars)
+        return self.of_outputs(ctx, list(y_bars[:n]))
+
+    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+        """The cotangents of the inputs by those of the outputs of `base`."""
+        raise NotImplementedError
+
+
+class GraphLayer(Layer):
+    """The layer of an op that holds one graph.
+
+    Attributes:
+      pullback: That of the graph of `base`; its forward graph is that of `op`.
+    """
+
+    __slots__ = ("pullback",)
+
+    def __init__(self, op: Any, base: Any, pullback: Any) -> None:
+        super().__init__(op, base)
+        self.pullback = pullback
+
+    @property
+    def needs(self) -> Sequence[bool]:
+        return self.pullback.needs  # type: ignore[no-any-return]
+
+    def backward(self, ctx: Any, y_bars: list[Any]) -> tuple[Any, list[Any], list[Any]] | None:
+        """The backward graph for these cotangents, the inputs and residuals that it takes, and the cotangents; None for none."""
+        differentiable = self.pullback.differentiable
+        given = [bar is not None and d for bar, d in zip(y_bars, differentiable, strict=True)]
+        backward = self.pullback.backward(given)
+        if backward is None:
+            given = list(differentiable)
+            backward = self.pullback.backward(given)
+            pairs = enumerate(zip(y_bars, given, strict=True))
+            y_bars = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in pairs]
+        if not backward.graph.outputs:
+            return None
+        operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
+        return backward, operands, [bar for bar, has in zip(y_bars, given, strict=True) if has]
 
 
 def needed(ctx: Any) -> tuple[bool, ...]:
@@ -66,39 +160,6 @@ def pull_back_residuals(op: Any, ctx: Any, y_bars: Sequence[Any]) -> Sequence[An
     extra = [None] * (forward.n_outputs - op.n_outputs)
     # An op bound with recorders listening may come back with the outputs of one layer less than it recorded.
     return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
-
-
-def pulled_back(
-    op: Any, ctx: Any, y_bars: Sequence[Any], run_backward: Callable[..., Sequence[Any]]
-) -> Sequence[Any]:
-    """The cotangents of the inputs of an op with a layer of residuals, by the graph that its pullback has for them.
-
-    Args:
-      op: The op, whose `base` is the op without this layer and whose `pullback` made the residuals.
-      run_backward: Called with the backward graph and its operands (op inputs, residuals, cotangents); returns what it
-        gives for each input of the op.
-    """
-    below = op.base
-    n = below.n_outputs
-    unused = isinstance(below, type(op)) and all(bar is None for bar in y_bars[below.base.n_outputs :])
-    if unused and covers(below.pullback.needs, ctx, 0):
-        return below.vjp(ctx.first(n), *y_bars[:n])  # type: ignore[no-any-return]
-    if any(bar is not None for bar in y_bars[n:]):
-        return pull_back_residuals(op, ctx, y_bars)
-    shown = list(y_bars[:n])
-    differentiable = op.pullback.differentiable
-    given = [bar is not None and d for bar, d in zip(shown, differentiable, strict=True)]
-    backward = op.pullback.backward(given)
-    if backward is None:
-        given = list(differentiable)
-        backward = op.pullback.backward(given)
-        pairs = enumerate(zip(shown, given, strict=True))
-        shown = [ctx.zeros(k) if bar is None and d else bar for k, (bar, d) in pairs]
-    if not backward.graph.outputs:
-        return [None] * len(ctx.inputs)
-    operands = [ctx.inputs[i] for i in backward.inputs] + [ctx.outputs[i] for i in backward.residuals]
-    operands += [bar for bar, has in zip(shown, given, strict=True) if has]
-    return run_backward(backward, operands)
 
 
 def zeros_for(x: Any) -> Any:

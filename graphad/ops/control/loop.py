@@ -15,33 +15,30 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.bind import bind
-from graphad.core.dims import Dim, Size, at_most
-from graphad.core.errors import InternalError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.dims import Dim, Size
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, define
 from graphad.core.schema import Count
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import add, append, inputs_behind, with_inputs
+from graphad.graph.compose import inputs_behind, with_inputs
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
-from graphad.ops.array.shape import reshape_like
 from graphad.ops.control.duals import push_loop
 from graphad.ops.control.invariant import apart
-from graphad.ops.control.layers import add_zeros, covers, merged, pull_back_residuals, zeros_for
+from graphad.ops.control.layers import Structured, merged
+from graphad.ops.control.loop_layer import LoopLayer
 from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
-from graphad.ops.math.arithmetic import ADD
 
 _COUNT = TensorSpec.of((), dtypes.int32)
 
 
 @define
-class Loop(Op):
+class Loop(Structured):
     """Steps of `body`, until the limit or the test ends them; see the module docstring, and "Ops that hold graphs" in
     OPS.md.
 
@@ -56,12 +53,10 @@ class Loop(Op):
     """
 
     name = "loop"
+    holder = "body"
     repeats = True
     known_as = "while_loop"
-    multiple = True
-    structured = True
     any_sizes = True  # its batch rule takes stacks of unknown length
-    keeps = (True, True)
     test: Graph | None
     body: Graph
     n_carry: Count
@@ -217,7 +212,7 @@ class Loop(Op):
 
     # -- derivative --------------------------------------------------------------------------------------------------
 
-    def augmented(self, transforms: Any, needs: Sequence[bool]) -> LoopForward:
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Loop:
         """The same loop with stacks of residuals as further ys."""
         n = self.n_carry
         active = list(needs[1:])
@@ -239,23 +234,10 @@ class Loop(Op):
             body = Graph(forward.inputs, forward.constants, forward.nodes, outputs, forward.name)
         else:
             body = invariant.joined(forward, stacked)
-        return LoopForward(  # type: ignore[no-any-return]
-            self.test,
-            body,
-            n,
-            self.n_invariant,
-            self.n_xs,
-            self.reverse,
-            self.steps,
-            self.n_ys if self.uniform < 0 else self.uniform,
-            self,
-            pullback,
-            stacked,
-            invariant,
-        )
-
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        raise InternalError("loop: it was recorded without residuals.")
+        uniform = self.n_ys if self.uniform < 0 else self.uniform
+        op = Loop(self.test, body, n, self.n_invariant, self.n_xs, self.reverse, self.steps, uniform)
+        LoopLayer(op, self, pullback, stacked, invariant)
+        return op  # type: ignore[no-any-return]
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_loop(self, Loop, ctx, x_dots)
@@ -263,7 +245,7 @@ class Loop(Op):
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def batch(self, ctx: Any, limit: Any, *values: Any) -> Any:
-        return batch_loop(self.plain(), ctx, limit, values)
+        return batch_loop(self, ctx, limit, values)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         carry, invariants, xs = self.parts(axes[1:])
@@ -278,158 +260,6 @@ class Loop(Op):
             carry = wider
         ys = [axis if axis is None or axis == MIXED else axis + 1 for axis in found[self.n_carry :]]
         return (*carry, None, *ys)
-
-
-@define
-class LoopForward(Loop):
-    """`base` with the residuals of each step, and the carries in `stacked` before each step, as further ys."""
-
-    name = "loop_forward"
-    live = True
-    test: Graph | None
-    body: Graph
-    n_carry: Count
-    n_invariant: Count
-    n_xs: Count
-    reverse: bool
-    steps: Size | None
-    uniform: int
-    base: Any = None  # the loop one layer of residuals down
-    pullback: Any = None
-    stacked: tuple[int, ...] = ()
-    invariant: Any = None  # what stands apart in the derivative, see `invariant.Apart`
-
-    def plain(self) -> Loop:
-        return Loop(  # type: ignore[no-any-return]
-            self.test,
-            self.body,
-            self.n_carry,
-            self.n_invariant,
-            self.n_xs,
-            self.reverse,
-            self.steps,
-            self.uniform,
-        )
-
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
-        below = self.base
-        n_below = below.n_outputs
-        unused = isinstance(below, LoopForward) and all(bar is None for bar in y_bars[below.base.n_outputs :])
-        if unused and covers(below.pullback.needs, ctx, 1):
-            return below.vjp(ctx.first(n_below), *y_bars[:n_below])
-        if any(bar is not None for bar in y_bars[n_below:]):
-            return pull_back_residuals(self, ctx, y_bars)
-        n = self.n_carry
-        carry_bars, stack_bars = list(y_bars[:n]), list(y_bars[n + 1 : n_below])
-        backward, given, carried = self._chosen(carry_bars, stack_bars)
-        for k, has in enumerate(given[n:]):
-            if has and stack_bars[k] is None:
-                stack_bars[k] = ctx.zeros(n + 1 + k)
-        return self._pull_back(ctx, backward, given, carried, carry_bars, stack_bars)
-
-    def _chosen(self, carry_bars: Sequence[Any], y_bars: Sequence[Any]) -> tuple[Any, list[bool], list[int]]:
-        """The backward graph of a step, the cotangents it takes, and the carries whose cotangents the loop carries."""
-        n, pullback = self.n_carry, self.pullback
-        of_ys = [bar is not None and d for bar, d in zip(y_bars, pullback.differentiable[n:], strict=True)]
-        carried = {k for k, bar in enumerate(carry_bars) if bar is not None and pullback.needs[k]}
-        while True:
-            given = [k in carried and pullback.differentiable[k] for k in range(n)] + of_ys
-            backward = pullback.backward(given)
-            if backward is None or any(i < n and i not in self.stacked for i in backward.inputs):
-                of_ys = list(pullback.differentiable[n:])
-                given = list(pullback.differentiable)
-                backward = pullback.backward(given)
-                carried |= {k for k in range(n) if pullback.differentiable[k]}
-            more = carried | {k for k in range(n) if backward.positions[k] is not None}
-            if more == carried:
-                return backward, given, sorted(carried)
-            carried = more
-
-    def _pull_back(
-        self,
-        ctx: Any,
-        backward: Any,
-        given: Sequence[bool],
-        carried: Sequence[int],
-        carry_bars: Sequence[Any],
-        y_bars: Sequence[Any],
-    ) -> Sequence[Any]:
-        n, last = self.n_carry, self.n_carry + self.n_invariant
-        n_inputs, specs = last + self.n_xs, self.pullback.forward.inputs
-        # Values that never change stand behind the inputs.
-        added = [*range(n, last), *range(n_inputs, len(specs))]
-        sums = [i for i in added if backward.positions[i] is not None]
-        of_xs = [i for i in range(last, n_inputs) if backward.positions[i] is not None]
-        if not carried and not sums and not of_xs:
-            return [None] * len(ctx.inputs)
-        values = [i - n_inputs for i in backward.inputs if i >= n_inputs]
-        first, read = self.invariant.values(values) if values else (None, [])
-        fixed = sorted({*[i for i in backward.inputs if n <= i < last], *read})
-        # What comes as stacks: carries before each step, xs, residuals, cotangents of ys.
-        first_residual = self.base.n_outputs - 1
-        n_residuals = len(self.body.outputs) - len(self.stacked) - first_residual
-        stacks: list[tuple[Any, Any, TensorSpec]] = []
-        for i in backward.inputs:
-            if i < n:
-                place = first_residual + n_residuals + self.stacked.index(i)
-                stacks.append((("x", i), ctx.outputs[place + 1], specs[i]))
-            elif last <= i < n_inputs:
-                stacks.append((("x", i), ctx.inputs[i + 1], specs[i]))
-        made = self.body.output_specs
-        for r in backward.residuals:
-            stacks.append((("r", r), ctx.outputs[r + 1], made[r]))
-        for k, has in enumerate(given[n:]):
-            if has:
-                stacks.append((("y", k), y_bars[k], _slice_spec(made[n + k], y_bars[k])))
-        builder = GraphBuilder()
-        bar_inputs = {k: builder.add_input(_cotangent_spec(specs[k])) for k in carried}
-        sum_inputs = {i: builder.add_input(_cotangent_spec(specs[i])) for i in sums}
-        fixed_inputs = {i: builder.add_input(specs[i]) for i in fixed}
-        stack_inputs = {key: builder.add_input(spec) for key, _, spec in stacks}
-        known = {**fixed_inputs, **{i: stack for (kind, i), stack in stack_inputs.items() if kind == "x"}}
-        if first is not None:
-            found = append(builder, first, [fixed_inputs[i] for i in read])
-            known.update((n_inputs + k, value) for k, value in zip(values, found, strict=True))
-        sources = [known[i] for i in backward.inputs]
-        sources += [stack_inputs["r", r] for r in backward.residuals]
-        sources += [bar_inputs[k] for k in range(n) if given[k]]
-        sources += [stack_inputs["y", k] for k, has in enumerate(given[n:]) if has]
-        found = append(builder, backward.graph, sources)
-        outputs = []
-        for k in carried:
-            place = backward.positions[k]
-            outputs.append(add_zeros(builder, bar_inputs[k]) if place is None else found[place])
-        outputs += [add(builder, ADD, sum_inputs[i], found[backward.positions[i]]) for i in sums]
-        outputs += [found[backward.positions[i]] for i in of_xs]
-        order = [*bar_inputs.values(), *sum_inputs.values(), *fixed_inputs.values(), *stack_inputs.values()]
-        body, _ = builder.finish(outputs, backward.graph.name, order)
-        steps = self.steps if self.test is None else None
-        op = Loop(None, body, len(carried) + len(sums), len(fixed), len(stacks), not self.reverse, steps, 0)
-        inputs = ctx.inputs[1:]
-        operands = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in carried]
-        operands += [
-            zeros_for(inputs[i]) if i < n_inputs else self.invariant.zeros(i - n_inputs, inputs) for i in sums
-        ]
-        operands += [inputs[i] for i in fixed]
-        operands += [stack for _, stack, _ in stacks]
-        results = bind(op, ctx.outputs[n], *operands)
-        out: list[Any] = [None] * len(ctx.inputs)
-        of_values: dict[int, Any] = {}
-        for place, k in enumerate([*carried, *sums]):
-            if k < n_inputs:
-                out[k + 1] = results[place]
-            else:
-                of_values[k - n_inputs] = results[place]
-        if of_values:
-            certain = steps is not None and at_most(1, steps)
-            for i, bar in self.invariant.pull_back(ctx.outputs[n], certain, inputs, of_values).items():
-                out[i + 1] = bar if out[i + 1] is None else bind(ADD, out[i + 1], bar)
-        for place, i in enumerate(of_xs, len(carried) + len(sums) + 1):
-            bar = results[place]
-            # A loop that took no step does not know the sizes of a slice; those of what it walked along are known.
-            fits = is_definite(bar.dims) and bar.dims == ctx.shape(i + 1)
-            out[i + 1] = bar if fits else reshape_like(bar, ctx, i + 1)
-        return out
 
 
 def wrong_steps(limit: Any, steps: Any) -> InvalidArgumentError:
@@ -447,14 +277,6 @@ def check_walk(limit: int, steps: int | None, *xs: Any) -> None:
                 f"loop: {limit} steps walk along values with {', '.join([str(len(x)) for x in xs])} slices; "
                 "there must be one for each step."
             )
-
-
-def _cotangent_spec(spec: TensorSpec) -> TensorSpec:
-    return TensorSpec.of(spec.dims, spec.dtype)
-
-
-def _slice_spec(spec: TensorSpec, stack: Any) -> TensorSpec:
-    return spec if spec.dims is not None or stack.dims is None else spec.with_dims(tuple(stack.dims[1:]))
 
 
 # Each loop as one Python function, made at its first run.

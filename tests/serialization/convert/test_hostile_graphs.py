@@ -398,14 +398,7 @@ def test_rules_that_do_not_fit_their_use_are_refused(rule, callee, use):
 def test_missing_rules_and_live_objects_are_refused():
     refused(custom(3, rules=(RULE,), graphs=(graph([]),)), text="rule 3 is not in the table")
     refused(custom(0, rules=(RULE.replace(graph=7),), graphs=(graph([]),)), text="graph 7")
-    for name in (
-        "custom_gradient",
-        "call_forward",
-        "cond_forward",
-        "loop_forward",
-        "vectorize_forward",
-        "unsaved_custom",
-    ):
+    for name in ("custom_gradient", "unsaved_custom"):
         fields = dict.fromkeys(all_ops()[name].attributes)
         refused(model([node(0, [0])], [op(name, **fields)]), UnsafeModelError, "live objects")
 
