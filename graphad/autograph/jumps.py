@@ -8,6 +8,17 @@
 
 What follows an `if` of which one side always jumps moves to the other side; what follows a statement that may jump stands under
 a condition on the flags it may set. A `return` that nothing surrounds stays as it is.
+
+A jump out of a `finally` takes the place of what was under way before it, a jump or an exception:
+
+    try: a                        with ag__.leaving() as left:
+    finally:                          try: a
+        b                             finally:
+        if d: break       =>              stop_1 = False
+                                          b
+                                          if d: stop_1 = True
+                                          if stop_1: stop, do_return = True, False
+                                          left(stop_1)            # drops the exception
 """
 
 from __future__ import annotations
@@ -39,21 +50,24 @@ class Jumps:
 
     Attributes:
       value, flag: The names for the value to return, and for whether to return it.
+      values: All names for such values: those of a `finally` are its own.
       lowered: Whether returns have been rewritten.
     """
 
     def __init__(self, fresh: Callable[[str], str]) -> None:
         self._fresh = fresh
         self.value = self.flag = ""
+        self.values: set[str] = set()
         self.lowered = False
         self._flag_read = False
+        self._catching = 0  # how many statements around may end an exception
 
     def rewrite(self, node: ast.FunctionDef) -> list[ast.stmt]:
         """The function's body without jumps."""
         body = list(node.body)
         self.lowered = any(_has_inner_return(statement) for statement in body)
         if self.lowered:
-            self.value, self.flag = self._fresh(RETURN_VALUE), self._fresh(DO_RETURN)
+            self._name_return()
             if not ends(body):
                 nothing = ast.Return(value=_call("no_return"))
                 body.append(_at(nothing, _last(body)))
@@ -67,6 +81,10 @@ class Jumps:
             result = _call("returned", ast.Name(self.value, ast.Load()))
             body.append(_at(ast.Return(value=result), last))
         return body
+
+    def _name_return(self) -> None:
+        self.value, self.flag = self._fresh(RETURN_VALUE), self._fresh(DO_RETURN)
+        self.values.add(self.value)
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -133,8 +151,10 @@ class Jumps:
         if isinstance(node, ast.While | ast.For):
             return self._loop(node, loop)
         if isinstance(node, ast.With):
+            self._catching += 1
             body, flags = self._block(node.body, loop)
-            return [_copy(node, body=body)], flags
+            self._catching -= 1
+            return self._undone_by_errors([_copy(node, body=body)], flags), flags
         if isinstance(node, ast.Try | ast.TryStar):
             return self._try(node, loop)
         if isinstance(node, ast.Match):
@@ -148,7 +168,10 @@ class Jumps:
         return [node], set()
 
     def _try(self, node: Any, loop: Loop | None) -> tuple[list[ast.stmt], set[str]]:
+        jumps = any(self._jumps_out(statement, loop) for statement in node.finalbody)
+        self._catching += jumps + bool(node.handlers)
         body, flags = self._block(node.body, loop)
+        self._catching -= bool(node.handlers)
         orelse, more = self._block(node.orelse, loop)
         if flags and orelse:
             self._flag_read |= self.flag in flags
@@ -160,8 +183,75 @@ class Jumps:
             inside, more = self._block(handler.body, loop)
             flags |= more
             handlers.append(_copy(handler, body=inside))
-        final, more = self._block(node.finalbody, loop)
-        return [_copy(node, body=body, handlers=handlers, orelse=orelse, finalbody=final)], flags | more
+        self._catching -= jumps
+        made = _copy(node, body=body, handlers=handlers, orelse=orelse)
+        if not jumps:
+            final, _ = self._block(node.finalbody, loop)
+            made.finalbody = self._undone_by_errors(final, flags)
+            return [made], flags
+        left = self._fresh("left_")
+        final, more = self._final(node.finalbody, loop, left)
+        made.finalbody = self._undone_by_errors(final, flags)
+        manager = ast.withitem(_call("leaving"), ast.Name(left, ast.Store()))
+        return [_at(ast.With(items=[manager], body=[made]), node)], flags | more
+
+    def _undone_by_errors(self, body: list[ast.stmt], flags: set[str]) -> list[ast.stmt]:
+        """Statements that run once a jump is under way: an exception of theirs takes its place, and may be caught further out."""
+        if not (body and flags and self._catching):
+            return body
+        self._flag_read |= self.flag in flags
+        undone: list[ast.stmt] = [_assign(name, ast.Constant(False)) for name in sorted(flags)]
+        handler = ast.ExceptHandler(type=None, name=None, body=[*undone, ast.Raise(exc=None, cause=None)])
+        return [_at(ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]), body[0])]
+
+    def _final(
+        self, body: Sequence[ast.stmt], loop: Loop | None, left: str
+    ) -> tuple[list[ast.stmt], set[str]]:
+        """A `finally` that may jump, and the flags it may set: the jumps get flags of their own, and the last word."""
+        first, last = body[0], _last(body)
+        own = Loop(self._fresh("break_"), self._fresh("continue_"))
+        value, flag, read = self.value, self.flag, self._flag_read
+        if self.lowered:
+            self._name_return()
+        own_value, own_flag = self.value, self.flag
+        out, _ = self._block(body, own)
+        self.value, self.flag, self._flag_read = value, flag, read
+        jumps: list[
+            tuple[str, list[ast.stmt]]
+        ] = []  # a flag, and what its jump means outside of the `finally`
+        undone = [_assign(flag, ast.Constant(False))] if self.lowered else []
+        flags = set()
+        if own.has_return:
+            # A flag that a tensor decides is asked for its value even where no `return` was met while tracing.
+            nothing = ast.ExceptHandler(type=None, name=None, body=[ast.Pass()])
+            taken = _assign(value, ast.Name(own_value, ast.Load()))
+            given = ast.Try(body=[taken], handlers=[nothing], orelse=[], finalbody=[])
+            jumps.append((own_flag, [given, _assign(flag, ast.Constant(True))]))
+            flags.add(flag)
+            if loop is not None:
+                loop.has_return = True
+        if own.has_break:
+            assert loop is not None
+            jumps.append((own.breaks, [_assign(loop.breaks, ast.Constant(True)), *undone]))
+            flags.add(loop.breaks)
+            loop.has_break = True
+        if own.has_continue:
+            assert loop is not None
+            over = [_assign(name, ast.Constant(False)) for name in [loop.breaks] if loop.has_break]
+            jumps.append((own.continues, [_assign(loop.continues, ast.Constant(True)), *over, *undone]))
+            flags.add(loop.continues)
+            loop.has_continue = True
+        names = [name for name, _ in jumps]
+        before = [_at(_assign(name, ast.Constant(False)), first) for name in names]
+        after = []
+        for name, meaning in jumps:
+            test = ast.UnaryOp(op=ast.Not(), operand=_go_on([name]))
+            after.append(_at(ast.If(test=test, body=meaning, orelse=[]), last))
+        told = ast.Call(
+            func=ast.Name(left, ast.Load()), args=[ast.Name(name, ast.Load()) for name in names], keywords=[]
+        )
+        told.is_ours = True  # type: ignore[attr-defined]
+        return [*before, *out, *after, _at(ast.Expr(told), last)], flags
 
     def _asked_before(self, test: ast.expr) -> tuple[ast.expr, ast.stmt]:
         """A name for a loop's test, and the statement that sets it before each step.

@@ -2,7 +2,8 @@
 
 Reads and bindings are those of one function's own scope: comprehensions, lambdas and inner functions have their own, of which
 only what they read from outside counts. Liveness is computed backwards over the statements; break, continue and return have
-become flags before (`jumps.py`), so control only goes forwards, round loops, and from a `try` to its handlers.
+become flags before (`jumps.py`), so control only goes forwards, round loops, and from where something is
+raised to where that ends.
 """
 
 from __future__ import annotations
@@ -138,38 +139,44 @@ def binds_in_expression(node: Any) -> bool:
 
 
 def mark_liveness(body: Sequence[ast.stmt], out: Iterable[str] = ()) -> None:
-    """Give each `if` and loop of a function the attribute `live_out`, and each loop `live_head`."""
-    _block(body, set(out))
+    """Give each `if` and loop of a function the attribute `live_out`, and each loop `live_head`.
+
+    Attribute `weak_out` has the names that are read where an exception behind it ends: in the handlers and the `finally` of a
+    `try` around it, and behind a `with`, whose manager may swallow it.
+    """
+    _block(body, set(out), frozenset())
 
 
-def _block(body: Sequence[ast.stmt], out: set[str]) -> set[str]:
+def _block(body: Sequence[ast.stmt], out: set[str], escape: frozenset[str]) -> set[str]:
     for statement in reversed(body):
-        out = _statement(statement, out)
+        out = _statement(statement, out, escape)
     return out
 
 
-def _statement(node: Any, out: set[str]) -> set[str]:
+def _statement(node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
     if isinstance(node, ast.If):
         node.live_out = out  # type: ignore[attr-defined]
-        return names_of(node.test).read | _block(node.body, out) | _block(node.orelse, out)
+        node.weak_out = escape  # type: ignore[attr-defined]
+        return names_of(node.test).read | _block(node.body, out, escape) | _block(node.orelse, out, escape)
     if isinstance(node, ast.While | ast.For):
-        return _loop(node, out)
+        return _loop(node, out, escape)
     if isinstance(node, ast.With):
         names = names_of([*node.items])
-        return (_block(node.body, out) - names.bound) | names.read
+        return (_block(node.body, out, escape | out) - names.bound) | names.read
     if isinstance(node, ast.Try | ast.TryStar):
-        end = _block(node.finalbody, out)
+        end = _block(node.finalbody, out, escape)
         caught: set[str] = set(end) if node.finalbody else set()
+        handled = escape | caught
         for handler in node.handlers:
-            inside = _block(handler.body, end) - ({handler.name} if handler.name else set())
-            caught |= inside | (names_of(handler.type).read if handler.type is not None else set())
-        return _block(node.body, _block(node.orelse, end) | caught) | caught
+            inside_handler = _block(handler.body, end, handled) - ({handler.name} if handler.name else set())
+            caught |= inside_handler | (names_of(handler.type).read if handler.type is not None else set())
+        return _block(node.body, _block(node.orelse, end, handled), escape | caught) | caught
     if isinstance(node, ast.Match):
         live = set(out)
         for case in node.cases:
             pattern = names_of(case.pattern)
             guard = names_of(case.guard).read if case.guard is not None else set()
-            live |= ((_block(case.body, out) | guard) - pattern.bound) | pattern.read
+            live |= ((_block(case.body, out, escape) | guard) - pattern.bound) | pattern.read
         return live | names_of(node.subject).read
     if isinstance(node, ast.Return | ast.Raise):
         return names_of(node).read
@@ -177,8 +184,9 @@ def _statement(node: Any, out: set[str]) -> set[str]:
     return (out - names.bound) | names.read
 
 
-def _loop(node: Any, out: set[str]) -> set[str]:
+def _loop(node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
     node.live_out = out
+    node.weak_out = escape
     if isinstance(node, ast.While):
         target: set[str] = set()
         test = names_of(node.test).read
@@ -188,16 +196,16 @@ def _loop(node: Any, out: set[str]) -> set[str]:
         test = names_of(extra).read if extra is not None else set()
         test = test | names_of(node.target).read
     # What one step leaves for the next. What follows the loop is added last: it marks the statements inside for good.
-    head = _fixed_point(node, test, target)
+    head = _fixed_point(node, test, target, escape)
     node.live_head = head
-    return _fixed_point(node, head | out, target) | (
+    return _fixed_point(node, head | out, target, escape) | (
         names_of(node.iter).read if isinstance(node, ast.For) else set()
     )
 
 
-def _fixed_point(node: Any, head: set[str], target: set[str]) -> set[str]:
+def _fixed_point(node: Any, head: set[str], target: set[str], escape: frozenset[str]) -> set[str]:
     while True:
-        more = head | (_block(node.body, head) - target)
+        more = head | (_block(node.body, head, escape) - target)
         if more == head:
             return head
         head = more

@@ -28,6 +28,7 @@ __all__ = [
     "if_",
     "if_expression",
     "item",
+    "leaving",
     "no_return",
     "not_",
     "of",
@@ -192,6 +193,29 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
     elif not value:
         said = message()
         raise AssertionError(*(() if said is None else (said,)))
+
+
+# -- finally ---------------------------------------------------------------------------------------------------------------
+
+
+class leaving:
+    """Around a `try` with a jump in its `finally`: once that jumps, the exception under way is dropped, as in Python.
+
+    The end of the `finally` says which of its flags are set. One that a tensor sets drops nothing: an exception is raised while
+    the function is traced, when the tensor has no value.
+    """
+
+    def __init__(self) -> None:
+        self._jumps = False
+
+    def __enter__(self) -> leaving:
+        return self
+
+    def __call__(self, *flags: Any) -> None:
+        self._jumps = any(not is_symbolic(flag) and bool(flag) for flag in flags)
+
+    def __exit__(self, *error: Any) -> bool:
+        return self._jumps
 
 
 # -- loops -----------------------------------------------------------------------------------------------------------------

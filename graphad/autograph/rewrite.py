@@ -102,7 +102,7 @@ class _Rewriter(ast.NodeTransformer):
         args = node.args
         listed = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
         self._parameters = [arg.arg for arg in listed if arg is not None]
-        self._value = ""
+        self._values: set[str] = set()  # what is returned
 
     def _fresh(self, stem: str) -> str:
         name, number = stem, 0
@@ -125,7 +125,7 @@ class _Rewriter(ast.NodeTransformer):
             names = names_of(node.body)
         jumps = Jumps(self._fresh)
         body = jumps.rewrite(node)
-        self._value = jumps.value
+        self._values = jumps.values
         mark_liveness(body)
         self._captured = names.captured
         rest = self._statements(body)
@@ -230,8 +230,9 @@ class _Rewriter(ast.NodeTransformer):
         """The arguments that say which names a branch changes: those needed later, the others, attributes and items."""
         local = names.bound - self._globals
         shown = [self._marked(name) for name in sorted(live & local)]
-        weak = [f"{name}?" for name in sorted((local - live) & self._captured)]
-        others = sorted(local - live - self._captured)
+        maybe = self._captured | node.weak_out
+        weak = [f"{name}?" for name in sorted((local - live) & maybe)]
+        others = sorted(local - live - maybe)
         out = [self._strings([*shown, *weak])]
         refs = self._references(names)
         if others or refs:
@@ -244,7 +245,7 @@ class _Rewriter(ast.NodeTransformer):
         local = names.bound - self._globals
         carried = local & (node.live_head | self._nonlocals)
         after = (local & node.live_out) - carried
-        weak = (local & self._captured) - carried - after
+        weak = (local & (self._captured | node.weak_out)) - carried - after
         others = local - carried - after - weak
         out = [
             self._strings([self._marked(name) for name in sorted(carried)]),
@@ -264,7 +265,7 @@ class _Rewriter(ast.NodeTransformer):
         return out
 
     def _marked(self, name: str) -> str:
-        return f"{name}!" if name == self._value else name
+        return f"{name}!" if name in self._values else name
 
     def _strings(self, names: Sequence[str]) -> ast.Tuple:
         """Names as the compiled code has them."""
