@@ -221,12 +221,20 @@ class GatherGrad(Op):
         return _put_back_rows(self.axis % len(self.shape), self.batch_dims, specs, axes)
 
 
+def _batch_axes(op: str, batch_dims: Any) -> int:
+    """`batch_dims` as a number: a tensor will do where its value is known."""
+    lead = static_int(op, batch_dims, "batch_dims")
+    if lead is None:
+        raise ArgumentTypeError(f"{op}: batch_dims must be known while tracing; give an int.")
+    return lead
+
+
 def gather(
     params: Any,
     indices: Any,
     validate_indices: Any = None,
     axis: Any = None,
-    batch_dims: int = 0,
+    batch_dims: Any = 0,
     name: str | None = None,
 ) -> Tensor:
     """Slices of `params` at `indices` along one axis.
@@ -241,6 +249,7 @@ def gather(
     Raises: InvalidArgumentError: an index is out of range.
     """
     x, i = lift(params), index_tensor("gather", indices, "indices")
+    batch_dims = _batch_axes("gather", batch_dims)
     if batch_dims < 0:
         if i.ndim is None:
             raise InvalidArgumentError("gather: a negative batch_dims needs indices of known rank.")
@@ -382,7 +391,7 @@ class ScatterNd(Op):
         return u - (rank - 1) + self.batch_dims + depth if i is None and u >= rank - 1 else MIXED
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None = None) -> Tensor:
     """Slices of `params` at coordinates: y[j] = params[tuple(indices[j])].
 
     Args:
@@ -391,7 +400,8 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
       batch_dims: Leading axes that `params` and `indices` have in common.
     Returns: Tensor [*indices.shape[:-1], *params.shape[batch_dims + depth:]].
     """
-    return bind(GatherNd(batch_dims), lift(params), index_tensor("gather_nd", indices, "indices"))  # type: ignore[no-any-return]
+    lead = _batch_axes("gather_nd", batch_dims)
+    return bind(GatherNd(lead), lift(params), index_tensor("gather_nd", indices, "indices"))  # type: ignore[no-any-return]
 
 
 # -- along an axis, one index for each element -----------------------------------------------------------------------------

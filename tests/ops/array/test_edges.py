@@ -380,3 +380,14 @@ def test_the_open_size_of_an_empty_reshape_is_what_the_other_sizes_leave(
     assert tuple(tf.function(lambda x, sizes: tf.reshape(x, sizes))(x, sizes).shape) == result
     unknown = tf.function(lambda x: tf.reshape(x, want), input_signature=[tf.TensorSpec([None] * len(have))])
     assert tuple(unknown(x).shape) == result
+
+
+def test_the_number_of_batch_axes_may_be_a_tensor_whose_value_is_known() -> None:
+    table, places = np.arange(12.0).reshape(2, 3, 2), np.array([[2, 0], [1, 1]])
+    for lead in (1, np.int64(1), tf.constant(1), tf.rank(tf.zeros([3]))):
+        np.testing.assert_array_equal(a.gather(table, places, batch_dims=lead)[1], table[1, [1, 1]])
+        np.testing.assert_array_equal(
+            a.gather_nd(table, places, batch_dims=lead), [table[0, 2, 0], table[1, 1, 1]]
+        )
+    with pytest.raises(TypeError, match="gather_nd: batch_dims must be known while tracing"):
+        tf.function(lambda n: a.gather_nd(table, places, batch_dims=n))(tf.constant(1))

@@ -148,3 +148,126 @@ def lorenz_scan(tf, function):
     with tf.autodiff.ForwardAccumulator(start, tf.constant([1.0, 0.0, 0.0], tf.float64)) as forward:
         states = path(start)
     return {"states": states[::8], "tangent": forward.jvp(states)[-1]}
+
+
+def adjoint_ode(tf, function):
+    """Neural differential equations whose gradient comes from solving an adjoint equation backwards in time."""
+    r = np.random.RandomState(0)
+    w1, w2 = tf.Variable(0.4 * r.randn(2, 6)), tf.Variable(0.4 * r.randn(6, 2))
+    variables = [w1, w2]
+    start, wanted = (
+        tf.constant([[1.0, 0.0], [0.5, -0.5]], tf.float64),
+        tf.constant([[0.0, 1.0], [0.5, 0.5]], tf.float64),
+    )
+    steps, h = 16, 1.0 / 16.0
+
+    def field(y):
+        return tf.matmul(tf.tanh(tf.matmul(y, w1)), w2)
+
+    def midpoint(f, state, h):
+        half = tf.nest.map_structure(lambda s, k: s + 0.5 * h * k, state, f(state))
+        return tf.nest.map_structure(lambda s, k: s + h * k, state, f(half))
+
+    @tf.custom_gradient
+    def solve(y0):
+        y = y0
+        for _ in range(steps):
+            y = midpoint(lambda s: (field(s[0]),), (y,), h)[0]
+
+        def grad(y_bar, variables=None):
+            def backwards(state):
+                y, a = state[0], state[1]
+                with tf.GradientTape() as tape:
+                    tape.watch(y)
+                    dy = field(y)
+                of_y, *of_variables = tape.gradient(dy, [y, *variables], output_gradients=a)
+                return [dy, -of_y, *(-g for g in of_variables)]
+
+            state = [y, y_bar, *(tf.zeros_like(v) for v in variables)]
+            for _ in range(steps):
+                state = midpoint(backwards, state, -h)
+            return state[1], state[2:]
+
+        return y, grad
+
+    @function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((solve(start) - wanted) ** 2)
+        gradients = tape.gradient(loss, variables)
+        for v, g in zip(variables, gradients, strict=True):
+            v.assign_sub(0.2 * g)
+        return loss
+
+    return {"losses": [step() for _ in range(6)], "w1": w1, "w2": w2}
+
+
+def iterative_lqr(tf, function):
+    """A car is parked: the dynamics' Jacobians along a path, a Riccati recursion backwards, a rollout with a chosen step."""
+    n_x, n_u, horizon, h = 4, 2, 12, 0.2
+    goal = tf.constant([1.0, 1.0, 0.0, 0.0], tf.float64)
+    cost_x = tf.linalg.diag(tf.constant([0.1, 0.1, 0.01, 0.01], tf.float64))
+    cost_u = 0.05 * tf.eye(n_u, dtype=tf.float64)
+    last = 50.0 * tf.eye(n_x, dtype=tf.float64)
+
+    def move(x, u):
+        angle, speed = x[..., 2], x[..., 3]
+        change = tf.stack(
+            [speed * tf.cos(angle), speed * tf.sin(angle), speed * u[..., 0], u[..., 1]], axis=-1
+        )
+        return x + h * change
+
+    def cost(xs, us):
+        e = xs - goal
+        running = tf.einsum("ti,ij,tj->", e[:-1], cost_x, e[:-1]) + tf.einsum("ti,ij,tj->", us, cost_u, us)
+        return running + tf.einsum("i,ij,j->", e[-1], last, e[-1])
+
+    @function
+    def improve(xs, us):
+        with tf.GradientTape(persistent=True) as tape:
+            x, u = tf.identity(xs[:-1]), tf.identity(us)
+            tape.watch([x, u])
+            after = move(x, u)
+        a, b = tape.batch_jacobian(after, x), tape.batch_jacobian(after, u)
+        del tape
+        value, slope = last, tf.linalg.matvec(last, xs[-1] - goal)
+        gains, offsets = [], []
+        for t in reversed(range(horizon)):
+            q_x = tf.linalg.matvec(cost_x, xs[t] - goal) + tf.linalg.matvec(a[t], slope, transpose_a=True)
+            q_u = tf.linalg.matvec(cost_u, us[t]) + tf.linalg.matvec(b[t], slope, transpose_a=True)
+            q_xx = cost_x + tf.matmul(a[t], value @ a[t], transpose_a=True)
+            q_uu = (
+                cost_u
+                + tf.matmul(b[t], value @ b[t], transpose_a=True)
+                + 0.01 * tf.eye(n_u, dtype=tf.float64)
+            )
+            q_ux = tf.matmul(b[t], value @ a[t], transpose_a=True)
+            solved = -tf.linalg.solve(q_uu, tf.concat([q_ux, q_u[:, None]], axis=1))
+            gain, offset = solved[:, :n_x], solved[:, n_x]
+            slope = q_x + tf.linalg.matvec(q_ux, offset, transpose_a=True)
+            value = q_xx + tf.matmul(q_ux, gain, transpose_a=True)
+            gains.insert(0, gain)
+            offsets.insert(0, offset)
+        tried = []
+        for part in (1.0, 0.5, 0.25, 0.1):
+            x, new_xs, new_us = xs[0], [xs[0]], []
+            for t in range(horizon):
+                u = us[t] + part * offsets[t] + tf.linalg.matvec(gains[t], x - xs[t])
+                x = move(x, u)
+                new_us.append(u)
+                new_xs.append(x)
+            new_xs, new_us = tf.stack(new_xs), tf.stack(new_us)
+            tried.append((cost(new_xs, new_us), new_xs, new_us))
+        costs = tf.stack([c for c, _, _ in tried])
+        best = tf.argmin(costs)
+        return costs[best], tf.stack([x for _, x, _ in tried])[best], tf.stack([u for _, _, u in tried])[best]
+
+    us = tf.zeros([horizon, n_u], tf.float64) + tf.constant([0.1, 0.2], tf.float64)
+    xs = [tf.zeros([n_x], tf.float64)]
+    for t in range(horizon):
+        xs.append(move(xs[-1], us[t]))
+    xs, costs = tf.stack(xs), []
+    for _ in range(4):
+        c, xs, us = improve(xs, us)
+        costs.append(c)
+    return {"costs": costs, "xs": xs, "us": us}

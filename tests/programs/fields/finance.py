@@ -153,3 +153,46 @@ def binomial_tree(tf, function):
         value = put(spot, volatility)
     delta, vega = tape.gradient(value, [spot, volatility])
     return {"value": value, "delta": delta, "vega": vega}
+
+
+def heston_calibration(tf, function):
+    """Calls by a characteristic function and a quadrature; parameters by Levenberg and Marquardt's method with a Jacobian."""
+    nodes, weights = (tf.constant(x) for x in np.polynomial.legendre.leggauss(24))
+    u = 30.0 * (nodes + 1.0)
+    strikes = tf.constant([80.0, 90.0, 100.0, 110.0, 120.0], tf.float64)
+    spot, years = 100.0, 1.0
+
+    def calls(p):
+        v0, kappa, theta, xi, rho = (tf.cast(x, tf.complex128) for x in tf.unstack(p))
+
+        def phi(w):
+            i = tf.constant(1j, tf.complex128)
+            d = tf.sqrt((rho * xi * i * w - kappa) ** 2 + xi**2 * (i * w + w**2))
+            minus = kappa - rho * xi * i * w - d
+            g = minus / (kappa - rho * xi * i * w + d)
+            e = tf.exp(-d * years)
+            c = kappa * theta / xi**2 * (minus * years - 2.0 * tf.math.log((1.0 - g * e) / (1.0 - g)))
+            return tf.exp(c + v0 / xi**2 * minus * (1.0 - e) / (1.0 - g * e))
+
+        w = tf.complex(u, -0.5 * tf.ones_like(u))
+        moneyness = tf.math.log(spot / strikes)
+        turned = tf.exp(tf.complex(tf.zeros_like(u), u) * tf.cast(moneyness, tf.complex128)[:, None])
+        inside = tf.math.real(turned * phi(w)) / (u**2 + 0.25)
+        return spot - tf.sqrt(spot * strikes) / np.pi * 30.0 * tf.reduce_sum(weights * inside, axis=1)
+
+    quoted = calls(tf.constant([0.04, 1.5, 0.06, 0.5, -0.6], tf.float64))
+    p = tf.Variable([0.06, 1.0, 0.04, 0.4, -0.3], dtype=tf.float64)
+
+    @function
+    def step(damping):
+        with tf.GradientTape() as tape:
+            misfit = calls(p) - quoted
+        j = tape.jacobian(misfit, p)
+        normal = tf.matmul(j, j, transpose_a=True)
+        normal += damping * tf.linalg.diag(tf.linalg.diag_part(normal) + 1e-6)
+        move = tf.linalg.solve(normal, tf.matmul(j, misfit[:, None], transpose_a=True))
+        p.assign_sub(move[:, 0])
+        return tf.reduce_sum(misfit**2)
+
+    losses = [step(tf.constant(x, tf.float64)) for x in (1.0, 0.3, 0.1, 0.1)]
+    return {"quoted": quoted, "losses": losses, "p": p}

@@ -129,3 +129,71 @@ def sparse_coding(tf, function):
 
     runs = [step() for _ in range(6)]
     return {"losses": [run[0] for run in runs], "zeros": [run[1] for run in runs]}
+
+
+def sinkhorn(tf, function):
+    """Points move along the gradient of an entropic transport cost, computed in logarithms in a loop."""
+    r = np.random.RandomState(4)
+    x = tf.Variable(r.randn(9, 2), dtype=tf.float64)
+    y = tf.constant(r.randn(12, 2) * 0.5 + [2.0, 1.0])
+    log_a, log_b = (tf.math.log(tf.ones([k], tf.float64) / k) for k in (9, 12))
+
+    def transport(x, epsilon=0.3):
+        cost = tf.reduce_sum(x**2, 1)[:, None] + tf.reduce_sum(y**2, 1)[None, :] - 2.0 * x @ tf.transpose(y)
+        f, g = tf.zeros_like(log_a), tf.zeros_like(log_b)
+        for _ in tf.range(20):
+            f = -epsilon * tf.reduce_logsumexp((g - cost) / epsilon + log_b, axis=1)
+            g = -epsilon * tf.reduce_logsumexp((f[:, None] - cost) / epsilon + log_a[:, None], axis=0)
+        plan = tf.exp((f[:, None] + g - cost) / epsilon + log_a[:, None] + log_b)
+        return tf.reduce_sum(plan * cost), plan
+
+    @function
+    def step():
+        with tf.GradientTape() as tape:
+            loss, plan = transport(x)
+        x.assign_sub(2.0 * tape.gradient(loss, x))
+        return loss, tf.reduce_sum(plan, axis=0)
+
+    losses = []
+    for _ in range(5):
+        loss, mass = step()
+        losses.append(loss)
+    return {"losses": losses, "mass": mass, "x": x}
+
+
+def spline_flow(tf, function):
+    """Monotone rational quadratic splines: bins by softmax, a search for the bin, values gathered row by row, log-slopes."""
+    r = np.random.RandomState(5)
+    raw = tf.Variable(0.5 * r.randn(3, 14), dtype=tf.float64)
+    data = tf.constant(r.uniform(-0.9, 0.9, (3, 10)))
+
+    def forward(x):
+        widths, heights, slopes = tf.split(raw, [5, 5, 4], axis=-1)
+        widths, heights = (0.02 + 0.9 * tf.nn.softmax(k, axis=-1) * 2.0 for k in (widths, heights))
+        slopes = tf.pad(0.01 + tf.nn.softplus(slopes), [[0, 0], [1, 1]], constant_values=1.0)
+        knots_x, knots_y = (
+            tf.pad(tf.cumsum(k / tf.reduce_sum(k, -1, keepdims=True) * 2.0, axis=-1), [[0, 0], [1, 0]]) - 1.0
+            for k in (widths, heights)
+        )
+        at = tf.clip_by_value(tf.searchsorted(knots_x, x, side="right") - 1, 0, 4)
+
+        def pick(table, places):
+            return tf.gather(table, places, axis=1, batch_dims=1)
+
+        x0, x1, y0, y1 = pick(knots_x, at), pick(knots_x, at + 1), pick(knots_y, at), pick(knots_y, at + 1)
+        d0, d1 = pick(slopes, at), pick(slopes, at + 1)
+        s, t = (y1 - y0) / (x1 - x0), (x - x0) / (x1 - x0)
+        below = s + (d1 + d0 - 2.0 * s) * t * (1.0 - t)
+        y = y0 + (y1 - y0) * (s * t**2 + d0 * t * (1.0 - t)) / below
+        slope = s**2 * (d1 * t**2 + 2.0 * s * t * (1.0 - t) + d0 * (1.0 - t) ** 2) / below**2
+        return y, tf.math.log(slope)
+
+    @function
+    def step():
+        with tf.GradientTape() as tape:
+            y, log_slope = forward(data)
+            loss = tf.reduce_mean(2.0 * y**2 - log_slope)
+        raw.assign_sub(0.3 * tape.gradient(loss, raw))
+        return loss
+
+    return {"losses": [step() for _ in range(5)], "y": forward(data)[0], "raw": raw}

@@ -259,3 +259,87 @@ def ridge_and_rank(tf, function):
         )  # fmt: skip
 
     return dict(zip("abcdefg", run(), strict=True))
+
+
+def carlini_wagner(tf, function):
+    """The smallest change that fools a classifier: Adam in the space of atanh, a weight found by bisection for each row."""
+    r = np.random.RandomState(8)
+    w1, w2 = tf.constant(r.randn(6, 8), tf.float32), tf.constant(r.randn(8, 3), tf.float32)
+    x = tf.constant(r.uniform(0.1, 0.9, (5, 6)), tf.float32)
+
+    def logits(x):
+        return tf.nn.relu(x @ w1) @ w2
+
+    labels = tf.one_hot(tf.argmax(logits(x), axis=1), 3)
+    start = tf.atanh((2.0 * x - 1.0) * 0.999)
+
+    @function
+    def step(change, m, v, weight, t):
+        with tf.GradientTape() as tape:
+            tape.watch(change)
+            new = (tf.tanh(start + change) + 1.0) / 2.0
+            distance = tf.reduce_sum(tf.square(new - x), axis=1)
+            z = logits(new)
+            own = tf.reduce_sum(labels * z, axis=1)
+            other = tf.reduce_max((1.0 - labels) * z - labels * 1e4, axis=1)
+            loss = tf.reduce_sum(distance) + tf.reduce_sum(weight * tf.maximum(0.0, own - other))
+        g = tape.gradient(loss, change)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        change -= 0.05 * m / (1.0 - 0.9**t) / (tf.sqrt(v / (1.0 - 0.999**t)) + 1e-8)
+        return change, m, v, distance, own < other
+
+    low, high, weight = tf.zeros([5]), tf.fill([5], 1e10), tf.fill([5], 0.1)
+    best = tf.fill([5], 1e10)
+    for _ in range(3):
+        change = m = v = tf.zeros_like(x)
+        fooled = tf.zeros([5], tf.bool)
+        for t in range(1, 16):
+            change, m, v, distance, took = step(change, m, v, weight, tf.constant(float(t)))
+            best = tf.where(tf.logical_and(took, distance < best), distance, best)
+            fooled = tf.logical_or(fooled, took)
+        high = tf.where(fooled, tf.minimum(high, weight), high)
+        low = tf.where(fooled, low, tf.maximum(low, weight))
+        weight = tf.where(high < 1e9, (low + high) / 2.0, weight * 10.0)
+    return {"best": tf.minimum(best, 100.0), "weight": weight}
+
+
+def smooth_saliency(tf, function):
+    """Which inputs a decision hangs on: mean gradients under noise, guided rectifiers, and weights of filters by class."""
+    r = np.random.RandomState(9)
+    images = tf.constant(r.rand(2, 8, 8, 1), tf.float32)
+    filters, head = tf.constant(r.randn(3, 3, 1, 4), tf.float32), tf.constant(r.randn(4, 3), tf.float32)
+    noise = tf.constant(0.1 * r.randn(6, 2, 8, 8, 1), tf.float32)
+
+    @tf.custom_gradient
+    def guided(x):
+        def grad(g):
+            return g * tf.cast(x > 0.0, g.dtype) * tf.cast(g > 0.0, g.dtype)
+
+        return tf.nn.relu(x), grad
+
+    def scores(x, rectify=tf.nn.relu):
+        maps = rectify(tf.nn.conv2d(x, filters, strides=1, padding="SAME"))
+        return tf.reduce_mean(maps, axis=[1, 2]) @ head, maps
+
+    @function
+    def explain(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z, maps = scores(x)
+            tape.watch(maps)
+            top = tf.reduce_max(tf.reduce_mean(maps, axis=[1, 2]) @ head, axis=1)
+        by_map = tape.gradient(top, maps)
+        weights = tf.reduce_mean(by_map, axis=(1, 2), keepdims=True)
+        attention = tf.nn.relu(tf.reduce_sum(weights * maps, axis=-1))
+        noisy = tf.reshape(x + noise, [-1, 8, 8, 1])
+        with tf.GradientTape() as tape:
+            tape.watch(noisy)
+            value = tf.reduce_max(scores(noisy)[0], axis=1)
+        smooth = tf.reduce_mean(tf.reshape(tf.abs(tape.gradient(value, noisy)), [6, 2, 8, 8]), axis=0)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            value = tf.reduce_max(scores(x, guided)[0], axis=1)
+        return attention, smooth, tape.gradient(value, x)
+
+    attention, smooth, through = explain(images)
+    return {"attention": attention, "smooth": smooth, "guided": through}

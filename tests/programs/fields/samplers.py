@@ -112,3 +112,100 @@ def gibbs_ising(tf, function):
         spins = sweep(spins, u[k])
         energies.append(-tf.reduce_sum(spins * (tf.roll(spins, 1, 0) + tf.roll(spins, 1, 1))))
     return {"spins": spins, "energies": energies}
+
+
+def no_u_turn(tf, function):
+    """A path doubles, in either direction, until it turns; a point of it is drawn by weights while it grows."""
+    r = np.random.RandomState(4)
+    momenta, uniforms = tf.constant(r.randn(8, 2)), tf.constant(r.rand(8, 40))
+    scale = tf.constant([1.0, 0.3], tf.float64)
+
+    def log_density(x):
+        return -0.5 * tf.reduce_sum((x / scale) ** 2)
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = log_density(x)
+        return tape.gradient(y, x)
+
+    def leapfrog(x, p, h):
+        p = p + 0.5 * h * slope(x)
+        x = x + h * p
+        return x, p + 0.5 * h * slope(x)
+
+    def energy(x, p):
+        return log_density(x) - 0.5 * tf.reduce_sum(p**2)
+
+    @function
+    def transition(x, p, u):
+        start = energy(x, p)
+        left_x = right_x = chosen = x
+        left_p = right_p = p
+        weight = tf.constant(1.0, tf.float64)
+        depth, going, count = tf.constant(0), tf.constant(True), tf.constant(0)
+        while going and depth < 4:
+            forwards = u[depth] < 0.5
+            h = tf.where(forwards, tf.constant(0.15, tf.float64), -0.15)
+            if forwards:
+                y, q = right_x, right_p
+            else:
+                y, q = left_x, left_p
+            total, candidate = tf.constant(0.0, tf.float64), y
+            for _k in tf.range(2**depth):
+                y, q = leapfrog(y, q, h)
+                w = tf.exp(energy(y, q) - start)
+                total += w
+                candidate = tf.where(u[4 + count % 36] * total < w, y, candidate)
+                count += 1
+            if forwards:
+                right_x, right_p = y, q
+            else:
+                left_x, left_p = y, q
+            chosen = tf.where(u[39] * weight < total, candidate, chosen)
+            weight += total
+            span = right_x - left_x
+            going = tf.reduce_sum(span * left_p) > 0.0 and tf.reduce_sum(span * right_p) > 0.0
+            depth += 1
+        return chosen, depth, count
+
+    x, xs, depths = tf.constant([0.5, 0.2], tf.float64), [], []
+    for p, u in zip(momenta, uniforms, strict=True):
+        x, depth, count = transition(x, p, u)
+        xs.append(x)
+        depths.append(tf.stack([depth, count]))
+    return {"xs": xs, "depths": depths}
+
+
+def particle_filter(tf, function):
+    """Particles of a stochastic volatility model under `tf.scan`, resampled where their weights have become unequal."""
+    r = np.random.RandomState(5)
+    seen = tf.constant(0.3 * r.randn(14))
+    noise, uniforms = tf.constant(r.randn(14, 40)), tf.constant(r.rand(14))
+    n = 40
+
+    @function
+    def run(phi):
+        def step(state, now):
+            x, log_w, likelihood = state
+            y, e, u = now
+            x = phi * x + 0.4 * e
+            log_w = log_w - 0.5 * (x - 2.0 + y**2 * tf.exp(2.0 - x))
+            total = tf.reduce_logsumexp(log_w)
+            w = tf.exp(log_w - total)
+            places = (tf.range(n, dtype=tf.float64) + u) / n
+            chosen = tf.minimum(tf.searchsorted(tf.cumsum(w), places, side="right"), n - 1)
+            poor = 1.0 / tf.reduce_sum(w**2) < 0.5 * n
+            flat = tf.fill([n], -tf.math.log(tf.constant(float(n), tf.float64)))
+            x = tf.where(poor, tf.gather(x, chosen), x)
+            return x, tf.where(poor, flat, log_w - total), likelihood + total
+
+        first = (tf.zeros([n], tf.float64), tf.fill([n], -tf.math.log(tf.constant(float(n), tf.float64))))
+        x, log_w, likelihood = tf.scan(step, (seen, noise, uniforms), (*first, tf.constant(0.0, tf.float64)))
+        return tf.reduce_sum(tf.exp(log_w) * x, axis=1), likelihood[-1]
+
+    phi = tf.constant(0.9, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(phi)
+        means, likelihood = run(phi)
+    return {"means": means, "likelihood": likelihood, "slope": tape.gradient(likelihood, phi)}
