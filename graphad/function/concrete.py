@@ -6,6 +6,7 @@ tapes, traces and batch levels see it as one op.
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -135,6 +136,25 @@ class ConcreteFunction:
         if self._names is None:
             self._names = self.signature.slot_names(self.arguments)
         return self._names
+
+    def __copy__(self) -> ConcreteFunction:
+        return self._with_captures(self.captured_inputs)
+
+    def __deepcopy__(self, memo: Any) -> ConcreteFunction:
+        """The same graph with copies of the variables and tensors it captured."""
+        return self._with_captures(copy.deepcopy(self.captured_inputs, memo))
+
+    def _with_captures(self, captures: Sequence[Any]) -> ConcreteFunction:
+        made = ConcreteFunction(
+            self._name, self.graph, captures, self.arguments, self.results, self.signature, self.jit_compile
+        )
+        made.pinned = dict(self.pinned)
+        return made
+
+    def __reduce__(self) -> Any:
+        from graphad.function.pickling import graph_refused
+
+        raise graph_refused(self._name)
 
     def __repr__(self) -> str:
         first = self.pretty_printed_signature().splitlines()[1].strip()

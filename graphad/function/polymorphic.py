@@ -127,6 +127,7 @@ class Function:
         self._history = History() if instance is not None else history_of(python_function)
         self._quick_calls = 0  # since the last call that went the long way
         self._bound: dict[int, tuple[Any, Function]] = {}
+        self._attribute = self._name  # what the class calls it whose method it is
         functools.update_wrapper(self, python_function, updated=())
 
     def _skips_self(self, instance: Any) -> bool:
@@ -136,6 +137,9 @@ class Function:
             return False
         code = getattr(self.python_function, "__code__", None)
         return code is not None and code.co_varnames[:1] == ("self",) and code.co_argcount > 0
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._attribute = name
 
     def __get__(self, instance: Any, owner: Any = None) -> Function:
         """A method: traces are kept per object."""
@@ -155,20 +159,37 @@ class Function:
             self.autograph,
             self._autograph_options,
         )
+        made._attribute = self._attribute
         bound = self._bound
         self._bound[key] = (_reference(instance, lambda _: bound.pop(key, None)), made)
         return made
 
-    def __deepcopy__(self, memo: Any) -> Function:
-        return Function(
-            copy.deepcopy(self.python_function, memo),
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        return (
             self._given_signature,
             self.jit_compile,
             self.reduce_retracing,
             self._name,
-            autograph=self.autograph,
-            autograph_options=self._autograph_options,
+            self.autograph,
+            self._autograph_options,
         )
+
+    def __deepcopy__(self, memo: Any) -> Function:
+        """The method of the copied object, else a function of the copied Python function, without traces."""
+        if self._instance is not None:
+            return getattr(copy.deepcopy(self._with_self(())[0], memo), self._attribute)  # type: ignore[no-any-return]
+        return _again(copy.deepcopy(self.python_function, memo), *self._options)
+
+    def __copy__(self) -> Function:
+        return self if self._instance is not None else _again(self.python_function, *self._options)
+
+    def __reduce__(self) -> Any:
+        """By reference: see `function/pickling.py`."""
+        from graphad.function.pickling import reduced
+
+        instance = None if self._instance is None else self._with_self(())[0]
+        return reduced(self, instance, self._attribute, _again, self._options)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -458,6 +479,27 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<graphad function {self._name} with {len(self._traces)} traces>"
+
+
+def _again(
+    python_function: Any,
+    input_signature: Any,
+    jit_compile: bool | None,
+    reduce_retracing: bool,
+    name: str,
+    autograph: bool,
+    autograph_options: Any,
+) -> Function:
+    """A function without traces, made of its options."""
+    return Function(
+        python_function,
+        input_signature,
+        jit_compile,
+        reduce_retracing,
+        name,
+        autograph=autograph,
+        autograph_options=autograph_options,
+    )
 
 
 def _accepts(mine: Any, theirs: Any) -> bool:

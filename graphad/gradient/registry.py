@@ -86,6 +86,7 @@ def new_op(
         return bind(op, *[lift(x) for x in inputs])
 
     function.__name__ = function.__qualname__ = name
+    function.__module__ = body["__module__"]
     function.__doc__ = body["__doc__"]
     return function
 

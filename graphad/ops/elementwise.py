@@ -8,6 +8,7 @@ nothing listens and the operands are eager tensors of one dtype that the op take
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -268,6 +269,12 @@ def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
 def named(function: Any, name: str, doc: str, **parameters: str) -> Any:
     """A generated function with its public name and docstring, and its parameters called by their public names."""
     function.__name__ = function.__qualname__ = name
+    frame: Any = sys._getframe(1)
+    while frame.f_globals is globals():
+        frame = frame.f_back
+    function.__module__ = frame.f_globals[
+        "__name__"
+    ]  # the module of the table, where pickles find the function
     function.__doc__ = doc
     code = function.__code__
     variables = tuple([parameters.get(variable, variable) for variable in code.co_varnames])

@@ -6,6 +6,7 @@ says what it has.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -203,6 +204,17 @@ class RestoredFunction:
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """One block per trace."""
         return "\n\n".join(concrete.pretty_printed_signature() for concrete in self.concrete_functions)
+
+    def __reduce__(self) -> Any:
+        from graphad.function.pickling import loaded_refused
+
+        raise loaded_refused(self._name)
+
+    def __deepcopy__(self, memo: Any) -> RestoredFunction:
+        """The same traces with copies of what they captured."""
+        return RestoredFunction(
+            self._name, self.signature, copy.deepcopy(self.concrete_functions, memo), self.jit_compile
+        )
 
     def __repr__(self) -> str:
         return f"<restored function {self._name} with {len(self.concrete_functions)} traces>"

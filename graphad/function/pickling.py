@@ -1,0 +1,87 @@
+"""How functions are pickled: by the place they are found at, a method through its object, else as the Python function inside.
+
+Traces stay behind; who unpickles a function traces it again. Imported when the first function is pickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from types import FunctionType
+from typing import Any
+
+from graphad.core.errors import FailedPreconditionError
+
+
+class UnpicklableError(FailedPreconditionError, pickle.PicklingError):
+    """A function that no other process could find, or a graph, which is saved and not pickled."""
+
+
+def reduced(function: Any, instance: Any, attribute: str, again: Any, options: tuple[Any, ...]) -> Any:
+    """What `__reduce__` of a function returns.
+
+    Args:
+      function: The `Function`.
+      instance: The object whose method it is, else None.
+      attribute: The name of that method.
+      again: Makes a `Function` of the Python function and `options`.
+      options: What it was made with.
+    Raises: UnpicklableError (a pickle.PicklingError): no other process could find the Python function.
+    """
+    if instance is not None:
+        return getattr, (instance, attribute)
+    python = function.python_function
+    path = _path_of(function, python)
+    if path is not None:
+        return path
+    if isinstance(python, FunctionType) and not _is_found(python) and not _packs_code():
+        where = "a lambda" if python.__name__ == "<lambda>" else "not found under that name"
+        if "<locals>" in python.__qualname__ and python.__name__ != "<lambda>":
+            where = "made inside another function"
+        raise UnpicklableError(
+            f"{function.name}: a tf.function is pickled by its module and name, and {python.__module__}."
+            f"{python.__qualname__} is {where}; define it at the top level of a module or as a method, or keep it with "
+            "tf.saved_model.save."
+        )
+    return again, (python, *options)
+
+
+def graph_refused(name: str) -> UnpicklableError:
+    """The error for a traced graph."""
+    return UnpicklableError(
+        f"{name}: a concrete function is a traced graph with the values it captured and is not pickled; pickle the tf.function "
+        "it comes from, which is traced again, or keep the graph with tf.saved_model.save."
+    )
+
+
+def loaded_refused(name: str) -> UnpicklableError:
+    """The error for a function that comes from a file."""
+    return UnpicklableError(
+        f"{name}: a function of a loaded model is not pickled; pass on the path of the model and load it there."
+    )
+
+
+def _path_of(function: Any, python: Any) -> str | None:
+    """The name under which a module of this process has the function itself."""
+    module = sys.modules.get(getattr(python, "__module__", None) or "")
+    if module is None:
+        return None
+    path = getattr(python, "__qualname__", "")
+    if _at(module, path) is function:
+        return path
+    return next((name for name, value in vars(module).items() if value is function), None)
+
+
+def _is_found(python: FunctionType) -> bool:
+    return _at(sys.modules.get(python.__module__), python.__qualname__) is python
+
+
+def _at(x: Any, path: str) -> Any:
+    for name in path.split("."):
+        x = getattr(x, name, None)
+    return x
+
+
+def _packs_code() -> bool:
+    """Whether there is a package that pickles functions with their code, which this process then probably uses."""
+    return any(name.rpartition(".")[2] in ("cloudpickle", "dill") for name in tuple(sys.modules))
