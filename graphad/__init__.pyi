@@ -62,6 +62,9 @@ from graphad.function.decorator import function as function
 from graphad.gradient.custom import custom_gradient as custom_gradient
 from graphad.gradient.host import numpy_function as numpy_function
 from graphad.gradient.host import py_function as py_function
+from graphad.gradient.of_graph import AggregationMethod as AggregationMethod
+from graphad.gradient.of_graph import gradients as gradients
+from graphad.gradient.of_graph import hessians as hessians
 from graphad.gradient.recompute import grad_pass_through as grad_pass_through
 from graphad.gradient.recompute import recompute_grad as recompute_grad
 from graphad.gradient.registry import RegisterGradient as RegisterGradient

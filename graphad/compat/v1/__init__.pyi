@@ -1,5 +1,6 @@
 """What TensorFlow 1 and 2 have in common, and the switches that ask for TensorFlow 2."""
 
+from graphad import AggregationMethod as AggregationMethod
 from graphad import Assert as Assert
 from graphad import DType as DType
 from graphad import GradientTape as GradientTape
@@ -56,10 +57,12 @@ from graphad import floor as floor
 from graphad import function as function
 from graphad import get_static_value as get_static_value
 from graphad import grad_pass_through as grad_pass_through
+from graphad import gradients as gradients
 from graphad import greater as greater
 from graphad import greater_equal as greater_equal
 from graphad import group as group
 from graphad import half as half
+from graphad import hessians as hessians
 from graphad import identity as identity
 from graphad import identity_n as identity_n
 from graphad import init_scope as init_scope
