@@ -57,7 +57,7 @@ def bind(op: Op, *inputs: Any) -> Any:
             if y is not None:
                 return EagerTensor(y)
         outputs = checked(op, inputs)
-    elif type(level) is EagerLevel and not op.structured and current() is level:
+    elif type(level) is EagerLevel and not op.layered and current() is level:
         outputs = evaluate(op, inputs)
         if op.gradless is None:
             for recorder in level.recorders:
@@ -76,7 +76,7 @@ def bind_all(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     if level is None:
         return evaluate(op, inputs)
     shown = None
-    if op.structured and level.recorders:
+    if op.layered and level.recorders:
         shown, op = _prepared(op, inputs, level.recorders)
     outputs: tuple[Any, ...] = (
         evaluate(op, inputs) if type(level) is EagerLevel else level.process(op, inputs)

@@ -183,7 +183,8 @@ class Op(metaclass=OpType):
       transient: Made anew for each use, so it is forgotten when nobody holds it.
       per_row: Gives each row of a vectorized computation an output of its own even if no input is stacked.
       fits: The inputs fit by construction: `infer` is not asked before a run.
-      structured: Holds sub-graphs; recorders add residual outputs before it runs.
+      structured: Holds sub-graphs.
+      layered: Recorders add residual outputs before it runs: it has `augmented` and `n_outputs`.
       extension: Its `eval` or its derivative is a user's function, whose errors are the user's.
       foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The derivative does not exist, for the reason given; None where it does.
@@ -248,6 +249,7 @@ class Op(metaclass=OpType):
     effects: int = 0
     aliases: ClassVar[dict[int, int]] = {}
     structured: ClassVar[bool] = False
+    layered: ClassVar[bool] = False
     fits: ClassVar[bool] = False
     per_row: ClassVar[bool] = False
     transient: ClassVar[bool] = False

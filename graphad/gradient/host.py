@@ -1,11 +1,15 @@
 """`py_function` and `numpy_function`: Python that runs whenever the program gets there, in traced functions as well.
 
-While ops run at once the function is simply called, so that tapes see its ops. In a graph it is a node whose derivative is the
-function run once more under a tape; that is a node of the same kind, so that every order exists.
+While ops run at once the function is simply called, so that tapes see its ops. In a graph it is a node. Where a derivative is
+wanted, the node records the function's ops on a tape while it runs and gives the number of that tape as a residual, so that what
+the function does is done once. The derivative is a node of the same kind; a derivative of that runs the function again, so that
+every order exists.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +17,9 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
-from graphad.core.dtypes import DType, as_dtype, from_numpy
+from graphad.core.dtypes import DType, as_dtype, from_numpy, int64
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.forks import lock
 from graphad.core.levels import entered
 from graphad.core.op import IO, MIXED, Op, define
 from graphad.core.scopes import executing_eagerly
@@ -35,6 +40,11 @@ class HostFunction:
 
     def __repr__(self) -> str:
         return f"{self.name}({getattr(self.function, '__qualname__', self.function)})"
+
+    @property
+    def pure(self) -> HostFunction:
+        """The same function without anything kept from an earlier call; see `TapePullback`."""
+        return self
 
     def results(self, values: Sequence[Any], wanted: Sequence[DType]) -> list[Any]:
         """The results for eager tensors, as tensors of the dtypes wanted."""
@@ -90,16 +100,11 @@ class HostCall(Op):
         followed = [i for i, x in enumerate(inputs) if ctx.needs(i) and x.dtype.is_differentiable]
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
         again = HostFunction(
-            _pullback(self.function, self.dtypes, len(inputs), followed),
+            _pullback(self.function.pure, self.dtypes, len(inputs), followed),
             f"gradient of {self.function.name}",
             True,
         )
-        found = bind(HostCall(again, tuple([inputs[i].dtype for i in followed])), *inputs, *bars)
-        x_bars: list[Any] = [None] * len(inputs)
-        for i, x_bar in zip(followed, found, strict=True):
-            dims = inputs[i].dims
-            x_bars[i] = x_bar if dims is None else bind(EnsureShape(tuple(dims)), x_bar)
-        return x_bars
+        return _cotangents(again, inputs, followed, [*inputs, *bars])
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return tuple([None if all(axis is None for axis in axes) else MIXED] * len(self.dtypes))
@@ -111,6 +116,134 @@ class HostEffect(HostCall):
 
     name = "host_effect"
     effects = IO
+    layered = True
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.dtypes)
+
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
+        """The same call, which keeps a tape for the derivative."""
+        return HostTaped(KeptTapes(self.function), self.dtypes) if self.function.takes_tensors else self
+
+
+@define
+class HostTaped(HostCall):
+    """What a Python function gives for the inputs, and the number of the tape that has recorded it."""
+
+    name = "host_taped"
+    effects = IO
+    layered = True
+    keeps = (True, True)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.dtypes) + 1
+
+    def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
+        return self  # a number has no derivative
+
+    def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return (*[TensorSpec.of(None, dtype) for dtype in self.dtypes], TensorSpec.of((), int64))
+
+    def eval(self, *values: Any) -> tuple[Any, ...]:
+        with entered(None):
+            results, number = self.function.recorded([EagerTensor(x) for x in values], self.dtypes)
+        return (*[y.data for y in results], np.int64(number))
+
+    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+        inputs = list(ctx.inputs)
+        followed = [i for i, x in enumerate(inputs) if ctx.needs(i) and x.dtype.is_differentiable]
+        bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars[:-1])]
+        again = TapePullback(self.function, self.dtypes, len(inputs), followed)
+        return _cotangents(again, inputs, followed, [ctx.outputs[-1], *inputs, *bars])
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return tuple([None if all(axis is None for axis in axes) else MIXED] * self.n_outputs)
+
+
+def _cotangents(again: HostFunction, inputs: Sequence[Any], followed: Sequence[int], operands: Any) -> Any:
+    """A cotangent for each input that is followed, by a call of a pullback."""
+    found = bind(HostCall(again, tuple([inputs[i].dtype for i in followed])), *operands)
+    x_bars: list[Any] = [None] * len(inputs)
+    for i, x_bar in zip(followed, found, strict=True):
+        dims = inputs[i].dims
+        x_bars[i] = x_bar if dims is None else bind(EnsureShape(tuple(dims)), x_bar)
+    return x_bars
+
+
+class KeptTapes:
+    """Runs a function under tapes and keeps these by number until a derivative asks for them.
+
+    Nobody says when no derivative will be asked for any more. What was used goes first, then the oldest, beyond bounds on number
+    and on the bytes of inputs and results; who asks for a tape that is gone has the function run again.
+    """
+
+    def __init__(self, function: HostFunction) -> None:
+        self.function = function
+        self.name = function.name
+        self.takes_tensors = True
+        self._lock = lock()
+        self._numbers = itertools.count()
+        self._kept: OrderedDict[int, tuple[Any, list[Any], list[Any], int]] = OrderedDict()
+        self._used: OrderedDict[int, tuple[Any, list[Any], list[Any], int]] = OrderedDict()
+        self._bytes = 0
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+    def recorded(self, values: list[Any], dtypes: Sequence[DType]) -> tuple[list[Any], int]:
+        """The results, and the number of their tape."""
+        with GradientTape(persistent=True) as tape:
+            tape.watch([x for x in values if x.dtype.is_differentiable])
+            results = self.function.results(values, dtypes)
+        size = sum(x.data.nbytes for x in (*values, *results))
+        with self._lock:
+            number = next(self._numbers)
+            self._kept[number] = tape, values, results, size
+            self._bytes += size
+            while len(self._kept) > _MOST_TAPES or (self._bytes > _MOST_BYTES and len(self._kept) > 1):
+                self._bytes -= self._kept.popitem(last=False)[1][3]
+        return results, number
+
+    def tape(self, number: int) -> tuple[Any, list[Any], list[Any]] | None:
+        """The tape with the inputs and results that it knows, None if it is gone."""
+        with self._lock:
+            found = self._used.get(number)
+            if found is None:
+                found = self._kept.pop(number, None)
+                if found is None:
+                    return None
+                self._bytes -= found[3]
+                self._used[number] = found
+                while len(self._used) > _USED_TAPES:
+                    self._used.popitem(last=False)
+        return found[:3]
+
+
+# Bounds on what waits for a derivative: each step of a loop keeps a tape, a program that never asks must not grow.
+_MOST_TAPES, _MOST_BYTES, _USED_TAPES = 65536, 2**28, 16
+
+
+class TapePullback(HostFunction):
+    """A function of (number of a tape, inputs, cotangents of the results) that gives the cotangents of inputs."""
+
+    def __init__(self, tapes: KeptTapes, dtypes: Sequence[DType], n: int, followed: Sequence[int]) -> None:
+        pulled = _pullback(tapes.function, dtypes, n, followed)
+
+        def from_tape(number: Any, *values: Any) -> Any:
+            kept = tapes.tape(int(number.data))
+            if kept is None:
+                return pulled(*values)
+            tape, inputs, results = kept
+            return _pulled_by(tape, [inputs[i] for i in followed], results, values[n:])
+
+        super().__init__(from_tape, f"gradient of {tapes.name}", True)
+        self._pulled = pulled
+
+    @property
+    def pure(self) -> HostFunction:
+        return HostFunction(lambda number, *values: self._pulled(*values), self.name, True)
 
 
 def _pullback(
@@ -124,12 +257,18 @@ def _pullback(
         with GradientTape() as tape:
             tape.watch(sources)
             results = function.results(inputs, dtypes)
-        pairs = [(y, bar) for y, bar in zip(results, bars, strict=True) if y.dtype.is_differentiable]
-        gradients = tape.gradient([y for y, _ in pairs], sources, [bar for _, bar in pairs])
-        found = [zeros_like(x) if g is None else lift(g) for x, g in zip(sources, gradients, strict=True)]
-        return found[0] if len(found) == 1 else found
+        return _pulled_by(tape, sources, results, bars)
 
     return pulled
+
+
+def _pulled_by(tape: Any, sources: Sequence[Any], results: Sequence[Any], bars: Sequence[Any]) -> Any:
+    pairs = [(y, bar) for y, bar in zip(results, bars, strict=True) if y.dtype.is_differentiable]
+    gradients = tape.gradient([y for y, _ in pairs], sources, [bar for _, bar in pairs])
+    if gradients is None:
+        gradients = [None] * len(sources)
+    found = [zeros_like(x) if g is None else lift(g) for x, g in zip(sources, gradients, strict=True)]
+    return found[0] if len(found) == 1 else found
 
 
 def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
@@ -138,13 +277,13 @@ def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None 
     Args:
       func: A function of tensors that returns tensors, arrays or numbers: one, a list of them, or None. It may do anything else.
       inp: The list of its arguments.
-      Tout: The dtype of what it returns, a list of dtypes, or [] for nothing.
+      Tout: The dtype of what it returns, or its TensorSpec, a list of these, or [] for nothing.
     Returns: A tensor, or a list of tensors if Tout is a list. In a traced function their shapes are unknown; see
       `ensure_shape`.
     Raises: InvalidArgumentError, DTypeError: `func` returned another number of values, or other dtypes, than Tout names.
 
-    Differentiable, to every order; in a traced function the derivative calls `func` again. A function that was traced with it
-    cannot be saved.
+    Differentiable, to every order. What `func` does it does once, whether or not a derivative follows; second and higher
+    derivatives in a traced function call it again. A function that was traced with it cannot be saved.
     """
     return _called("py_function", func, inp, Tout, True, HostEffect)
 
@@ -161,7 +300,7 @@ def numpy_function(
     Args:
       func: A function of arrays, to which it cannot write, that returns arrays or numbers: one, a list of them, or None.
       inp: The list of its arguments.
-      Tout: The dtype of what it returns, a list of dtypes, or [] for nothing.
+      Tout: The dtype of what it returns, or its TensorSpec, a list of these, or [] for nothing.
       stateful: Whether it does more than give its result; if not, it may be called less often than the program says.
     Returns: A tensor, or a list of tensors if Tout is a list. In a traced function their shapes are unknown; see
       `ensure_shape`.
@@ -174,14 +313,26 @@ def _called(name: str, func: Any, inp: Any, Tout: Any, takes_tensors: bool, op_c
     if not callable(func):
         raise ArgumentTypeError(f"{name}: func must be callable, got {func!r}.")
     several = isinstance(Tout, list | tuple)
-    wanted = tuple([as_dtype(dtype) for dtype in (Tout if several else [Tout])])
+    named = list(Tout) if several else [Tout]
+    wanted = tuple([as_dtype(x.dtype if isinstance(x, TensorSpec) else x) for x in named])
     inputs = [lift_own(x) for x in (inp if isinstance(inp, list | tuple) else [inp])]
     function = HostFunction(func, name, takes_tensors)
     if all(type(x) is EagerTensor for x in inputs):
         if executing_eagerly():
-            results = function.results(inputs, wanted)
-            return results if several else results[0]
-    results = list(bind(op_class(function, wanted), *inputs))
+            return _shaped(name, function.results(inputs, wanted), named, several)
+    return _shaped(name, list(bind(op_class(function, wanted), *inputs)), named, several)
+
+
+def _shaped(name: str, results: list[Any], named: list[Any], several: bool) -> Any:
+    """The results with the shapes that specs among Tout promise."""
+    for k, (y, wanted) in enumerate(zip(results, named, strict=True)):
+        if isinstance(wanted, TensorSpec) and wanted.dims is not None:
+            if type(y) is EagerTensor and not wanted.describes(y.dims):
+                raise InvalidArgumentError(
+                    f"{name}: func returned a result of shape {y.dims} where Tout names {wanted.shape}; return that shape, or "
+                    "name None for sizes that change."
+                )
+            results[k] = bind(EnsureShape(tuple(wanted.dims)), y)
     return results if several else results[0]
 
 

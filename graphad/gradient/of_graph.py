@@ -245,7 +245,7 @@ class _Path:
             if not any(follows):
                 continue
             op, outputs = node.op, [self._output(trace, serial) for serial in node.outputs]
-            if op.structured:
+            if op.layered:
                 nodes.pop()
                 op, residuals = self._with_residuals(trace, node, follows, nodes)
                 outputs += residuals

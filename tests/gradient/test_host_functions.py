@@ -159,3 +159,103 @@ def test_a_timestamp_is_saved_and_is_of_its_moment_after_loading(tmp_path):
     tf.saved_model.save(Clock(), tmp_path / "clock")
     before = time.time()
     assert float(tf.saved_model.load(tmp_path / "clock").now()) >= before - 1
+
+
+class Counted:
+    """A py_function that counts its calls."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return x * x
+
+    def staged(self, x):
+        return tf.ensure_shape(tf.py_function(self, [x], tf.float32), x.shape)
+
+
+@pytest.mark.parametrize(
+    "way", ["eager", "traced", "compiled", "taped inside", "gradients", "persistent", "jacobian"]
+)
+def test_what_a_py_function_does_is_done_once_under_derivatives(way):
+    counted = Counted()
+    f = {"eager": counted.staged, "compiled": tf.function(counted.staged, jit_compile=True)}.get(
+        way, tf.function(counted.staged)
+    )
+
+    def derived(x, f=f):
+        with tf.GradientTape(persistent=way == "persistent") as tape:
+            tape.watch(x)
+            y = f(x)
+        first = tape.gradient(y, x)
+        if way == "persistent":
+            np.testing.assert_array_equal(tape.gradient(y, x), first)
+        return first
+
+    if way == "taped inside":
+        found = tf.function(lambda x: derived(x, counted.staged))(X)
+    elif way == "gradients":
+        found = tf.function(lambda x: tf.gradients(counted.staged(x), x)[0])(X)
+    elif way == "jacobian":
+        with tf.GradientTape() as tape:
+            tape.watch(X)
+            y = f(X)
+        found = tf.linalg.diag_part(tape.jacobian(y, X))
+    else:
+        found = derived(X)
+    np.testing.assert_allclose(found, 2 * X.numpy())
+    assert counted.calls == 1
+
+
+def test_each_step_and_branch_runs_its_py_function_once():
+    counted = Counted()
+
+    @tf.function
+    def f(x):
+        for i in tf.range(5):
+            if i > 1:
+                x = counted.staged(x)
+            else:
+                x = 2 * x
+        return x
+
+    x = tf.constant(1.5)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert counted.calls == 3
+    np.testing.assert_allclose(tape.gradient(y, x), 8 * 6.0**7 * 4, rtol=1e-5)
+    assert counted.calls == 3
+    counted.calls = 0
+    found = tf.function(lambda xs: tf.map_fn(counted.staged, xs))
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = found(X)
+    np.testing.assert_allclose(tape.gradient(y, X), 2 * X.numpy())
+    assert counted.calls == 3
+
+
+def test_tapes_that_nobody_asks_for_are_bounded(monkeypatch):
+    from graphad.gradient import host
+
+    counted = Counted()
+    f = tf.function(counted.staged)
+    monkeypatch.setattr(host, "_MOST_TAPES", 2)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(X)
+        ys = [f(X) for _ in range(4)]
+    assert counted.calls == 4
+    for k, y in enumerate(ys):  # the first two are gone: their function runs again, with the same derivative
+        np.testing.assert_allclose(tape.gradient(y, X), 2 * X.numpy())
+        assert counted.calls == min(4 + k + 1, 6)
+
+
+def test_a_spec_names_dtype_and_shape_of_a_result():
+    spec = tf.TensorSpec([None], tf.float32)
+    y = tf.function(lambda x: tf.py_function(lambda a: a + 1, [x], spec))
+    assert y.get_concrete_function(X).output_shapes == [None] and y(X).shape == [3]
+    with pytest.raises(
+        ValueError, match=r"func returned a result of shape \(3,\) where Tout names \(2,\); return that"
+    ):
+        tf.py_function(lambda a: a, [X], tf.TensorSpec([2], tf.float32))

@@ -178,6 +178,7 @@ class UnsavedCustom(_PassesOutputs):
     known_as = "custom_gradient"
     live = True
     structured = True
+    layered = True
     foreign = True
     keeps = (True, True)
     rule_name: str

@@ -50,6 +50,7 @@ class Structured(Op):
 
     multiple = True
     structured = True
+    layered = True
     keeps = (True, True)
     holder: ClassVar[str]
     n_outputs: Any
