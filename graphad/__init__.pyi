@@ -7,6 +7,7 @@ from graphad import config as config
 from graphad import debugging as debugging
 from graphad import dtypes as dtypes
 from graphad import errors as errors
+from graphad import functional as functional
 from graphad import initializers as initializers
 from graphad import keras as keras
 from graphad import linalg as linalg
@@ -59,6 +60,17 @@ from graphad.eager.variable import Variable as Variable
 from graphad.eager.variable import VariableAggregation as VariableAggregation
 from graphad.eager.variable import VariableSynchronization as VariableSynchronization
 from graphad.function.decorator import function as function
+from graphad.functional import checkpoint as checkpoint
+from graphad.functional import grad as grad
+from graphad.functional import hessian as hessian
+from graphad.functional import hvp as hvp
+from graphad.functional import jacfwd as jacfwd
+from graphad.functional import jacrev as jacrev
+from graphad.functional import jvp as jvp
+from graphad.functional import linearize as linearize
+from graphad.functional import value_and_grad as value_and_grad
+from graphad.functional import vjp as vjp
+from graphad.functional import vmap as vmap
 from graphad.gradient.custom import custom_gradient as custom_gradient
 from graphad.gradient.host import numpy_function as numpy_function
 from graphad.gradient.host import py_function as py_function

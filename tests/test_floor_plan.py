@@ -31,6 +31,7 @@ FLOORS = (
     ("gradient",),
     ("compiler",),
     ("function",),
+    ("functional",),
     ("module",),  # what a layer is an instance of, so half a floor below the rooms that it is grouped with
     ("layers", "losses", "metrics", "optimizers"),
     ("tools",),

@@ -132,7 +132,7 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         else:
             raise x.out_of_scope(op)
     if not op.fits:
-        _check(op, inputs)
+        check_inputs(op, inputs)
     try:
         try:
             out = op.eval(*values)
@@ -150,7 +150,7 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([EagerTensor(y[()] if type(y) is np.ndarray and not y.ndim else y) for y in out])
 
 
-def _check(op: Op, inputs: Sequence[Any]) -> None:
+def check_inputs(op: Op, inputs: Sequence[Any]) -> None:
     """Ask `infer`, unless it has accepted such inputs before."""
     key: list[Any] = [op]
     for x in inputs:

@@ -22,7 +22,7 @@ from graphad.core.op import IO, WRITES, Op, named
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
-from graphad.gradient.recorder import Recorder
+from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph
@@ -225,6 +225,32 @@ def push_entries(entries: Sequence[Any], tangents: dict[Any, Any], transforms: A
     return tangents
 
 
+def push_forward(
+    entries: Sequence[Any],
+    targets: Sequence[Any],
+    sources: Sequence[Any],
+    dots: Sequence[Any],
+    transforms: Any,
+) -> list[Any]:
+    """The tangents of targets for tangents of sources, through what a tape has recorded; zeros where nothing connects them.
+
+    Raises: FailedPreconditionError: an op on the way writes variables or prints, and would do so again.
+    """
+    for op, *_ in entries:
+        _check_effects(op)
+    tangents = {mark_of(x): dot for x, dot in zip(sources, dots, strict=True)}
+    push_entries(entries, tangents, transforms)
+    found = [tangents.get(mark_of(y)) for y in targets]
+    return [zeros_of(y) if dot is None else dot for y, dot in zip(targets, found, strict=True)]
+
+
+def _check_effects(op: Op) -> None:
+    if op.structured and op.effects & (WRITES | IO):
+        raise FailedPreconditionError(
+            f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
+        )
+
+
 class ForwardAccumulator:
     """Computes Jacobian-vector products as operations run.
 
@@ -313,10 +339,7 @@ class ForwardAccumulator:
         x_dots = [self._tangent(x) for x in inputs]
         if all(dot is None for dot in x_dots):
             return
-        if op.structured and op.effects & (WRITES | IO):
-            raise FailedPreconditionError(
-                f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
-            )
+        _check_effects(op)
         with paused(self._level, self):
             y_dots = push(op, inputs, outputs, x_dots, self.transforms)
         for y, dot in zip(outputs, y_dots, strict=True):

@@ -48,14 +48,16 @@ from graphad.vectorize.vectorize_graph import vectorize
 
 
 class Mode:
-    """What the caller asked for: zeros for unconnected sources, the bound on rows at once, and whether to vectorise."""
+    """What the caller asked for: zeros for unconnected sources, the bound on rows at once, whether to vectorise, and whether
+    to push columns forward wherever that can be done."""
 
-    __slots__ = ("at_once", "vectorised", "zero")
+    __slots__ = ("at_once", "forward", "vectorised", "zero")
 
-    def __init__(self, zero: bool, at_once: int | None, vectorised: bool) -> None:
+    def __init__(self, zero: bool, at_once: int | None, vectorised: bool, forward: bool = False) -> None:
         self.zero = zero
         self.at_once = at_once
         self.vectorised = vectorised
+        self.forward = forward
 
 
 def jacobian(
@@ -79,6 +81,14 @@ def jacobian(
             result = _zeros(target, x)
         out.append(result)
     return rebuild(out)
+
+
+def jacobian_of(tape: Any, target: Any, sources: Sequence[Any], forward: bool) -> list[Any]:
+    """The Jacobians of one target, zeros where nothing connects it with a source; `forward` prefers columns."""
+    target = _as_target(target)
+    with tape.computing():
+        found = _jacobians(tape, target, sources, Mode(True, None, True, forward))
+    return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 
 def _zeros(target: Any, x: Any) -> Any:
@@ -165,7 +175,9 @@ def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> li
     if not mode.vectorised and product(target.dims):
         found = _row_by_row(path, target, chosen, ends)
     else:
-        plan = plan_jacobian(path, target, chosen, mode.at_once, trace_in_progress() is not None)
+        plan = plan_jacobian(
+            path, target, chosen, mode.at_once, trace_in_progress() is not None, mode.forward
+        )
         engine = _by_columns if plan.forward else _by_rows
         found = engine(path, target, chosen, ends, plan.chunk)
     for k, result in zip(wanted, found, strict=True):

@@ -34,7 +34,12 @@ class Plan:
 
 
 def plan_jacobian(
-    path: Sequence[Any], target: Any, sources: Sequence[Any], at_once: int | None, is_traced: bool
+    path: Sequence[Any],
+    target: Any,
+    sources: Sequence[Any],
+    at_once: int | None,
+    is_traced: bool,
+    prefers_forward: bool = False,
 ) -> Plan:
     """The plan for all of a Jacobian.
 
@@ -45,7 +50,10 @@ def plan_jacobian(
     """
     rows = product(target.dims)
     columns = sum(columns_of(x) for x in sources)
-    forward = 0 < _FORWARD_COST * columns < rows and all(map(_goes_forward, path))
+    if prefers_forward:
+        forward = columns > 0 and not any(map(_runs_once, path))
+    else:
+        forward = 0 < _FORWARD_COST * columns < rows and all(map(_goes_forward, path))
     count = max(map(columns_of, sources)) if forward else rows
     return Plan(forward, _chunk(path, [target, *sources], count, at_once, is_traced))
 
@@ -64,8 +72,13 @@ def columns_of(x: Any) -> int:
 
 def _goes_forward(entry: Any) -> bool:
     """Whether tangents may be pushed through an entry: nothing runs twice, and its rule is linear for certain."""
+    return not (_runs_once(entry) or entry[0].structured)
+
+
+def _runs_once(entry: Any) -> bool:
+    """Whether an entry may not be run again for its tangents."""
     op = entry[0]
-    return not (op.foreign or op.structured or op.effects & (WRITES | IO))
+    return bool(op.foreign or op.effects & (WRITES | IO))
 
 
 def _chunk(path: Sequence[Any], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.bind import bind, bind_all
+from graphad.core.bind import bind, bind_all, check_inputs
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfScopeError
 from graphad.core.levels import current, entered, here
@@ -231,6 +231,7 @@ class BatchLevel:
                 is_definite(known_spec(x).dims) for x in values
             ):
                 return self._rows_of(self.waiting(op, values, stacked))
+            check_inputs(op, inputs)  # on stacks an op may accept what it refuses on rows
             context = BatchContext(self, op, inputs, stacked)
             try:
                 out = op.batch(context, *values)

@@ -1,0 +1,151 @@
+"""The arguments of a function that is differentiated: which of them, and each of their leaves as a tensor of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError, InvalidArgumentError
+from graphad.core.nest import Rebuild, flatten
+from graphad.core.shapes import format_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import IDENTITY
+
+Argnums = int | Sequence[int]
+
+
+class Sources:
+    """The leaves with respect to which a function is differentiated.
+
+    Attributes:
+      leaves: The leaves, each a tensor that no other leaf and nothing outside is: what is used twice has two derivatives.
+    """
+
+    __slots__ = ("_rebuild", "leaves")
+
+    def __init__(self, leaves: list[Tensor], rebuild: Rebuild) -> None:
+        self.leaves = leaves
+        self._rebuild = rebuild
+
+    @classmethod
+    def of(cls, name: str, value: Any, what: str) -> Sources:
+        """The sources in a nest. Raises: DTypeError, ArgumentTypeError: a leaf that has no derivative."""
+        leaves, rebuild = flatten(value)
+        return cls([_own(name, leaf, what) for leaf in leaves], rebuild)
+
+    def nest(self, leaves: Sequence[Any]) -> Any:
+        """The nest with other leaves."""
+        return self._rebuild(list(leaves))
+
+
+def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources, list[Any]]:
+    """The sources that `argnums` chooses, and all arguments with them in place.
+
+    Raises: InvalidArgumentError: there is no such argument, or one is chosen twice.
+    """
+    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    places = []
+    for number in numbers:
+        if not isinstance(number, int) or not -len(args) <= number < len(args):
+            raise InvalidArgumentError(
+                f"{name}: argnums={argnums!r} asks for argument {number!r}, and the function was called with {len(args)} "
+                "positional ones; keyword arguments cannot be differentiated."
+            )
+        places.append(number % len(args))
+    if not places or len(set(places)) != len(places):
+        raise InvalidArgumentError(
+            f"{name}: argnums={argnums!r} names no argument, or one of them twice; give an int, or different ones."
+        )
+    if isinstance(argnums, int):
+        place = places[0]
+        sources = Sources.of(name, args[place], f"argument {place}")
+        values = [sources.nest(sources.leaves)]
+    else:
+        each = [Sources.of(name, args[place], f"argument {place}") for place in places]
+        values = [one.nest(one.leaves) for one in each]
+        sources = _together(each)
+    inner = list(args)
+    for place, value in zip(places, values, strict=True):
+        inner[place] = value
+    return sources, inner
+
+
+def _together(each: Sequence[Sources]) -> Sources:
+    """Several arguments as a tuple."""
+
+    def rebuild(leaves: list[Any]) -> Any:
+        parts, start = [], 0
+        for one in each:
+            parts.append(one.nest(leaves[start : start + len(one.leaves)]))
+            start += len(one.leaves)
+        return tuple(parts)
+
+    return Sources([leaf for one in each for leaf in one.leaves], rebuild)
+
+
+def _own(name: str, leaf: Any, what: str) -> Tensor:
+    x = tensor(name, leaf, what)
+    if not x.dtype.is_differentiable:
+        raise DTypeError(
+            f"{name}: {what} has dtype {x.dtype.name}, which has no derivatives; pass it as float (3.0 instead of 3), or choose "
+            "other arguments with argnums."
+        )
+    own: Tensor = bind(IDENTITY, x)
+    return own
+
+
+def tensor(name: str, leaf: Any, what: str) -> Tensor:
+    """A leaf as a tensor. Raises: ArgumentTypeError: it is none."""
+    try:
+        found: Tensor = lift(leaf)
+        return found
+    except GraphadError as cause:
+        raise ArgumentTypeError(
+            f"{name}: {what} is or holds {leaf!r} of type {type(leaf).__name__}, which is no tensor; nests of tensors, arrays "
+            "and numbers can be differentiated."
+        ) from cause
+
+
+def outputs(name: str, value: Any) -> tuple[list[Tensor], Rebuild]:
+    """The results of a function as tensors, and how they are put together."""
+    leaves, rebuild = flatten(value)
+    return [tensor(name, y, "the function's result") for y in leaves], rebuild
+
+
+def scalar(name: str, value: Any) -> Tensor:
+    """The result of a function that has to be a scalar. Raises: InvalidArgumentError: it is none."""
+    leaves, _ = flatten(value)
+    if len(leaves) != 1:
+        raise InvalidArgumentError(
+            f"{name}: the function returned {len(leaves)} tensors; it has to return one scalar (with has_aux=True: a scalar and "
+            "whatever else)."
+        )
+    y = tensor(name, leaves[0], "the function's result")
+    if y.dims is not None and y.dims != ():
+        raise InvalidArgumentError(
+            f"{name}: the function returned a tensor of shape {format_dims(y.dims)}; only a scalar has a gradient: sum it, or "
+            "use jacrev for all of its derivatives."
+        )
+    if not y.dtype.is_differentiable:
+        raise DTypeError(
+            f"{name}: the function returned {y.dtype.name}, which has no derivatives; return a float."
+        )
+    return y
+
+
+def split_aux(name: str, value: Any) -> tuple[Any, Any]:
+    """(result, auxiliary) of a function called with `has_aux`. Raises: InvalidArgumentError: it is no pair."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise InvalidArgumentError(
+            f"{name}: with has_aux=True the function returns a pair (result, auxiliary), not {type(value).__name__}."
+        )
+    result, auxiliary = value
+    return result, auxiliary
+
+
+def check_function(name: str, f: Any) -> None:
+    """Raises: ArgumentTypeError: `f` cannot be called."""
+    if not callable(f):
+        raise ArgumentTypeError(f"{name}: expected a function, got {f!r} of type {type(f).__name__}.")

@@ -1,0 +1,185 @@
+"""Gradients, Jacobians and Hessians as functions: `grad(f)` is the function that gives the gradient of `f`.
+
+All of them are a `GradientTape` around a call, so they can be nested in each other, in tapes, `function` and `vmap`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from graphad.functional.arguments import (
+    Argnums,
+    Sources,
+    check_function,
+    chosen,
+    outputs,
+    scalar,
+    split_aux,
+)
+from graphad.functional.products import jvp
+from graphad.gradient.recompute import recompute_grad
+from graphad.gradient.tape import GradientTape
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that gives the gradient of `f`.
+
+    Args:
+      f: A function whose result is a scalar of floating or complex dtype.
+      argnums: Which positional arguments to differentiate: an int, or several. Each is a nest of floating or complex tensors,
+        arrays, variables or numbers; `f` gets tensors. What else `f` reads is constant.
+      has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
+    Returns: A function of the arguments of `f`: a nest like the argument, with tensors of the same shapes and dtypes (zeros
+      where `f` does not depend on one); for several arguments a tuple of nests; with `has_aux` (gradient, auxiliary).
+    Raises (when that is called): InvalidArgumentError: the result is no scalar, or there is no such argument; DTypeError: an
+      argument has no derivatives.
+
+    Example:
+      >>> grad(lambda x: x**3)(2.0).numpy()
+      12.0
+    """
+    both = value_and_grad(f, argnums, has_aux, "grad")
+
+    @functools.wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, slopes = both(*args, **kwargs)
+        return (slopes, value[1]) if has_aux else slopes
+
+    return gradient
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, name: str = "value_and_grad"
+) -> Callable[..., Any]:
+    """The function that gives the value of `f` and its gradient, with one evaluation of `f`.
+
+    Args:
+      f, argnums, has_aux: As for `grad`.
+      name: What messages call it.
+    Returns: A function of the arguments of `f` that gives (value, gradient); with `has_aux` ((value, auxiliary), gradient).
+    Raises: As `grad`.
+
+    Example:
+      >>> value, slope = value_and_grad(lambda x: x**3)(2.0)
+      >>> float(value), float(slope)
+      (8.0, 12.0)
+    """
+    check_function(name, f)
+
+    @functools.wraps(f)
+    def with_gradient(*args: Any, **kwargs: Any) -> Any:
+        sources, inner = chosen(name, argnums, args)
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(sources.leaves)
+            value = f(*inner, **kwargs)
+        value, aux = split_aux(name, value) if has_aux else (value, None)
+        y = scalar(name, value)
+        slopes = tape.gradient(y, sources.leaves, unconnected_gradients="zero")
+        return (value, aux) if has_aux else value, sources.nest(slopes)
+
+    return with_gradient
+
+
+def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that gives the Jacobian of `f`, for functions with fewer results than arguments.
+
+    Rows are pulled back in stacks that fit `config.set_jacobian_budget`; where far more numbers come out than go in, columns
+    are pushed forward instead, which gives the same.
+
+    Args:
+      f: A function whose result is a nest of floating or complex tensors.
+      argnums, has_aux: As for `grad`.
+    Returns: A function of the arguments of `f`: a nest like its result, in which each tensor of shape [*t] is replaced by a
+      nest like the argument (a tuple of them for several) of tensors [*t, *s], s the shape of the source.
+    Raises: As `grad`, but for scalars.
+
+    Example:
+      >>> jacrev(lambda x: x**2)(constant([1.0, 2.0])).numpy()
+      array([[2., 0.],
+             [0., 4.]], dtype=float32)
+    """
+    return _jacobian("jacrev", f, argnums, has_aux, False)
+
+
+def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that gives the Jacobian of `f`, for functions with more results than arguments.
+
+    Columns are pushed forward in stacks that fit `config.set_jacobian_budget`; where something on the way has no forward mode,
+    rows are pulled back, which gives the same.
+
+    Args:
+      f, argnums, has_aux: As for `jacrev`.
+    Returns: As `jacrev`.
+    Raises: As `jacrev`.
+    """
+    return _jacobian("jacfwd", f, argnums, has_aux, True)
+
+
+def _jacobian(
+    name: str, f: Callable[..., Any], argnums: Argnums, has_aux: bool, forward: bool
+) -> Callable[..., Any]:
+    check_function(name, f)
+
+    @functools.wraps(f)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        sources, inner = chosen(name, argnums, args)
+        with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+            tape.watch(sources.leaves)
+            value = f(*inner, **kwargs)
+        value, aux = split_aux(name, value) if has_aux else (value, None)
+        ys, rebuild = outputs(name, value)
+        rows = rebuild([sources.nest(_all_of(tape, y, sources, forward)) for y in ys])
+        return (rows, aux) if has_aux else rows
+
+    return jacobian
+
+
+def _all_of(tape: GradientTape, y: Any, sources: Sources, forward: bool) -> list[Any]:
+    from graphad.gradient import jacobian as jacobians
+
+    return jacobians.jacobian_of(tape, y, sources.leaves, forward)
+
+
+def hessian(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that gives all second derivatives of `f`.
+
+    Args:
+      f, argnums, has_aux: As for `jacrev`; usually the result is a scalar.
+    Returns: A function of the arguments of `f`: a nest like its result, in which each tensor [*t] is replaced by a nest like
+      the argument, and each tensor of that by a nest of tensors [*t, *s1, *s2].
+    Raises: As `jacrev`.
+
+    Example:
+      >>> hessian(lambda x: x[0] * x[1] ** 2)(constant([1.0, 2.0])).numpy()
+      array([[0., 4.],
+             [4., 2.]], dtype=float32)
+    """
+    check_function("hessian", f)
+    first = _jacobian("hessian", f, argnums, has_aux, False)
+    return _jacobian("hessian", first, argnums, has_aux, False)
+
+
+def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+    """The product of the Hessian of a scalar function with a vector, without the Hessian.
+
+    Args:
+      f: A function whose result is a scalar.
+      primals: A tuple or list of the arguments of `f`.
+      tangents: A tuple or list like it: the vector.
+    Returns: The product, a nest like the argument; for several arguments a tuple of nests.
+    Raises: As `grad` and `jvp`.
+
+    Example:
+      >>> hvp(lambda x: x[0] * x[1] ** 2, [constant([1.0, 2.0])], [constant([1.0, 0.0])]).numpy()
+      array([0., 4.], dtype=float32)
+    """
+    count = len(primals) if isinstance(primals, tuple | list) else 1
+    slopes = grad(f, 0 if count == 1 else tuple(range(count)))
+    return jvp(slopes, primals, tangents)[1]
+
+
+checkpoint = recompute_grad
+
+__all__ = ["checkpoint", "grad", "hessian", "hvp", "jacfwd", "jacrev", "value_and_grad"]

@@ -1,0 +1,144 @@
+"""Products of a Jacobian with a vector, from either side, and a function replaced by its linear part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.nest import flatten, flatten_tree
+from graphad.functional.arguments import Sources, check_function, outputs, split_aux
+from graphad.gradient.forward import ForwardAccumulator, push_forward
+from graphad.gradient.tape import GradientTape
+from graphad.gradient.transforms import TRANSFORMS
+
+
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The value of a function and how it changes along a direction: forward mode.
+
+    Args:
+      f: A function of tensors.
+      primals: A tuple or list of its arguments, each a nest of floating or complex tensors, arrays or numbers.
+      tangents: A tuple or list of nests like them: the direction.
+      has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
+    Returns: (value, change), two nests; with `has_aux` (value, change, auxiliary).
+    Raises: InvalidArgumentError: primals and tangents differ in structure or shape; NonlinearGradientError: a custom gradient
+      on the way has no forward mode.
+
+    Example:
+      >>> value, change = jvp(lambda x: x**2, [3.0], [1.0])
+      >>> float(value), float(change)
+      (9.0, 6.0)
+    """
+    check_function("jvp", f)
+    sources = _listed("jvp", primals)
+    dots = _tangents("jvp", sources, primals, tangents)
+    with ForwardAccumulator(sources.leaves, dots) as accumulator:
+        value = f(*sources.nest(sources.leaves))
+    value, aux = split_aux("jvp", value) if has_aux else (value, None)
+    ys, rebuild = outputs("jvp", value)
+    changes = rebuild([accumulator.jvp(y, "zero") for y in ys])
+    return (value, changes, aux) if has_aux else (value, changes)
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and the function that pulls cotangents back: reverse mode.
+
+    Args:
+      f: A function of tensors.
+      primals: Its arguments, each a nest of floating or complex tensors, arrays or numbers.
+      has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
+    Returns: (value, pull), with `has_aux` (value, pull, auxiliary). `pull` takes a nest like the value, may be called any number
+      of times, and returns a tuple with a nest like each argument. It keeps what `f` computed alive.
+    Raises: DTypeError: an argument has no derivatives.
+
+    Example:
+      >>> value, pull = vjp(lambda x: x**2, 3.0)
+      >>> float(pull(1.0)[0])
+      6.0
+    """
+    check_function("vjp", f)
+    sources = _listed("vjp", primals)
+    with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch(sources.leaves)
+        value = f(*sources.nest(sources.leaves))
+    value, aux = split_aux("vjp", value) if has_aux else (value, None)
+    ys, _ = outputs("vjp", value)
+
+    def pull(cotangents: Any) -> Any:
+        bars = _alike("vjp", value, cotangents, "the cotangents", "the function's result")
+        bars = [lift(bar, y.dtype) for y, bar in zip(ys, bars, strict=True)]
+        return sources.nest(
+            tape.gradient(ys, sources.leaves, output_gradients=bars, unconnected_gradients="zero")
+        )
+
+    return (value, pull, aux) if has_aux else (value, pull)
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> Any:
+    """The value of a function, and its derivative there as a linear function: `f` runs once, the derivative any number of times.
+
+    Args:
+      f: A function of tensors without writes to variables.
+      primals: Its arguments, each a nest of floating or complex tensors, arrays or numbers.
+    Returns: (value, push). `push` takes tangents, one nest for each argument, and returns the change of the value. It keeps what
+      `f` computed alive.
+    Raises: As `jvp`; FailedPreconditionError: `f` writes variables.
+
+    Example:
+      >>> value, push = linearize(lambda x: x**2, 3.0)
+      >>> [float(push(t)) for t in (1.0, 2.0)]
+      [6.0, 12.0]
+    """
+    check_function("linearize", f)
+    sources = _listed("linearize", primals)
+    with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch(sources.leaves)
+        value = f(*sources.nest(sources.leaves))
+    ys, rebuild = outputs("linearize", value)
+
+    def push(*tangents: Any) -> Any:
+        dots = _tangents("linearize", sources, primals, tangents)
+        return rebuild(push_forward(tape.entries, ys, sources.leaves, dots, TRANSFORMS))
+
+    return value, push
+
+
+def _listed(name: str, primals: Any) -> Sources:
+    if not isinstance(primals, tuple | list):
+        raise InvalidArgumentError(
+            f"{name}: primals is a tuple or list with one entry for each argument, not {type(primals).__name__}; write [x]."
+        )
+    return Sources.of(name, tuple(primals), "a primal")
+
+
+def _tangents(name: str, sources: Sources, primals: Sequence[Any], tangents: Any) -> list[Any]:
+    if not isinstance(tangents, tuple | list):
+        raise InvalidArgumentError(
+            f"{name}: tangents is a tuple or list with one entry for each primal, not {type(tangents).__name__}; write [v]."
+        )
+    found = _alike(name, tuple(primals), tuple(tangents), "tangents", "the primals")
+    dots = [lift(dot, x.dtype) for x, dot in zip(sources.leaves, found, strict=True)]
+    for k, (x, dot) in enumerate(zip(sources.leaves, dots, strict=True)):
+        if not x.shape.is_compatible_with(dot.shape):
+            raise InvalidArgumentError(
+                f"{name}: tangent {k} has shape {dot.shape}, its primal {x.shape}; they have the same."
+            )
+    return dots
+
+
+def _alike(name: str, one: Any, other: Any, what: str, whose: str) -> list[Any]:
+    """The leaves of `other`. Raises: InvalidArgumentError: it is no nest like `one`."""
+    if isinstance(one, list | tuple | dict) or isinstance(other, list | tuple | dict):
+        _, _, tree = flatten_tree(one)
+        leaves, _, given = flatten_tree(other)
+        if tree != given:
+            raise InvalidArgumentError(
+                f"{name}: {what} have another structure than {whose}: {given} instead of {tree}."
+            )
+        return leaves
+    return flatten(other)[0]
+
+
+__all__ = ["jvp", "linearize", "vjp"]
