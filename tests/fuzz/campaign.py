@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.compare import Difference, Failure, compare, epsilon
+from tests.fuzz.counters import counted
 from tests.fuzz.derive import Wanted
 from tests.fuzz.grow import grow_program
 from tests.fuzz.modes import MODES, Case
@@ -103,7 +104,7 @@ def check(
                 tally.comparisons[mode.name] += (
                     sum(k in want for k in got) if isinstance(got, dict) and isinstance(want, dict) else 1
                 )
-                differences = compare(name, got, want, case.eps, spread)
+                differences = compare(name, got, want, case.eps, spread, program.has_branches)
                 found += [d for d in differences if not explained(case, mode, label, d, tensorflow, tally)]
     return found
 
@@ -119,12 +120,15 @@ def campaign(
     """Check the programs of these seeds until the time is over; `begin` is told each seed."""
     tally, start = Tally(), time.monotonic()
     names = None if modes is None else list(modes)
-    for seed in seeds:
-        if seconds is not None and time.monotonic() - start > seconds:
-            break
-        if begin is not None:
-            begin(seed)
-        program = grow_program(seed)
-        found = check(program, tf, names, tensorflow, tally)
-        tally.findings += [Finding(program, difference) for difference in found]
+    with counted() as passes:
+        for seed in seeds:
+            if seconds is not None and time.monotonic() - start > seconds:
+                break
+            if begin is not None:
+                begin(seed)
+            program = grow_program(seed)
+            found = check(program, tf, names, tensorflow, tally)
+            tally.findings += [Finding(program, difference) for difference in found]
+            tally.notes.update(f"programs {name}" for name in passes)
+            passes.clear()
     return tally

@@ -18,7 +18,7 @@ from tests.fuzz.campaign import Finding, Tally
 from tests.fuzz.compare import Difference
 from tests.fuzz.grow import grow_program
 
-CHUNK = 250
+CHUNK = 1000  # a child takes as long to start as fifty programs, with the compile workers that it starts
 PATIENCE = 300  # seconds for one program, a thousand times what one takes
 
 

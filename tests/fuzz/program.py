@@ -144,6 +144,14 @@ class Program:
     def has_rows(self) -> bool:
         return any(ROWS in x.value.dims for x in self.inputs)
 
+    @property
+    def has_branches(self) -> bool:
+        """Whether a trace may see more than what runs: a branch that is not taken, steps that are none."""
+        return (
+            re.search(r"tf\.(cond|case|switch_case|while_loop|scan|foldl|foldr|map_fn)\(", self.source())
+            is not None
+        )
+
     def source(self) -> str:
         """`def program(tf, ...)` as text."""
         names = ", ".join(["tf", *(x.value.name for x in self.inputs)])

@@ -149,10 +149,18 @@ def is_meant(program: Program, difference: Difference, tally: Any) -> bool:
     return False
 
 
+# A carry of known sizes or rank that takes part in arithmetic with what has none; TensorFlow refuses the same.
+REFUSED = r"'p' has shape \(.*\) before the loop, but shape (<unknown>|\(.*None.*\)) after one iteration"
+
+
 def explained(case: Any, mode: Any, label: str, difference: Difference, tensorflow: Any, tally: Any) -> bool:
     """Whether an error in a mode is TensorFlow's as well: a program that cannot be traced without its sizes, for example."""
-    if not isinstance(tensorflow, Live) or difference.key != "error":
+    if difference.key != "error":
         return False
+    if not isinstance(tensorflow, Live):
+        refused = mode.name.startswith("unknown") and re.search(REFUSED, difference.text) is not None
+        tally.notes["a loop that loses a known size is refused"] += refused
+        return refused
     beside = tensorflow.beside(case)
     try:
         for other, got, _, _ in mode.run(beside):

@@ -74,6 +74,42 @@ def while_by_value(g: Grower) -> None:
     )
 
 
+@signature("control", 2.2)
+def with_invariants(g: Grower) -> None:
+    """A loop whose steps compute something from what never changes, and may choose between two ways."""
+    x = g.pick(tame=2.0)
+    u = g.partner(x)
+    p, q = _param(g, x), _param(g, u)
+    body, fixed = g.block([p], [p]), g.block([q], [q])
+    sizes = "tf.shape($0)[0]" if x.dims else "2"
+    steps = g.choice(["2", "3", "0", "1", "tf.constant(2)", sizes])
+    fresh = g.choice(["@1($1)", "tf.exp(tf.sin(@1($1)))", "tf.sin($1)", "tf.cos(i_real * $1) * @1($1)"])
+    fresh = fresh.replace("i_real", f"tf.cast(i, tf.{x.dtype})")
+    near, far = f"tf.sin(@0(p)) * {fresh}", f"tf.tanh(@0(p) + {fresh})"
+    text = g.choice(
+        [
+            f"tf.tanh({near}) + 0.5 * p",
+            far,
+            f"tf.cond({{test}}, lambda: tf.tanh({near}), lambda: 0.5 * p)",
+            "tf.cond({test}, lambda: tf.sin(p * $1), lambda: tf.cos(p) + 0.25 * tf.tanh($1))",
+            f"tf.where(tf.abs(p) < 1.0, {far}, 0.5 * p)",
+        ]
+    )
+    tests = ["i < 1", "tf.reduce_sum(p) > 0.5", "tf.reduce_sum($1) > 0.5", "tf.equal(i % 2, 0)"]
+    text = text.replace("{test}", g.choice(tests))
+    blocks = [body, fixed]
+    if "@1" not in text:  # without the functions that are not called
+        blocks = [body] if "@0" in text else []
+    g.emit(
+        f"%0 = tf.while_loop(lambda i, p: i < {steps}, lambda i, p: (i + 1, {text}), (tf.constant(0), $0))[1]",
+        [x, u],
+        dims=x.dims,
+        bound=4.0,
+        blocks=blocks,
+        traits=("sharp", *_rank_kept(body)),
+    )
+
+
 @signature("control", 0.4)
 def growing(g: Grower) -> None:
     """A loop whose carry gets longer with every step, brought back to known sizes."""
