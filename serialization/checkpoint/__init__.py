@@ -4,7 +4,7 @@ from serialization.checkpoint.checkpoint import Checkpoint, CheckpointOptions
 from serialization.checkpoint.keras import load_keras_weights
 from serialization.checkpoint.manager import CheckpointManager, checkpoints_iterator
 from serialization.checkpoint.reader import CheckpointReader, list_variables, load_checkpoint, load_variable
-from serialization.checkpoint.states import get_checkpoint_state, latest_checkpoint
+from serialization.checkpoint.latest import get_checkpoint_state, latest_checkpoint
 
 __all__ = [
     "Checkpoint",

@@ -11,12 +11,12 @@ from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, Inva
 from graphad.core.levels import trace_in_progress
 from graphad.core.trackable import PRIVATE, Trackable
 from graphad.eager.variable import Variable
+from serialization.checkpoint.contents import is_state, records_of, state_of
 from serialization.checkpoint.foreign import require_nodes
+from serialization.checkpoint.latest import CheckpointState, write_state
 from serialization.checkpoint.reader import open_checkpoint
 from serialization.checkpoint.restore import Restoration
 from serialization.checkpoint.saved import Saved, find_child
-from serialization.checkpoint.state import is_state, records_of, state_of
-from serialization.checkpoint.states import CheckpointState, write_state
 from serialization.checkpoint.status import CheckpointLoadStatus, InitializationOnlyStatus
 from serialization.convert.functions import FUNCTIONS
 from serialization.saved_model.options import options_of, path_of_user

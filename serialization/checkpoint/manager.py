@@ -16,7 +16,7 @@ from serialization.checkpoint.checkpoint import (
     _require_eager,
     value_of,
 )
-from serialization.checkpoint.states import (
+from serialization.checkpoint.latest import (
     CheckpointState,
     exists,
     get_checkpoint_state,

@@ -9,8 +9,8 @@ from typing import Any
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import NotFoundError
 from serialization.checkpoint.foreign import prefix_at, saved_of_bundle
+from serialization.checkpoint.latest import latest_checkpoint
 from serialization.checkpoint.saved import Saved, Stored, plain_of, saved_of_model
-from serialization.checkpoint.states import latest_checkpoint
 from serialization.errors import MissingModelError, shown
 from serialization.saved_model.options import path_of_user
 from serialization.storage import contains_model, read_model

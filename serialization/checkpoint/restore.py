@@ -27,8 +27,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.core.trackable import PENDING, PRIVATE, wait_for_items
 from graphad.eager.variable import Variable
 from graphad.ops.random.draw import SET_STATE
-from serialization.checkpoint.saved import SLOTS, Node, Saved, Stored, find_child
-from serialization.checkpoint.state import (
+from serialization.checkpoint.contents import (
     CONTAINERS,
     VALUES,
     can_carry,
@@ -38,6 +37,7 @@ from serialization.checkpoint.state import (
     slots_of,
     state_of,
 )
+from serialization.checkpoint.saved import SLOTS, Node, Saved, Stored, find_child
 from serialization.errors import shown
 
 _RESTORED = PRIVATE + "restored"
