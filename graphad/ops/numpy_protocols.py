@@ -266,6 +266,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.real: math.real,
     np.imag: math.imag,
     np.angle: math.angle,
+    np.sinc: math.sinc,
     np.round: math.round,
     np.count_nonzero: _over(math.count_nonzero),
     np.reshape: _reshape,

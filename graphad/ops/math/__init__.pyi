@@ -96,6 +96,7 @@ from graphad.ops.math.select import clip_by_value as clip_by_value
 from graphad.ops.math.select import maximum as maximum
 from graphad.ops.math.select import minimum as minimum
 from graphad.ops.math.select import where as where
+from graphad.ops.math.sinc import sinc as sinc
 from graphad.ops.math.special import erf as erf
 from graphad.ops.math.special import erfc as erfc
 from graphad.ops.math.special import erfinv as erfinv

@@ -1,0 +1,77 @@
+"""sin(pi x) / (pi x) and its derivatives, all of one formula.
+
+With z = pi x the derivative of order n is pi^n s(n), where s(n) is the integral over 0 <= t <= 1 of t^n cos(z t + n pi / 2). By
+parts, z s(n) + n s(n - 1) = sin(z + n pi / 2). That goes up from s(0) = sin(z) / z where z is large, and down from s(n + k) = 0
+where it is small: there nothing is divided by z, so that 0 and what is close to it are no special case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import define
+from graphad.core.schema import Count
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import Elementwise
+from graphad.ops.math.exponential import times
+from graphad.ops.rules import INEXACT
+
+_HIGHEST = 600  # pi^621 is more than a float64 holds
+
+
+@define
+class Sinc(Elementwise):
+    """sin(pi x) / (pi x), 1 for x = 0, or its derivative of that `order`, at most 600; 0 for an infinite x."""
+
+    name = "sinc"
+    kinds = INEXACT
+    order: Count = 0
+
+    def infer(self, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
+        if self.order > _HIGHEST:
+            raise InvalidArgumentError(f"sinc: the order is {self.order}; it is at most {_HIGHEST}.")
+        return super().infer(x)
+
+    def eval(self, x: Any) -> Any:
+        wide = np.asarray(x, np.result_type(x, np.float64) if x.dtype.kind == "c" else np.float64)
+        y = (math.pi**self.order * _integral(self.order, wide)).astype(x.dtype)
+        return y if y.ndim else y[()]
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return times(lambda x: bind(Sinc(self.order + 1), x))(ctx, g)  # type: ignore[no-any-return]
+
+
+def _integral(n: int, x: np.ndarray) -> np.ndarray:
+    """s(n) for z = pi x."""
+    turns = np.rint(x.real)
+    rest = x - turns  # exact, so that large x lose nothing and whole ones give 0
+    sign = np.where(np.mod(turns, 2) == 0, 1.0, -1.0)
+    cosine = np.cos(math.pi * rest) if x.dtype.kind == "c" else np.sin(math.pi * (0.5 - np.abs(rest)))
+    quarters = [sign * np.sin(math.pi * rest), sign * cosine]
+    quarters += [-quarters[0], -quarters[1]]  # sin(z + k pi / 2) for k = 0 to 3
+    z = math.pi * x
+    is_small = np.abs(z) <= n
+    near = np.where(is_small, z, 0.0)
+    down = np.zeros_like(z)
+    further = 20 + math.isqrt(78 * n) if n else 1  # then what was left out is below 2^-56 of the result
+    for k in range(n + further, n, -1):
+        down = (quarters[k % 4] - near * down) / k
+    far = np.where(is_small, 1.0, z)
+    up = quarters[0] / far
+    for k in range(1, n + 1):
+        up = (quarters[k % 4] - k * up) / far
+    found = np.where(is_small, down, up)
+    return np.where(np.isinf(x), 0.0, found) if x.dtype.kind == "f" else found
+
+
+def sinc(x: Any, name: str | None = None) -> Tensor:
+    """sin(pi x) / (pi x), and 1 for 0, elementwise, float and complex dtypes."""
+    return bind(Sinc(), lift(x))  # type: ignore[no-any-return]
