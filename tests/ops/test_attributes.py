@@ -9,10 +9,12 @@ import pytest
 
 import graphad as tf
 from graphad.core.op import Op, define
+from graphad.core.registry import all_ops
 from graphad.graph.digest import op_key
 from graphad.ops.array.shape import ExpandDims, Reshape
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.math.reduce import ReduceSum
+from graphad.ops.nn.pooling import MaxPool
 
 
 @define
@@ -95,3 +97,14 @@ def test_an_op_that_holds_numpy_numbers_saves_no_trace_of_them():
     assert tf.reduce_sum(x, axis=np.int64(1), keepdims=np.bool_(True)).shape == (2, 1)
     assert tf.pad(x, np.array([[0, 1], [1, 0]])).shape == (3, 4)
     assert "np" not in repr(AttributeProbe(n, (n,)))
+
+
+@pytest.mark.parametrize("name", sorted(all_ops()))
+def test_what_messages_call_an_attribute_is_said_for_attributes(name):
+    kind = all_ops()[name]
+    assert isinstance(kind.words, dict) and kind.words.keys() <= set(kind.attributes)
+
+
+def test_an_attribute_of_a_window_that_does_not_fit_is_named():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"max_pool: window is \(0, 2\), which"):
+        MaxPool((0, 2), (1, 1), "SAME", (1, 1))

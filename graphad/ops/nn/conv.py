@@ -28,7 +28,7 @@ from graphad.ops.rules import FLOATING, require_kind, same_dtype
 class Filtering(w.Windowed):
     """What the three ops share."""
 
-    words = "conv{}d"
+    title = "conv{}d"
 
     def like(self, kind: Any, *dims: Any) -> Any:
         """Another of the three ops, for the same convolution."""
@@ -135,7 +135,7 @@ class ConvolutionInputGrad(Filtering):
     """
 
     name = "convolution_input_grad"
-    words = "conv{}d_transpose"
+    title = "conv{}d_transpose"
     keeps = ((0, 1), False)
     strides: tuple[Positive, ...]
     padding: Padding
@@ -198,7 +198,7 @@ class ConvolutionFilterGrad(Filtering):
     """
 
     name = "convolution_filter_grad"
-    words = "conv{}d_filter_grad"
+    title = "conv{}d_filter_grad"
     keeps = ((0, 1), False)
     strides: tuple[Positive, ...]
     padding: Padding

@@ -80,7 +80,7 @@ class MaxPool(Pool):
     """The largest element of each window of x; a channel by itself."""
 
     name = "max_pool"
-    words = "max_pool{}d"
+    title = "max_pool{}d"
     keeps = (True, False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]
@@ -117,7 +117,7 @@ class MaxPoolGrad(Pool):
     """
 
     name = "max_pool_grad"
-    words = "max_pool{}d_grad"
+    title = "max_pool{}d_grad"
     keeps = ((0,), False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]
@@ -149,7 +149,7 @@ class MaxPoolPick(Pool):
     """
 
     name = "max_pool_pick"
-    words = "max_pool{}d_pick"
+    title = "max_pool{}d_pick"
     keeps = ((0,), False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]
@@ -174,7 +174,7 @@ class AvgPool(Pool):
     """The mean of each window of x, of those elements that are not padding; a channel by itself."""
 
     name = "avg_pool"
-    words = "avg_pool{}d"
+    title = "avg_pool{}d"
     keeps = (False, False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]
@@ -207,7 +207,7 @@ class AvgPoolGrad(Pool):
     """
 
     name = "avg_pool_grad"
-    words = "avg_pool{}d_grad"
+    title = "avg_pool{}d_grad"
     keeps = (False, False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]

@@ -169,16 +169,16 @@ class Windowed(Op):
     """What the ops share that look at windows of an image: there are as many axes as strides.
 
     Class attributes:
-      words: What messages call the op, from the number of axes.
+      title: What messages call the op, from the number of axes.
     """
 
-    words = "{}"
+    title = "{}"
     strides: tuple[Positive, ...]
     padding: Padding
     dilations: tuple[Positive, ...]
 
     def called(self) -> str:
-        return self.words.format(len(self.strides))
+        return self.title.format(len(self.strides))
 
     def spans(self, window: Sequence[Any]) -> list[Any]:
         """How many elements a window covers along each axis."""
@@ -240,7 +240,7 @@ def shape_was_like(attributes: dict[str, Any]) -> dict[str, Any]:
 class Patches(Windowed):
     """y[b, i..., p..., c] is element p... of window i... of the padded image x[b, ..., c]."""
 
-    name = words = "patches"
+    name = title = "patches"
     keeps = (False, False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]
@@ -271,7 +271,7 @@ class Patches(Windowed):
 class PatchesSum(Windowed):
     """The transpose of patches: windows added up where they came from, into an image of the shape `dims`."""
 
-    name = words = "patches_sum"
+    name = title = "patches_sum"
     keeps = (False, False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]
