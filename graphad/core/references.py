@@ -107,6 +107,16 @@ def filled(x: Any, values: Sequence[Any], op: str) -> Any:
     return tuple(out)
 
 
+def text_of(x: Any, given: Sequence[str]) -> str:
+    """An attribute as people read it; `given` are the names of the inputs that it may refer to."""
+    if is_reference(x) and 1 <= x[1] <= len(given):
+        name = given[x[1] - 1]
+        return f"*{name}" if x[0] == ALL else f"{name}[{x[2]}]" if len(x) == 3 else name
+    if type(x) is tuple:
+        return f"[{', '.join([text_of(item, given) for item in x])}]"
+    return repr(x) if isinstance(x, str) else str(getattr(x, "name", x))
+
+
 def unheld(kind: Any, values: Sequence[Any]) -> Any:
     """An op that is nowhere kept, for a rule to be asked once; it may have None where sizes are not known."""
     made = object.__new__(kind)

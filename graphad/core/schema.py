@@ -67,6 +67,10 @@ class Kind:
         """What is wrong with a value that does not fit, behind "which"."""
         return self._complaint or f"is no {self.name}"
 
+    def text(self, x: Any, given: Sequence[str]) -> str:
+        """A value as people read it; `given` are the names of the inputs that its sizes may refer to."""
+        return refs.text_of(x, given)
+
     @property
     def numbers(self) -> type | None:
         """int or bool for values that are made of such numbers, whatever NumPy or Python type they came with."""

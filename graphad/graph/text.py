@@ -1,12 +1,21 @@
-"""The printed form of a graph: one line per node, sub-graphs indented below the node that holds them."""
+"""The printed form of a graph: one line per node, sub-graphs indented below the node that holds them.
+
+    %2 = reshape(%0, shape=[%1, 3]): float32[None, 3]
+
+Attributes are written as the schema of the op says; those that are as they would be anyway are left out. Where a size refers to
+an input, the value stands there that gives it: %1 is a scalar, %1[0] an entry of a vector, *%1 all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphad.core.op import Op
+from graphad.core.references import references
+from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 
@@ -19,9 +28,11 @@ def print_graph(graph: Graph, lines: bool = False, indent: str = "") -> str:
         out.append(f"{indent}  %{len(graph.inputs) + k} = constant {_constant(array)}")
     for node in graph.nodes:
         left = ", ".join(f"%{i}" for i in node.outputs)
-        right = ", ".join(f"%{i}" for i in node.inputs)
+        given = [f"%{i}" for i in node.inputs]
+        own = len(given) - _count_given(node.op)
+        name, attributes, graphs = _op(node.op, given[own:])
+        right = ", ".join(given[:own])
         specs = ", ".join(print_spec(spec) for spec in node.specs)
-        name, attributes, graphs = _op(node.op)
         joined = ", ".join(part for part in (right, attributes) if part)
         note = f"    # {node.line}" if lines and node.line else ""
         out.append(f"{indent}  {left} = {name}({joined}): {specs}{note}")
@@ -36,20 +47,24 @@ def print_spec(spec: TensorSpec) -> str:
     return f"{'ref ' if spec.is_handle else ''}{spec.dtype.name}[{dims}]"
 
 
-def _op(op: Op) -> tuple[str, str, list[Graph]]:
+def _count_given(op: Op) -> int:
+    """How many inputs, the last ones, stand in attributes."""
+    asked = (found[1] for field in op.attributes for found in references(getattr(op, field)))
+    return op.given or max(asked, default=0)
+
+
+def _op(op: Op, given: Sequence[str]) -> tuple[str, str, list[Graph]]:
+    """Name, attributes and graphs of an op; `given` are the names of the inputs that its sizes refer to."""
     parts, graphs = [], []
-    for field in op.attributes:
+    schema, defaults = schema_of(op.op_class), op.op_class.defaults
+    for field, kind in schema.attributes.items():
         value = getattr(op, field)
         if isinstance(value, Graph):
             graphs.append(value)
-        else:
-            parts.append(f"{field}={_attribute(value)}")
+        elif field not in defaults or value != defaults[field] or type(value) is not type(defaults[field]):
+            text = kind.text(value, given)
+            parts.append(f"{field}={text if len(text) <= 60 else text[:57] + '...'}")
     return op.name, ", ".join(parts), graphs
-
-
-def _attribute(x: Any) -> str:
-    text = str(getattr(x, "name", x)) if not isinstance(x, str) else repr(x)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _constant(array: Any) -> str:

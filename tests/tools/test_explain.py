@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.graph.text import print_graph
 from graphad.tools.explain import explain
 
 
@@ -82,3 +83,46 @@ def test_explain_takes_a_concrete_function() -> None:
     assert explain(concrete)(np.ones(2, "float32")).name == concrete.graph.name
     with pytest.raises(TypeError):
         explain(concrete)()
+
+
+def _printed(program, *specs):
+    return print_graph(tf.function(program).get_concrete_function(*specs).graph)
+
+
+_X, _N, _V = tf.TensorSpec([None, None]), tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)
+
+
+@pytest.mark.parametrize(
+    "program, specs, line",
+    [
+        (lambda x, n: tf.reshape(x, [n, 3]), (_X, _N), "reshape(%0, shape=[%1, 3])"),
+        (lambda x, v: tf.reshape(x, v), (_X, _V), "reshape(%0, shape=[*%1])"),
+        (lambda x, v: tf.broadcast_to(x, [2, v[1], 3]), (_X, _V), "broadcast_to(%0, shape=[2, %2, 3])"),
+        (
+            lambda x: tf.broadcast_to(x, tf.concat([[2], tf.shape(x)], 0)),
+            (_X,),
+            "broadcast_to(%0, shape=[2, %3[1], %3[2]])",
+        ),
+        (lambda n: tf.linspace(0.0, 1.0, n), (_N,), "n=%0"),
+        (lambda x: tf.reduce_sum(x, 0), (_X,), "reduce_sum(%0, axes=[0])"),
+        (lambda x: tf.reduce_sum(x, 0, keepdims=True), (_X,), "reduce_sum(%0, axes=[0], keepdims=True)"),
+        (lambda x: tf.cast(x, tf.float16), (_X,), "cast(%0, dtype=float16)"),
+        (
+            lambda x, n: x[n, 1:n, tf.newaxis, ::-2],
+            (tf.TensorSpec([None] * 3), _N),
+            "key=[%1, 1:%1, newaxis, ::-2])",
+        ),
+        (lambda x: x[..., 2], (_X,), "getitem(%0, key=[..., 2])"),
+        (lambda x: tf.nn.max_pool2d(x, 2, 2, "SAME"), (tf.TensorSpec([1, 4, 4, 1]),), "padding='SAME'"),
+    ],
+)
+def test_attributes_are_written_as_the_schema_says(program, specs, line) -> None:
+    """A size that an input gives stands where it is read, and is no further input."""
+    text = _printed(program, *specs)
+    assert line in text, text
+    assert "'at'" not in text and "'all'" not in text
+
+
+def test_explain_shows_where_sizes_come_from() -> None:
+    f = tf.function(lambda x, n: tf.reshape(x, [n, 3]), input_signature=[_X, _N])
+    assert "reshape(%0, shape=[%1, 3])" in str(explain(f)(tf.ones([2, 3]), 2))

@@ -18,7 +18,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED
-from graphad.core.references import well_formed
+from graphad.core.references import text_of, well_formed
 from graphad.core.schema import Kind, declare
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
@@ -103,7 +103,22 @@ def _is_whole_slice(x: Any) -> bool:
     )
 
 
-declare(Kind("Key", is_key, frozenset({int}), "key"))
+class _KeyKind(Kind):
+    def text(self, x: Any, given: Sequence[str]) -> str:
+        """As Python writes it, and behind a slice how many it has where that says more: [%1, 2:%2 of 3, ...]."""
+        return f"[{', '.join([_text(entry, given) for entry in x])}]"
+
+
+def _text(entry: Any, given: Sequence[str]) -> str:
+    if is_slice(entry):
+        _, start, stop, step, size = entry
+        bounds = ["" if x is None else text_of(x, given) for x in (start, stop)]
+        last = "" if step is None else f":{step}"
+        return f"{':'.join(bounds)}{last}{'' if size is None else f' of {size}'}"
+    return {NEW: "newaxis", REST: "..."}.get(entry) or text_of(entry, given)
+
+
+declare(_KeyKind("Key", is_key, frozenset({int}), "key"))
 
 
 def is_at(entry: Any) -> bool:
