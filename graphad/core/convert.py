@@ -6,6 +6,7 @@ NumPy values next to a tensor adopt the tensor's dtype where that loses no kind 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,8 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         )
     if exports_array(x):
         return _as_known(np.array(_exported(x)), x)  # a copy: what exports it may change it
+    if isinstance(x, Sequence) and not isinstance(x, list | tuple):
+        return _from_python(list(x), dtype)  # a range, or a class of the user's
     kinds = {type(item) for item in _leaves(x)} if isinstance(x, list | tuple) else set()
     if bool in kinds and len(kinds) > 1:
         raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")

@@ -5,10 +5,11 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape
 
@@ -48,10 +49,29 @@ class IndexedSlices:
     def shape(self) -> TensorShape:
         return TensorShape(self.dims)
 
+    @property
+    def device(self) -> str:
+        return self.values.device  # type: ignore[no-any-return]
+
+    def with_values(self, values: Any) -> IndexedSlices:
+        """Other values in the same rows."""
+        return IndexedSlices(values, self.indices, self.dense_shape, self._dims)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def apart(self) -> tuple[list[Any], Callable[[list[Any]], IndexedSlices]]:
+        """The tensors it consists of, and how it is made of others."""
+        parts = [self.values, self.indices]
+        if self.dense_shape is None:
+            return parts, lambda new: IndexedSlices(*new)
+        dims = self._dims
+        return [*parts, self.dense_shape], lambda new: IndexedSlices(new[0], new[1], new[2], dims)
+
     def __graphad_tensor__(self) -> Any:
         """The whole as one tensor: slices with the same index are summed, rows without a slice are zero."""
         if self.dense_shape is None:
-            raise ArgumentTypeError(
+            raise InvalidArgumentError(
                 "IndexedSlices: the dense_shape is not known, so there is no dense tensor; pass one."
             )
         return lookup("gather_grad").densify(self)
@@ -61,7 +81,7 @@ class IndexedSlices:
         return self.__graphad_tensor__().numpy()
 
     def __neg__(self) -> IndexedSlices:
-        return IndexedSlices(-self.values, self.indices, self.dense_shape, self._dims)
+        return self.with_values(-self.values)
 
     def __repr__(self) -> str:
         return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, dense_shape={self.dense_shape!r})"

@@ -124,20 +124,24 @@ def is_complete(x: Any) -> bool:
     return bool(x.__graphad_complete__)
 
 
-def flatten_composites(x: Any) -> tuple[list[Any], Rebuild]:
-    """As `flatten`, with leaves that consist of tensors taken apart too.
+def flatten_composites(x: Any, slices: type[Any] | tuple[()] = ()) -> tuple[list[Any], Rebuild]:
+    """As `flatten`, with leaves that consist of tensors taken apart too, and those of the class `slices` by their `apart`.
 
     `__graphad_parts__()` gives the parts and a function that makes such a value of others in their place. While
     `__graphad_complete__` is false its parts are not known yet, and it stays a leaf.
     """
     leaves, rebuild = flatten(x)
-    if not any(map(is_composite, leaves)):
+    if not any(is_composite(leaf) or isinstance(leaf, slices) for leaf in leaves):
         return leaves, rebuild
     flat: list[Any] = []
     pieces: list[tuple[int, Rebuild]] = []
     for leaf in leaves:
         if is_composite(leaf) and is_complete(leaf):
             parts, again = leaf.__graphad_parts__()
+            flat += parts
+            pieces.append((len(parts), again))
+        elif isinstance(leaf, slices):
+            parts, again = leaf.apart()
             flat += parts
             pieces.append((len(parts), again))
         else:

@@ -157,6 +157,9 @@ class HandleSpec(TensorSpec):
     def with_dims(self, dims: Dims) -> HandleSpec:
         return HandleSpec.of(dims, self.dtype)
 
+    def __repr__(self) -> str:
+        return f"VariableSpec(shape={format_dims(self.dims)}, dtype={self.dtype!r})"
+
     def value(self) -> TensorSpec:
         """The spec of what a read gives."""
         return TensorSpec.of(self.dims, self.dtype)

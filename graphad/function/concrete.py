@@ -20,7 +20,8 @@ from graphad.core.nest import flatten
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
-from graphad.function.signature import Arguments, Literal, Signature, classify, flatten_call
+from graphad.function.printing import block, line, pretty
+from graphad.function.signature import Arguments, Signature, classify, flatten_call
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.call import Call
 
@@ -70,6 +71,7 @@ class ConcreteFunction:
         self._op = Call(graph)
         self._executable: Any = None
         self._names: list[str] | None = None
+        self._flat_names: list[str] | None = None
         self._n_arguments = len(graph.inputs) - len(self.captured_inputs)
         self._specs = arguments.specs
         # By slot, the variables that a call must pass: a trace may depend on which.
@@ -156,27 +158,30 @@ class ConcreteFunction:
 
         raise graph_refused(self._name)
 
-    def __repr__(self) -> str:
-        first = self.pretty_printed_signature().splitlines()[1].strip()
-        return f"<ConcreteFunction {self._name}: {first}>"
+    @property
+    def flat_names(self) -> list[str]:
+        """The same for the tensors of a structure by the parameter alone, numbered: "x", "x_1"."""
+        if self._flat_names is None:
+            self._flat_names = self.signature.flat_names(self.arguments)
+        return self._flat_names
 
-    def pretty_printed_signature(self) -> str:
-        """Parameters, result and captures, one a line."""
-        lines = ["Input Parameters:"]
-        args, kwargs = self.structured_input_signature
-        parameters = list(self.signature.signature.parameters.values())
-        for i, value in enumerate(args):
-            if i < len(parameters):
-                lines.append(f"  {parameters[i].name} ({parameters[i].kind.name}): {_pretty(value)}")
-            else:
-                lines.append(f"  arg{i} (POSITIONAL_ONLY): {_pretty(value)}")
-        for key, value in kwargs.items():
-            lines.append(f"  {key} (KEYWORD_ONLY): {_pretty(value)}")
-        if len(lines) == 1:
-            lines.append("  None")
-        lines += ["Output Type:", f"  {_pretty(self.structured_outputs)}", "Captures:"]
-        captured = [f"  {i}: {x.spec!r}" for i, x in enumerate(self.captured_inputs)]
-        return "\n".join(lines + (captured or ["  None"]))
+    def named(self, arguments: Arguments) -> ConcreteFunction:
+        """The same trace whose tensors are called as in `arguments`."""
+        made = copy.copy(self)
+        made.arguments = self.arguments.named(arguments.names)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self._name}{self.pretty_printed_signature(verbose=False)}>"
+
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """Parameters, result and captures, one a line; if not verbose, parameters and result in one line."""
+        if not verbose:
+            return line(self.signature, self.arguments, self.structured_outputs)
+        return block(self.signature, self.arguments, self.structured_outputs, self.captured_inputs)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
@@ -215,7 +220,7 @@ class ConcreteFunction:
                 if slot >= 0:
                     values.setdefault(slot, self.checked(x, slot))
                 elif classify(x)[0] != mine:
-                    raise ArgumentTypeError(f"Can not cast {x!r} to {_pretty(mine)}")
+                    raise ArgumentTypeError(f"Can not cast {x!r} to {pretty(mine)}")
             return [values[slot] for slot in range(len(values))]
         except ArgumentTypeError as cause:
             return self._by_name(args, kwargs, str(cause), cause)
@@ -248,6 +253,8 @@ class ConcreteFunction:
     ) -> list[Any]:
         """The tensors alone, by position and then by name: how a concrete function can be called in any case."""
         names = self.argument_names
+        if not set(kwargs).issubset(names) and set(kwargs).issubset(self.flat_names):
+            names = self.flat_names
         values: list[Any] = list(args)
         wrong = None
         for i, x in enumerate(values):
@@ -301,16 +308,3 @@ class ConcreteFunction:
                 f"function was traced for {format_dims(spec.dims)}."
             )
         return tensor
-
-
-def _pretty(x: Any) -> str:
-    if isinstance(x, Literal):
-        return repr(x)
-    if isinstance(x, TensorSpec):
-        return repr(TensorSpec(x.dims, x.dtype))
-    if isinstance(x, list | tuple):
-        inner = ", ".join(_pretty(item) for item in x)
-        return f"[{inner}]" if isinstance(x, list) else f"({inner})"
-    if isinstance(x, dict):
-        return "{" + ", ".join(f"{key!r}: {_pretty(value)}" for key, value in x.items()) + "}"
-    return f"Literal[{x!r}]" if isinstance(x, int | float | str | bool) else repr(x)

@@ -26,6 +26,7 @@ from graphad.core.errors import (
 )
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line, user_line, without_own_frames
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy, current, entered
 from graphad.core.nest import flatten_composites
 from graphad.core.op import evaluated
@@ -34,6 +35,7 @@ from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.turns import Turn
 from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
+from graphad.function.printing import listing
 from graphad.function.retracing import History, difference, history_of, made_anew
 from graphad.function.signature import Arguments, ObjectKey, Signature
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
@@ -119,6 +121,7 @@ class Function:
         self.signature = Signature(python_function, input_signature, self._skips_self(instance))
         self._traces: dict[Any, ConcreteFunction] = {}
         self._turn = Turn()
+        self._renamed: dict[Any, ConcreteFunction] = {}
         self._open: dict[Any, int] = {}  # (thread, trace key) -> how many such traces are in progress
         self._fast: dict[Any, Any] = {}
         self._variables: list[Any] | None = None
@@ -256,7 +259,12 @@ class Function:
 
         Raises: ArgumentTypeError (a TypeError): the arguments do not fit, or none are given and there is no signature.
         """
-        return self._concrete(self.signature.placeholders(args, kwargs))
+        arguments = self.signature.placeholders(args, kwargs)
+        found = self._concrete(arguments)
+        if not arguments.names or found.arguments.names == arguments.names:
+            return found
+        key = found.serial, *arguments.names.items()  # a trace does not depend on what specs are called
+        return self._renamed.setdefault(key, found.named(arguments))
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -281,8 +289,8 @@ class Function:
         return self._trace_count
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """One block per trace."""
-        return "\n\n".join(concrete.pretty_printed_signature() for concrete in self._traces.values())
+        """One block per trace; if not verbose, one line."""
+        return listing(self.concrete_functions, verbose)
 
     def explain_retrace(self) -> str:
         """Why the latest trace could not be avoided: the argument, its old and new value, and the cure."""
@@ -371,7 +379,6 @@ class Function:
         return concrete
 
     def _trace_once(self, arguments: Arguments, creating: bool) -> tuple[ConcreteFunction, list[Any]]:
-        self._trace_count += 1
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}
@@ -409,7 +416,7 @@ class Function:
                 note_user_line(error, self._name, _where(self.python_function))
                 raise
             self._check_unmodified(before, args, kwargs)
-            flat, rebuild = flatten_composites(value)
+            flat, rebuild = flatten_composites(value, IndexedSlices)
             positions: list[int | None] = []
             outputs: list[Any] = []
             for leaf in flat:
@@ -433,6 +440,7 @@ class Function:
             for slot, value in handles.items()
             if any(value is variable for variable in creation.pinned)
         }
+        self._trace_count += 1
         return concrete, creation.variables
 
     def _output(self, leaf: Any) -> Any:
@@ -450,7 +458,7 @@ class Function:
             return
         names = self.signature.parameter_names
         keys = [
-            *(names[i] if i < len(names) else f"args[{i - len(names)}]" for i in range(len(args))),
+            *map(self.signature.positional_name, range(len(args))),
             *kwargs,
         ]
         pairs = zip(keys, before, (*args, *kwargs.values()), strict=True)

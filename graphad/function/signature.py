@@ -22,7 +22,7 @@ from graphad.core.nest import flatten, flatten_tree
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 
-_LITERALS = (int, float, bool, str, bytes, complex, type(None))
+_LITERALS = (int, float, bool, str, bytes, complex, frozenset, type(None))
 
 
 class Literal:
@@ -49,12 +49,14 @@ class Literal:
 
 
 class ObjectKey:
-    """Any other Python object, by identity, without keeping it alive where that can be helped."""
+    """Any other Python object, by identity or, if its class says what equal and hash mean, by these; it is not kept alive
+    where that can be helped."""
 
-    __slots__ = ("_ident", "_reference", "label")
+    __slots__ = ("_hash", "_ident", "_reference", "label")
 
     def __init__(self, value: Any) -> None:
         self._ident = id(value)
+        self._hash = _own_hash(value)
         self.label = type(value).__name__
         try:
             self._reference: Any = weakref.ref(value)
@@ -66,13 +68,31 @@ class ObjectKey:
         return self._reference()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjectKey) and self._ident == other._ident and self._reference() is not None
+        if not isinstance(other, ObjectKey):
+            return False
+        mine = self._reference()
+        if mine is None:
+            return False
+        if self._hash is None or self._hash != other._hash:
+            return self._ident == other._ident
+        theirs = other._reference()
+        return mine is theirs or (type(mine) is type(theirs) and mine.__eq__(theirs) is True)
 
     def __hash__(self) -> int:
-        return self._ident
+        return self._ident if self._hash is None else self._hash
 
     def __repr__(self) -> str:
         return f"<{self.label} object>"
+
+
+def _own_hash(value: Any) -> int | None:
+    """The hash of an object whose class defines equality, None where identity is all there is."""
+    if type(value).__eq__ is object.__eq__ or type(value).__hash__ in (None, object.__hash__):
+        return None
+    try:
+        return hash(value)
+    except Exception:  # what a user's class raises: a part that has no hash
+        return None
 
 
 class Arguments:
@@ -108,6 +128,10 @@ class Arguments:
     def with_leaves(self, leaves: list[Any]) -> Arguments:
         """The same arguments under other specs."""
         return Arguments(leaves, self.values, self.slots, self.rebuild, self.structure, self.names)
+
+    def named(self, names: dict[int, str]) -> Arguments:
+        """The same arguments with specs of other names."""
+        return Arguments(self.leaves, self.values, self.slots, self.rebuild, self.structure, names)
 
     def without_values(self) -> Arguments:
         """What a trace keeps: it must not keep the tensors of its first call alive."""
@@ -224,18 +248,31 @@ class Signature:
 
     def leaf_names(self, structure: Any) -> list[str]:
         """What a user calls each leaf of a call's arguments: "x", "options['k'][0]"."""
-        names = self.parameter_names
-        paths = [(0, i) for i in range(structure)] if isinstance(structure, int) else structure.paths()
         out = []
-        for kind, first, *rest in paths:
-            root = (
-                str(first)
-                if kind == 1
-                else names[first]
-                if first < len(names)
-                else f"args[{first - len(names)}]"
-            )
-            out.append(root + "".join([f"[{key!r}]" for key in rest]))
+        for (kind, first, *rest), fields in self._paths(structure):
+            root = str(first) if kind == 1 else self.positional_name(first)
+            steps = [f".{fields[i]}" if i in fields else f"[{key!r}]" for i, key in enumerate(rest)]
+            out.append(root + "".join(steps))
+        return out
+
+    def positional_name(self, position: int) -> str:
+        """The name of the parameter that takes the argument at `position`; those of *args are numbered."""
+        names = self.parameter_names
+        if position < len(names):
+            return names[position]
+        variadic = [p.name for p in self.signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
+        return f"{(variadic or ['args'])[0]}_{position - len(names)}"
+
+    def _paths(self, structure: Any) -> list[tuple[Any, dict[int, str]]]:
+        """For each leaf its path, and by step of the path the fields of named tuples."""
+        if isinstance(structure, int):
+            return [((0, i), {}) for i in range(structure)]
+        out = []
+        for accessor in structure.accessors():
+            fields = {
+                i - 2: entry.field for i, entry in enumerate(accessor) if i >= 2 and hasattr(entry, "field")
+            }
+            out.append((accessor.path, fields))
         return out
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -256,9 +293,30 @@ class Signature:
                 out.setdefault(slot, arguments.names.get(i, plain))
         return [out[slot] for slot in range(len(out))]
 
+    def flat_names(self, arguments: Arguments) -> list[str]:
+        """What each tensor argument is called by its spec, else by the parameter it belongs to, repeats numbered."""
+        out: dict[int, str] = {}
+        for i, (((kind, first, *_), _), slot) in enumerate(
+            zip(self._paths(arguments.structure), arguments.slots, strict=True)
+        ):
+            if slot >= 0 and slot not in out:
+                stem = arguments.names.get(i) or (str(first) if kind == 1 else self.positional_name(first))
+                name, number = stem, 0
+                while name in out.values():
+                    number += 1
+                    name = f"{stem}_{number}"
+                out[slot] = name
+        return [out[slot] for slot in range(len(out))]
+
     def _cast(
         self, ordered: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, ...]:
+        wanted_count = len(self.input_signature or ())
+        if len(ordered) < wanted_count:
+            missing = self.positional_name(len(ordered))
+            raise self.misfit(f"missing a required argument: {missing!r}", args, kwargs)
+        if len(ordered) > max(wanted_count, len(self.parameter_names)):
+            raise self.misfit("too many positional arguments", args, kwargs)
         out = list(ordered)
         for i, wanted in enumerate(self.input_signature or ()):
             try:
@@ -271,10 +329,8 @@ class Signature:
         """The error for a call that does not fit."""
         shown = ", ".join(f"{p}" for p in self.signature.parameters.values())
         if self.input_signature is not None:
-            names = self.parameter_names
             shown = ", ".join(
-                f"{names[i] if i < len(names) else f'arg{i}'}: {spec!r}"
-                for i, spec in enumerate(self.input_signature)
+                f"{self.positional_name(i)}: {spec!r}" for i, spec in enumerate(self.input_signature)
             )
         return ArgumentTypeError(
             f"Binding inputs to tf.function failed due to `{reason}`. Received args: {_short(args)} and kwargs: "
@@ -321,6 +377,8 @@ def classify(leaf: Any) -> tuple[Any, Any]:
         return leaf.spec, leaf
     if isinstance(leaf, TensorSpec):
         return leaf, leaf
+    if isinstance(leaf, np.character):
+        return Literal(leaf.item()), None
     if isinstance(leaf, np.generic):  # np.float64 is a float too
         tensor = lift(leaf)
         return tensor.spec, tensor

@@ -142,7 +142,7 @@ def backward(
                 bars[mark] = bar
             elif not (all_on_path or mark in on_path):
                 continue
-            y_bars: tuple[Any, ...] = (bar if type(bar) is EagerTensor else dense(bar),)
+            y_bars: tuple[Any, ...] = (bar if type(bar) is EagerTensor or op.loads else dense(bar),)
         else:
             if not (all_on_path or any(mark is not None and mark in on_path for mark in out_marks)):
                 continue

@@ -38,7 +38,16 @@ class Rule:
       trace: The trace in which the rule was made, None if eager.
     """
 
-    __slots__ = ("__weakref__", "_function", "_key_text", "_n_arguments", "_variables", "name", "trace")
+    __slots__ = (
+        "__weakref__",
+        "_function",
+        "_key_text",
+        "_n_arguments",
+        "_variables",
+        "keywords",
+        "name",
+        "trace",
+    )
 
     def __init__(
         self, function: Any, name: str, n_arguments: int, variables: Sequence[Any], trace: Any
@@ -49,6 +58,9 @@ class Rule:
         self.name = name
         self.trace = trace
         self._key_text: str | None = None
+        self.keywords: tuple[
+            str, ...
+        ] = ()  # the arguments of the call that came by keyword: they are constants
 
     @property
     def _key(self) -> str:
@@ -83,8 +95,10 @@ class Rule:
                 )
         listed = flatten(out)[0] if isinstance(out, list | tuple | dict) else [out]
         if len(listed) != self._n_arguments:
+            named = f" (What is passed by keyword is a constant: {', '.join(self.keywords)}.)"
             raise InvalidArgumentError(
                 f"custom_gradient function expected to return {self._n_arguments} gradients, but returned {len(listed)} instead."
+                + (named if self.keywords else "")
             )
         given = enumerate(zip([*listed, *of_variables], xs, strict=True))
         return [_as_cotangent(bar, x, self._place(k), self.name) for k, (bar, x) in given]
@@ -249,6 +263,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     ys = [lift(y) for y in flat]
     module = getattr(f, "__module__", "")
     rule = Rule(gradient_function, f"{module}.{name}", len(arguments), variables, trace)
+    rule.keywords = tuple(kwargs)
     inputs = [*arguments, *variables]
     outputs = bind(CustomGradient(rule, len(inputs)), *inputs, *ys)
     return rebuild_value(list(outputs))

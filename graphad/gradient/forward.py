@@ -24,6 +24,7 @@ from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
+from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
@@ -353,13 +354,13 @@ class ForwardAccumulator:
           primals: A tensor, or a nest of tensors; IndexedSlices have IndexedSlices of the same rows as their tangent.
           unconnected_gradients: 'none' or 'zero': what values get that do not depend on the primals.
         """
-        zero = getattr(unconnected_gradients, "value", unconnected_gradients) == "zero"
+        zero = unconnected_mode(unconnected_gradients) is UnconnectedGradients.ZERO
         flat, rebuild = flatten(primals)
         return rebuild([self._jvp(x, zero) for x in flat])
 
     def _jvp(self, x: Any, zero: bool) -> Any:
         if isinstance(x, IndexedSlices):
             dot = self._jvp(x.values, zero)
-            return None if dot is None else IndexedSlices(dot, x.indices, x.dense_shape, x.dims)
+            return None if dot is None else x.with_values(dot)
         dot = self._tangent(x)
         return zeros_of(x) if dot is None and zero else dot

@@ -108,24 +108,23 @@ def _check_sources(name: str, sources: Sequence[Any]) -> None:
 
 def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int | None) -> None:
     traced = trace_in_progress() is not None
+    if parallel_iterations is not None and not isinstance(parallel_iterations, int):
+        raise ArgumentTypeError("'parallel_iterations' must be a positive integer.")
     if not use_pfor:
         if not traced and not tape.is_persistent:
             raise FailedPreconditionError(
                 f"GradientTape must be created with persistent=True to compute the {name} with eager execution enabled and "
                 "with experimental_use_pfor set to False."
             )
-        if parallel_iterations is not None and (
-            not isinstance(parallel_iterations, int) or parallel_iterations < 1
-        ):
+        if parallel_iterations is not None and parallel_iterations < 1:
             raise ArgumentTypeError("'parallel_iterations' must be a positive integer.")
-    elif (
-        name == "jacobian"
-        and parallel_iterations is not None
-        and (not tape.is_persistent or parallel_iterations <= 1)
+    elif parallel_iterations is not None and (
+        parallel_iterations <= 1 or (name == "jacobian" and not tape.is_persistent)
     ):
+        needs = "a persistent tape and a number above 1" if name == "jacobian" else "to be above 1"
         raise InvalidArgumentError(
-            "Encountered an exception while vectorizing the jacobian computation. Vectorization can be disabled by setting "
-            "experimental_use_pfor to False. (parallel_iterations needs a persistent tape and a number above 1.)"
+            f"Encountered an exception while vectorizing the {name} computation. Vectorization can be disabled by setting "
+            f"experimental_use_pfor to False. (parallel_iterations needs {needs}.)"
         )
 
 

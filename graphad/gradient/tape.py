@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from graphad.core.bind import bind, new_recorder
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.frames import user_line, warn_user
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import WRITES, Op
@@ -26,29 +26,11 @@ from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.explain_none import Notes, why_none
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
+from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.shape import BroadcastTo
 
 _dtype_warnings = 5
-
-
-class UnconnectedGradients(Enum):
-    """What a gradient is where nothing connects source and target: None, or zeros of the source's shape."""
-
-    NONE = "none"
-    ZERO = "zero"
-
-
-def unconnected_mode(value: Any) -> UnconnectedGradients:
-    """The enum that `value` names. Raises: InvalidArgumentError."""
-    if type(value) is UnconnectedGradients:
-        return value
-    try:
-        return UnconnectedGradients(value)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"Unknown value for unconnected_gradients: '{value}'; it is 'none' or 'zero'."
-        ) from None
 
 
 class GradientTape(Recorder):
@@ -124,11 +106,11 @@ class GradientTape(Recorder):
         self._variables, self._notes = {}, None
 
     def watch(self, tensor: Any) -> None:
-        """Follow a tensor, a variable, or a nest of these, from now on.
+        """Follow a tensor, a variable, the values of IndexedSlices, or a nest of these, from now on.
 
         Raises: InvalidArgumentError: an object is neither.
         """
-        for x in flatten(tensor)[0]:
+        for x in map(_values_of, flatten(tensor)[0]):
             if not isinstance(x, VALUES):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type '{type(x).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
@@ -189,11 +171,11 @@ class GradientTape(Recorder):
         """The gradient of the sum of all elements of `target` with respect to each source.
 
         Args:
-          target: A tensor or a nest of tensors.
-          sources: A tensor or variable, or a nest of these.
+          target: A tensor or a nest of tensors; IndexedSlices count by their values.
+          sources: A tensor, variable or IndexedSlices, or a nest of these.
           output_gradients: One upstream gradient per target, ones by default.
           unconnected_gradients: 'none' or 'zero': what an unconnected source gets.
-        Returns: A nest like `sources`: a tensor, IndexedSlices (for gather), or None.
+        Returns: A nest like `sources`: a tensor, IndexedSlices (for gather, and for sources that are such), or None.
         Raises: FailedPreconditionError (a RuntimeError): the tape is not persistent and was used before.
         """
         self._check_unused("gradients (or jacobians)")
@@ -203,8 +185,9 @@ class GradientTape(Recorder):
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
                 "differentiated, but received None."
             )
-        targets, _ = flatten(target)
-        wanted, rebuild = flatten(sources)
+        targets = [_values_of(x) for x in flatten(target)[0]]
+        given, rebuild = flatten(sources)
+        wanted = [_values_of(x) for x in given]
         for x in (*targets, *wanted):
             if not isinstance(x, VALUES):
                 raise ArgumentTypeError(
@@ -239,6 +222,8 @@ class GradientTape(Recorder):
         results = [bars.get(mark) for mark in marks]
         if mode is UnconnectedGradients.ZERO:
             results = [zeros_like(x) if bar is None else bar for bar, x in zip(results, wanted, strict=True)]
+        if any(isinstance(x, IndexedSlices) for x in given):
+            results = [_as_slices(x, bar) for x, bar in zip(given, results, strict=True)]
         return rebuild(results)
 
     def jacobian(
@@ -286,7 +271,7 @@ class GradientTape(Recorder):
         Returns: A tensor [b, *t, *s].
         """
         self._check_unused("gradients (or jacobians)")
-        mode = unconnected_mode(unconnected_gradients)
+        mode = _checked_mode("batch_jacobian", unconnected_gradients)
         from graphad.gradient import jacobian as jacobians
 
         return jacobians.batch_jacobian(
@@ -436,3 +421,14 @@ def _warn_dtype(name: str) -> None:
 
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
+
+
+def _values_of(x: Any) -> Any:
+    return x.values if isinstance(x, IndexedSlices) else x
+
+
+def _as_slices(source: Any, bar: Any) -> Any:
+    """The gradient of slices: one gradient for each of them."""
+    if bar is None or not isinstance(source, IndexedSlices):
+        return bar
+    return source.with_values(lift(bar))

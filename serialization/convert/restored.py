@@ -19,6 +19,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.trackable import Trackable
 from graphad.function.concrete import ConcreteFunction
+from graphad.function.printing import listing
 from graphad.function.signature import Arguments, Literal, Signature
 from serialization.convert.values import with_restored_tuples
 
@@ -202,8 +203,8 @@ class RestoredFunction:
         return len(self.concrete_functions)
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """One block per trace."""
-        return "\n\n".join(concrete.pretty_printed_signature() for concrete in self.concrete_functions)
+        """One block per trace; if not verbose, one line."""
+        return listing(self.concrete_functions, verbose)
 
     def __reduce__(self) -> Any:
         from graphad.function.pickling import loaded_refused

@@ -246,7 +246,7 @@ def test_other_modes_for_unconnected_gradients_are_refused(value):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = x * x
-    with pytest.raises(ValueError, match=rf"Unknown value for unconnected_gradients: '{value}'"):
+    with pytest.raises(ValueError, match=rf"Unknown value for unconnected_gradients: {value!r};"):
         tape.gradient(y, x, unconnected_gradients=value)
     assert tape.gradient(y, x).numpy() == 4.0
 

@@ -48,7 +48,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     length = where(positive, sqrt(where(positive, square, ones_like(square))), square)
     clipped = (values * limit) / maximum(length, limit)
     if isinstance(t, IndexedSlices):
-        return IndexedSlices(clipped, t.indices, t.dense_shape, t.dims)
+        return t.with_values(clipped)
     return clipped
 
 
@@ -89,7 +89,7 @@ def clip_by_global_norm(
         if t is None:
             out.append(None)
         elif isinstance(t, IndexedSlices):
-            out.append(IndexedSlices(t.values * scale, t.indices, t.dense_shape, t.dims))
+            out.append(t.with_values(t.values * scale))
         else:
             out.append(lift(t) * scale)
     return out, length

@@ -1,0 +1,92 @@
+"""How signatures of traces are shown: one parameter a line, or all in one line as Python shows a function.
+
+Containers are shown by kind, `List[...]`, `Tuple[...]`, `Dict[['key', ...]]`, a named tuple under its own name; tensors as
+specs, variables as `VariableSpec`, and Python values, which a trace is bound to, as `Literal[...]`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Handle
+from graphad.function.signature import Arguments, Literal, Signature
+
+_LITERALS = (int, float, complex, str, bytes, frozenset, type(None))
+
+
+def pretty(x: Any) -> str:
+    """One argument or result."""
+    if isinstance(x, Literal):
+        return pretty(x.value)
+    if isinstance(x, TensorSpec):
+        return repr(x)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return _named(type(x).__name__, zip(x._fields, x, strict=True))
+    if isinstance(x, list | tuple):
+        return f"{'List' if isinstance(x, list) else 'Tuple'}[{', '.join(map(pretty, x))}]"
+    if isinstance(x, dict):
+        return _named("Dict", x.items())
+    return f"Literal[{x!r}]" if isinstance(x, _LITERALS) else repr(x)
+
+
+def _named(kind: str, items: Any) -> str:
+    return f"{kind}[{', '.join([f'[{key!r}, {pretty(value)}]' for key, value in items])}]"
+
+
+def parameters(signature: Signature, arguments: Arguments) -> list[tuple[str, str, str]]:
+    """Of each parameter the name, the kind and what the trace takes for it."""
+    shown = [
+        leaf.value
+        if slot < 0
+        else leaf
+        if leaf.is_handle
+        else TensorSpec(leaf.dims, leaf.dtype, arguments.names.get(i))
+        for i, (leaf, slot) in enumerate(zip(arguments.leaves, arguments.slots, strict=True))
+    ]
+    args, kwargs = arguments.rebuild(shown)
+    known = list(signature.signature.parameters.values())
+    out = []
+    for i, value in enumerate(args):
+        plain = i < len(known) and known[i].kind is not inspect.Parameter.VAR_POSITIONAL
+        kind = known[i].kind.name if plain else "POSITIONAL_ONLY"
+        out.append((signature.positional_name(i), kind, pretty(value)))
+    return out + [(key, "KEYWORD_ONLY", pretty(value)) for key, value in kwargs.items()]
+
+
+def block(signature: Signature, arguments: Arguments, results: Any, captures: Sequence[Any]) -> str:
+    """Parameters, result and captures, one a line."""
+    lines = ["Input Parameters:"]
+    lines += [f"  {name} ({kind}): {value}" for name, kind, value in parameters(signature, arguments)]
+    lines += ["Output Type:", f"  {pretty(results)}", "Captures:"]
+    captured = [f"  {i}: {_captured(x)}" for i, x in enumerate(captures)]
+    return "\n".join(lines + (captured or ["  None"]))
+
+
+def _captured(x: Any) -> str:
+    return (
+        f"{pretty(x.spec)} of {x.name!r}" if isinstance(x, Handle) and hasattr(x, "name") else pretty(x.spec)
+    )
+
+
+def line(signature: Signature, arguments: Arguments, results: Any) -> str:
+    """`(x: TensorSpec(...), *, n: Literal[3]) -> TensorSpec(...)`."""
+    shown: list[str] = []
+    last = "POSITIONAL_OR_KEYWORD"
+    for name, kind, value in parameters(signature, arguments):
+        if last == "POSITIONAL_ONLY" and kind != last:
+            shown.append("/")
+        if kind == "KEYWORD_ONLY" and last != kind:
+            shown.append("*")
+        shown.append(f"{name}: {value}")
+        last = kind
+    if last == "POSITIONAL_ONLY":
+        shown.append("/")
+    return f"({', '.join(shown)}) -> {pretty(results)}"
+
+
+def listing(concretes: Sequence[Any], verbose: bool) -> str:
+    """The signatures of several traces, an empty line between them."""
+    return "\n\n".join([concrete.pretty_printed_signature(verbose) for concrete in concretes])
