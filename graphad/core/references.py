@@ -24,6 +24,10 @@ from graphad.core.spec import TensorSpec
 
 MIXED = "mixed"  # what `rows` says of rows that interact
 AT, ALL = "at", "all"
+MOST_GIVEN = (
+    1000  # inputs that the sizes of one op may refer to: several for each axis that an array can have
+)
+MOST_AXES = 64  # as NumPy has it
 Reference = tuple[Any, ...]
 
 
@@ -38,7 +42,7 @@ def well_formed(x: Any, depth: int) -> bool:
         type(x) is tuple
         and len(x) in (2, 3)
         and all(type(n) is int for n in x[1:])
-        and x[1] >= 1
+        and 1 <= x[1] <= MOST_GIVEN
         and (x[0] == AT if depth == 0 else x[0] in (AT, ALL))
         and (len(x) == 2 or (x[0] == AT and x[2] >= 0))
     )
@@ -61,14 +65,16 @@ def entries_of(dims: Any, k: int = 1) -> Any:
 
 
 def spelled(x: Any, specs: Sequence[TensorSpec]) -> Any:
-    """Sizes with "all" written out, one reference for each entry; None where the length of an input is not known."""
+    """Sizes with "all" written out, one reference for each entry; None where the length of an input is not known, or is none of a
+    shape: what such a shape asks for fails when it is asked for.
+    """
     out: list[Any] = []
     for item in x:
         if type(item) is not tuple or item[0] != ALL:
             out.append(item)
             continue
         dims = specs[item[1] - 1].dims
-        if dims is None or type(dims[0]) is not int:
+        if dims is None or type(dims[0]) is not int or dims[0] > MOST_AXES:
             return None
         out += [(AT, item[1], i) for i in range(dims[0])]
     return tuple(out)

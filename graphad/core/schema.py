@@ -26,6 +26,7 @@ T = TypeVar("T")
 Given = Annotated[T, "may be given by inputs"]
 Axis = int  # counts from the end where it is negative
 Axes = tuple[int, ...]  # none twice
+Permutation = tuple[int, ...]  # each of the numbers from 0 once
 Count = int  # from 0
 Positive = int  # from 1
 Padding = Any  # "SAME", "VALID", or what is before and after along each axis
@@ -273,6 +274,11 @@ _KINDS: dict[str, Kind] = {
             "Axes",
             lambda x: type(x) is tuple and all(type(n) is int for n in x) and len(set(x)) == len(x),
             _INTS, "tuple[integer, ...]", "none twice", "is not one axis after the other, each once",
+        ),
+        Kind(
+            "Permutation",
+            lambda x: type(x) is tuple and all(type(n) is int for n in x) and sorted(x) == list(range(len(x))),
+            _INTS, "tuple[integer, ...]", "each of the numbers from 0 once", "is not each of the numbers from 0 once",
         ),
         _at_least("Count", 0),
         _at_least("Positive", 1),

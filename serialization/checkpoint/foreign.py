@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from serialization.checkpoint.saved import Node, Saved, Slot, Stored
-from serialization.errors import LoadError, UnsupportedModelError
+from serialization.errors import LimitExceededError, LoadError, UnsupportedModelError
 from serialization.tensorflow import GRAPH, INDEX, STRING, Bundle, ObjectNode, nodes_of
 from serialization.wire.limits import Limits
 
@@ -40,13 +40,30 @@ def saved_of_bundle(prefix: str, limits: Limits) -> Saved:
     except LoadError as error:
         error.file = error.file or prefix + INDEX
         raise
-    nodes = [Node(dict(node.children), _key(node, values), _slots(node, listed)) for node in listed]
+    nodes = []
+    total = 0
+    for node in listed:
+        slots, looked_at = _slots(node, listed)
+        total += looked_at
+        _require_few(total, limits, prefix)
+        nodes.append(Node(dict(node.children), _key(node, values), slots))
     for number, node in enumerate(listed):
         layers = _layers(node, listed)
+        total += len(layers)
+        _require_few(total, limits, prefix)
         if layers and "layers" not in node.children:
             nodes[number] = nodes[number].replace(children={**nodes[number].children, "layers": len(nodes)})
             nodes.append(Node({str(i): layer for i, layer in enumerate(layers)}))
     return Saved(prefix, tuple(nodes), values)
+
+
+def _require_few(total: int, limits: Limits, prefix: str) -> None:
+    """Raise where lists that many objects name would be written out too often."""
+    if total > limits.items:
+        raise LimitExceededError(
+            f"its lists have more than {limits.items} entries where they are written out, which the limit 'items' allows.",
+            file=prefix + INDEX,
+        )
 
 
 def require_nodes(saved: Saved) -> None:
@@ -64,7 +81,9 @@ def _key(node: ObjectNode, values: dict[str, Stored]) -> str | None:
     return key if key in values else None
 
 
-def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[Slot, ...]:
+def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[tuple[Slot, ...], int]:
+    """What an optimizer keeps of variables, and how many entries of lists were looked at for it."""
+    looked_at = 0
     slots = [Slot(*slot) for slot in node.slots]
     variables = node.children.get(_VARIABLES)
     if variables is not None:
@@ -73,8 +92,9 @@ def _slots(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> tuple[Slot, ...]
             kept = node.children.get(name)
             if kept is not None:
                 there = listed[kept].children
+                looked_at += len(there)
                 slots += [Slot(slot, of[place], there[place]) for place in there if place in of]
-    return tuple(slots)
+    return tuple(slots), looked_at
 
 
 def _layers(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> list[int]:

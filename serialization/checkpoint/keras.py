@@ -134,6 +134,10 @@ def _unpacked(file: io.BufferedReader, limits: Limits) -> bytes:
                     f"there is no {_INSIDE} in it: it is no .keras file, or its weights are spread out."
                 )
             entry = archive.getinfo(_INSIDE)
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise UnsupportedModelError(
+                    f"{_INSIDE} is compressed in a way (number {entry.compress_type}) that Keras does not use."
+                )
             size = entry.file_size
             if size > limits.payload_bytes or size > max(_EXPANDED, _RATIO * entry.compress_size):
                 raise LimitExceededError(f"{size} bytes of weights packed into {entry.compress_size}.")
@@ -204,6 +208,7 @@ def _walk(group: Group) -> Iterator[tuple[str, Dataset]]:
             raise LimitExceededError(f"groups nested deeper than {_DEEP}; one may be inside of itself.")
         for name, found in outer.items():
             inner = f"{path}/{name}" if path else name
+            group.file.count(len(inner))  # all that is below a long name bears it
             if isinstance(found, Group):
                 stack.append((inner, found, depth + 1))
             else:

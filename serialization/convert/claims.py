@@ -22,7 +22,7 @@ CALL_DEPTH = 100  # graphs within graphs
 _LEAST = {"batch_dims": 0}
 _LEAST_OF = {("concat_part", "k"): 0}
 _NUMBERS = ("int",)
-_ONCE = frozenset({"axes", "perm"})  # no axis is named twice
+_ONCE = frozenset({"axes"})  # no axis is named twice
 
 # How many tensors stand before the scalars to which a key refers.
 _BEFORE_NUMBERS = {"getitem": 1, "getitem_at": 1, "getitem_grad": 1, "getitem_grad_to": 2, "slice_update": 2}

@@ -193,46 +193,64 @@ def _require_own(kind: int, flags: int) -> None:
 
 
 class Object:
-    """A group or a data set: something with attributes."""
+    """A group or a data set: something with attributes.
+
+    Attributes:
+      file: The file it is in.
+    """
 
     def __init__(self, file: File, messages: list[Message]) -> None:
-        self._file = file
+        self.file = file
         self._all = messages
+        self._attributes: dict[str, list[bytes]] | None = None
 
     def _one(self, kind: int) -> bytes | None:
         return next((body for found, body in self._all if found == kind), None)
 
     def strings(self, name: str) -> list[str] | None:
         """The attribute of this name as strings, None where there is none or it holds numbers."""
-        for kind, body in self._all:
-            if kind == _ATTRIBUTE:
-                found = self._attribute(Cursor(body), name)
-                if found is not None:
-                    return found
+        if self._attributes is None:
+            self._attributes = {}
+            for kind, body in self._all:
+                if kind == _ATTRIBUTE:
+                    self._attributes.setdefault(_attribute(Cursor(body))[0], []).append(body)
+        for body in self._attributes.get(name, ()):
+            found = self._strings(*_attribute(Cursor(body))[1:])
+            if found is not None:
+                return found
         return None
 
-    def _attribute(self, cursor: Cursor, wanted: str) -> list[str] | None:
-        version, flags = cursor.number(1), cursor.number(1)
-        sizes = [cursor.number(2) for _ in range(3)]
-        if version == 3:
-            cursor.skip(1)
-        elif version not in (1, 2):
-            raise CorruptModelError(f"an attribute of version {version}.")
-        parts = []
-        for size in sizes:
-            parts.append(cursor.take(size))
-            if version == 1:
-                cursor.skip(-size % 8)
-        if text_of(parts[0]) != wanted or flags & 3:
+    def _strings(self, flags: int, parts: list[bytes], cursor: Cursor) -> list[str] | None:
+        if flags & 3:
             return None
-        kind, shape = type_of(Cursor(parts[1])), shape_of(Cursor(parts[2]), self._file.limits)
+        kind, shape = type_of(Cursor(parts[0])), shape_of(Cursor(parts[1]), self.file.limits)
         if kind.name not in (TEXT, POINTED):
             return None
         count = 0 if shape is None else prod(shape)
         if count * kind.size > cursor.left:
             raise CorruptModelError(f"{count} strings of {kind.size} bytes in {cursor.left}.")
-        raw = [cursor.take(kind.size) for _ in range(count)] if kind.size else []
-        return [self._file.string_in_heap(item) if kind.name == POINTED else text_of(item) for item in raw]
+        out = []
+        for _ in range(count if kind.size else 0):
+            self.file.count(kind.size)  # an attribute may be read many times: by all who link to its object
+            item = cursor.take(kind.size)
+            out.append(self.file.string_in_heap(item) if kind.name == POINTED else text_of(item))
+        return out
+
+
+def _attribute(cursor: Cursor) -> tuple[str, int, list[bytes], Cursor]:
+    """Name, flags, type and space of an attribute, and where its elements are."""
+    version, flags = cursor.number(1), cursor.number(1)
+    sizes = [cursor.number(2) for _ in range(3)]
+    if version == 3:
+        cursor.skip(1)
+    elif version not in (1, 2):
+        raise CorruptModelError(f"an attribute of version {version}.")
+    parts = []
+    for size in sizes:
+        parts.append(cursor.take(size))
+        if version == 1:
+            cursor.skip(-size % 8)
+    return text_of(parts[0]), flags, parts[1:], cursor
 
 
 class Group(Object):
@@ -242,7 +260,7 @@ class Group(Object):
         """What is in the group, opened, in the order of the file. Links that lead elsewhere are left out."""
         for name, address in self._links():
             try:
-                yield name, self._file.object_at(address)
+                yield name, self.file.object_at(address)
             except LoadError as error:
                 error.within(shown(name))
                 raise
@@ -266,30 +284,32 @@ class Group(Object):
 
     def _symbols(self, cursor: Cursor) -> Iterator[tuple[str, int]]:
         tree, heap = cursor.number(8), cursor.number(8)
-        header = self._file.at(heap)
+        header = self.file.at(heap)
         header.expect(b"HEAP")
         header.skip(4)
         size = header.number(8)
         header.skip(8)
-        self._file.count(size)
-        names = self._file.at(header.number(8)).take(size)
+        self.file.count(size)
+        names = self.file.at(header.number(8)).take(size)
         for node in self._nodes(tree):
             node.expect(b"SNOD")
             node.skip(2)
             for _ in range(node.number(2)):
-                self._file.count(40)
                 place, address, cached = node.number(8), node.number(8), node.number(4)
                 node.skip(20)
                 if place >= len(names):
                     raise CorruptModelError(f"a name at {place} of {len(names)}.")
+                end = names.find(b"\0", place)
+                end = len(names) if end < 0 else end
+                self.file.count(40 + end - place)  # many may share one name
                 if cached != 2:  # a soft link
-                    yield text_of(names[place:]), address
+                    yield text_of(names[place:end]), address
 
     def _nodes(self, tree: int) -> Iterator[Cursor]:
         """The symbol tables at the leaves of a B-tree."""
         stack = [tree]
         while stack:
-            cursor = self._file.at(stack.pop())
+            cursor = self.file.at(stack.pop())
             cursor.expect(b"TREE")
             kind, level, used = cursor.number(1), cursor.number(1), cursor.number(2)
             if kind != 0:
@@ -297,11 +317,11 @@ class Group(Object):
             cursor.skip(16)
             children = []
             for _ in range(used):
-                self._file.count(16)
+                self.file.count(16)
                 cursor.skip(8)
                 children.append(cursor.number(8))
             if level == 0:
-                yield from (self._file.at(child) for child in children)
+                yield from (self.file.at(child) for child in children)
             else:
                 stack += reversed(children)
 
@@ -358,7 +378,7 @@ class Dataset(Object):
                 if self.size:
                     raise CorruptModelError("its elements were never written.")
                 return bytearray()
-            source = self._file.at(address)
+            source = self.file.at(address)
         if found != self.size:
             raise CorruptModelError(
                 f"{found} bytes for {self.dtype} of shape {self.shape}, which needs {self.size}."

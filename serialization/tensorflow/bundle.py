@@ -137,11 +137,11 @@ class Bundle:
         try:
             if entry.dtype != STRING or entry.shape or entry.is_sliced:
                 raise CorruptModelError("it is no string.")
-            data = self._bytes(entry)
-            if len(data) > self._limits.manifest_bytes:
+            if entry.size > self._limits.manifest_bytes:
                 raise LimitExceededError(
-                    f"{len(data)} bytes where the limit 'manifest_bytes' allows {self._limits.manifest_bytes}."
+                    f"{entry.size} bytes where the limit 'manifest_bytes' allows {self._limits.manifest_bytes}."
                 )
+            data = self._bytes(entry)
             size, start = varint(data, 0)
             if start + 4 + size != len(data):
                 raise CorruptModelError(f"a string of {size} bytes in {len(data)}.")

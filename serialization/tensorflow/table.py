@@ -30,11 +30,14 @@ def entries_of(file: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes]]:
     for _ in range(4):
         number, position = varint(footer[:40], position)
         handles.append(number)
-    total = count = 0
+    total = count = taken = 0
     last: bytes | None = None
     for _, handle in _entries(_block(file, handles[2], handles[3])):
         offset, position = varint(handle, 0)
         size, _ = varint(handle, position)
+        taken += size + _TRAILER
+        if taken > len(file):
+            raise CorruptModelError("its blocks lie one over the other.")
         for key, value in _entries(_block(file, offset, size)):
             if last is not None and key <= last:
                 raise CorruptModelError("its keys are not in order.")

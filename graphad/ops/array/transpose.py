@@ -15,6 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_rows
 from graphad.core.registry import lookup
+from graphad.core.schema import Permutation
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -30,7 +31,7 @@ class Transpose(Op):
     name = "transpose"
     keeps = (False, False)
     aliases = {0: 0}
-    perm: tuple[int, ...] | None
+    perm: Permutation | None
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         dims, perm = x.dims, self.perm

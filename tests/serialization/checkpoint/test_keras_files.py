@@ -16,6 +16,7 @@ import graphad as tf
 from serialization.checkpoint.keras import _walk
 from serialization.errors import CorruptModelError, LimitExceededError, LoadError, UnsupportedModelError
 from serialization.hdf5 import File
+from serialization.hdf5.cursor import Cursor
 from serialization.wire.limits import Limits
 from tests.serialization.checkpoint.foreign import (
     DATA,
@@ -137,7 +138,7 @@ def test_what_keras_does_not_write_is_refused_by_name():
     refused = {}
     for name, address in root._links():
         try:
-            found[name] = dict(root._file.object_at(address).items())
+            found[name] = dict(root.file.object_at(address).items())
         except LoadError as error:
             refused[name] = str(error)
     assert "soft" not in found and list(found["linked"]) == ["x"]
@@ -153,7 +154,7 @@ def test_what_keras_does_not_write_is_refused_by_name():
 def test_a_group_inside_of_itself_ends(tmp_path):
     with open(place("odd.h5"), "rb") as file:
         root = File(file.read()).root
-    loop = root._file.object_at(dict(root._links())["loop"])
+    loop = root.file.object_at(dict(root._links())["loop"])
     with pytest.raises(LimitExceededError, match="nested deeper"):
         list(_walk(loop))
 
@@ -255,6 +256,121 @@ def test_a_zip_that_is_packed_or_hostile(tmp_path):
     (tmp_path / "d.keras").write_bytes(b"PK\x03\x04")
     with pytest.raises(CorruptModelError, match="the zip is damaged"):
         net.load_weights(tmp_path / "d.keras")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_is_packed_as_keras_does_or_refused(tmp_path, method):
+    path = zipped(tmp_path / "a.keras", {"model.weights.h5": bytes(1000)}, method)
+    with pytest.raises(UnsupportedModelError, match="compressed in a way"):
+        tf.train.load_keras_weights(path)
+    with open(path, "r+b") as file:
+        file.seek(60)
+        file.write(b"\xff" * 9)
+    with pytest.raises(LoadError):
+        tf.train.load_keras_weights(path)
+
+
+class Layout:
+    """An HDF5 file put together by hand."""
+
+    def __init__(self):
+        self.data = bytearray(96)
+
+    def add(self, data):
+        """Where the data are put."""
+        self.data += bytes(-len(self.data) % 8)
+        self.data += data
+        return len(self.data) - len(data)
+
+    def group(self, *messages):
+        """A group of messages (kind, body), with as many as there are."""
+        body = b"".join(bytes([kind]) + le(len(text), 2) + b"\0" + text for kind, text in messages)
+        return self.add(b"OHDR\2\2" + le(len(body), 4) + body)
+
+    def dataset(self):
+        """An empty one of float32."""
+        floats = b"\x11\x20\x1f\0" + le(4, 4) + le(0, 2) + le(32, 2) + b"\x17\x08\0\x17" + le(127, 4)
+        return self.group((1, b"\2\1\0\1" + le(0, 8)), (3, floats), (8, b"\3\1" + b"\xff" * 8 + le(0, 8)))
+
+    def file(self, root):
+        head = b"\x89HDF\r\n\x1a\n" + bytes(5) + b"\x08\x08" + bytes(9) + le(0, 8) + bytes(32) + le(root, 8)
+        self.data[: len(head)] = head
+        return bytes(self.data)
+
+
+def le(number, size):
+    return number.to_bytes(size, "little")
+
+
+def link(name, address):
+    return 6, b"\1\1" + le(len(name), 2) + name + le(address, 8)
+
+
+def strings(name, *values):
+    """An attribute that holds strings of 8 bytes."""
+    kind, space = b"\x13\0\0\0" + le(8, 4), b"\2\1\0\1" + le(len(values), 8)
+    head = b"\3\0" + le(len(name) + 1, 2) + le(len(kind), 2) + le(len(space), 2) + b"\0"
+    return 12, head + name + b"\0" + kind + space + b"".join(value.ljust(8, b"\0") for value in values)
+
+
+def weights_in(tmp_path, data, limits=None):
+    path = tmp_path / "x.h5"
+    path.write_bytes(data)
+    return tf.train.load_keras_weights(path, limits)
+
+
+def test_a_file_put_together_by_hand_is_read(tmp_path):
+    layout = Layout()
+    layer = layout.group(link(b"w", layout.dataset()), strings(b"weight_names", b"w"))
+    data = layout.file(layout.group(link(b"a", layer), strings(b"layer_names", b"a")))
+    assert list(weights_in(tmp_path, data)) == ["w"]
+    assert list(weights_in(tmp_path, layout.file(layout.group(link(b"a", layer))))) == ["a/w"]
+
+
+def test_one_long_name_that_many_objects_share_is_refused(tmp_path):
+    layout = Layout()
+    empty = layout.group()
+    names = layout.add(b"n" * (1 << 18))
+    heap = layout.add(b"HEAP" + bytes(4) + le(1 << 18, 8) + bytes(8) + le(names, 8))
+    symbols = b"".join(le(0, 8) + le(empty, 8) + bytes(24) for _ in range(1000))
+    table = layout.add(b"SNOD" + bytes(2) + le(1000, 2) + symbols)
+    tree = layout.add(b"TREE" + bytes(2) + le(1, 2) + bytes(24) + le(table, 8))
+    data = layout.file(layout.group((17, le(tree, 8) + le(heap, 8))))
+    with pytest.raises(LimitExceededError, match="'manifest_bytes'"):
+        weights_in(tmp_path, data)
+
+
+def test_all_that_is_below_long_names_is_refused_before_it_takes_memory(tmp_path):
+    layout = Layout()
+    inner = layout.group(*[link(b"%d" % k, layout.dataset()) for k in range(100)])
+    for _ in range(30):
+        inner = layout.group(link(b"n" * 30_000, inner))
+    data = layout.file(inner)
+    with pytest.raises(LimitExceededError, match="'manifest_bytes'"):
+        weights_in(tmp_path, data)
+
+
+def test_names_that_many_layers_repeat_are_refused(tmp_path):
+    layout = Layout()
+    layer = layout.group(link(b"w", layout.dataset()), strings(b"weight_names", *[b"w"] * 100))
+    data = layout.file(layout.group(link(b"a", layer), strings(b"layer_names", *[b"a"] * 100)))
+    assert list(weights_in(tmp_path, data)) == ["w", "a/w"]
+    with pytest.raises(LimitExceededError, match="'items'"):
+        weights_in(tmp_path, data, Limits(items=2000))
+
+
+def test_names_spread_over_many_attributes_are_read_in_linear_time(tmp_path, monkeypatch):
+    calls = []
+    number = Cursor.number
+    monkeypatch.setattr(Cursor, "number", lambda self, size: calls.append(0) or number(self, size))
+    counts = []
+    for many in (200, 400):
+        layout = Layout()
+        names = [strings(b"layer_names%d" % k, b"a") for k in range(many)]
+        calls.clear()
+        weights_in(tmp_path, layout.file(layout.group(link(b"a", layout.group()), *names)))
+        counts.append(len(calls))
+    assert counts[1] < 2.5 * counts[0]
 
 
 def test_no_file_and_no_plain_file(tmp_path):

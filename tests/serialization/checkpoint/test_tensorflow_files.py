@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from serialization.checkpoint.foreign import saved_of_bundle
 from serialization.errors import CorruptModelError, LimitExceededError, LoadError, UnsupportedModelError
 from serialization.tensorflow import Bundle, nodes_of
 from serialization.tensorflow.crc import crc32c, masked
@@ -341,6 +342,60 @@ def test_a_long_prefix_shared_by_many_keys_is_refused_before_it_takes_memory(tmp
         assert tracemalloc.get_traced_memory()[1] < 100 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_blocks_that_lie_one_over_the_other_are_refused():
+    """Each would be summed up again: a small file that takes hours."""
+
+    def sealed(block):
+        return block + b"\0" + masked(crc32c(block + b"\0")).to_bytes(4, "little")
+
+    restarts = bytes(4 * 1000) + (1000).to_bytes(4, "little")  # and no entry
+    index = block_of([(bytes([k]), number(0) + number(len(restarts))) for k in range(100)])
+    footer = number(0) + number(0) + number(len(restarts) + 5) + number(len(index))
+    file = sealed(restarts) + sealed(index) + footer.ljust(40, b"\0") + MAGIC
+    with pytest.raises(CorruptModelError, match="one over the other"):
+        list(entries_of(file, DEFAULT_LIMITS))
+
+
+def test_a_string_is_not_read_before_its_size_is_looked_at():
+    bundle = Bundle(place("sequential-1"), DEFAULT_LIMITS)
+    name = "_CHECKPOINTABLE_OBJECT_GRAPH"
+    bundle.entries[name] = bundle.entries[name].replace(size=1 << 40)
+    with pytest.raises(LimitExceededError, match="'manifest_bytes'"):
+        bundle.string(name)
+
+
+def field(number_of, value) -> bytes:
+    if isinstance(value, int):
+        return number(number_of << 3) + number(value)
+    return number(number_of << 3 | 2) + number(len(value)) + value
+
+
+def objects(*nodes) -> bytes:
+    """An object graph of nodes, each a dict of children."""
+    return b"".join(
+        field(1, b"".join(field(1, field(1, k) + field(2, name.encode())) for name, k in node.items()))
+        for node in nodes
+    )
+
+
+@pytest.mark.parametrize(
+    "sharing",
+    [
+        {"_functional": 2},
+        {"_trainable_variables": 3, "_momentums": 3},
+        {"_trainable_variables": 4, "_velocities": 3},
+    ],
+    ids=["layers", "slots", "slots of none"],
+)
+def test_a_list_that_many_objects_name_is_not_written_out_for_each(monkeypatch, sharing):
+    long = {str(k): 1 for k in range(100)}
+    graph = objects({"a": 1}, {}, {"_operations": 3}, long, {}, *[sharing] * 100)
+    monkeypatch.setattr(Bundle, "string", lambda self, name: graph)
+    saved_of_bundle(place("sequential-1"), DEFAULT_LIMITS)
+    with pytest.raises(LimitExceededError, match="'items'"):
+        saved_of_bundle(place("sequential-1"), Limits(items=5000))
 
 
 def test_limits_are_named(tmp_path):

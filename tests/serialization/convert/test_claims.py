@@ -120,11 +120,28 @@ def test_what_an_older_release_claimed_of_a_shape_is_the_shape(static, works):
     "shape",
     [
         (("at", 0),), (("at", 1, -1),), (("at", 1, 0, 0),), (("all", 1, 0),), (("all",),), (("every", 1),),
+        (("at", 1001),), (("at", 5 * 10**9),), (("at", 2**62, 0),), (("all", 2**40),),
         (("at", 1.0),), (("at", True),), ("at", 1), ("all", 1), ((("at", 1),),), (-2,), (None,),
     ],
 )  # fmt: skip
 def test_references_that_are_none_are_refused(shape):
     refused(followed(op("reshape", shape=shape), (0, 1), 1, (6, 8)), text="'shape' of op 'reshape'")
+
+
+@pytest.mark.parametrize("name", ["reshape", "broadcast_to", "sum_to"])
+def test_a_shape_longer_than_any_is_not_written_out(name):
+    """A size for each of 2**39 entries would take all memory."""
+    specs = (*SPECS, SpecRecord("int32", (2**39,)))
+    records = model([node(0, [0, 1], (1,))], [op(name, shape=(("all", 1),))], inputs=(6, 8), specs=specs)
+    assert loaded(records).f.concrete_functions[0].graph.output_specs[0].dims is None
+
+
+@pytest.mark.parametrize("perm", [(0, 0), (0, 2), (-1, -2), (1, -1), (1, 0.0), (0, True)])
+def test_a_permutation_names_each_axis_once(perm):
+    specs = (*SPECS, SpecRecord("float32", (3, 3)), SpecRecord("float32", (None, None)))
+    for spec in (8, 9, 1):
+        records = model([node(0, [0], (1,))], [op("transpose", perm=perm)], inputs=(spec,), specs=specs)
+        refused(records, text="'perm' of op 'transpose'")
 
 
 @pytest.mark.parametrize("inputs", [(0,), (0, 1, 1)])

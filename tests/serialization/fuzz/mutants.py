@@ -361,6 +361,8 @@ def _attribute_of(rng: Random, declared: str, field: str) -> Any:
         return abs(small)
     if declared == "Axes":
         return [0, *rng.sample(range(-2, 3), rng.randrange(3))]
+    if declared == "Permutation":
+        return [0, *rng.sample(range(3), 3)]
     if declared == "Size":
         return rng.choice((0, 1, 2, 3, 4, 6, 12, 1000))
     if declared == "bool":
