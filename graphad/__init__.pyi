@@ -16,6 +16,7 @@ from graphad import math as math
 from graphad import metrics as metrics
 from graphad import nest as nest
 from graphad import nn as nn
+from graphad import optimize as optimize
 from graphad import optimizers as optimizers
 from graphad import random as random
 from graphad import saved_model as saved_model

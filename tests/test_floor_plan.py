@@ -32,6 +32,7 @@ FLOORS = (
     ("compiler",),
     ("function",),
     ("functional",),
+    ("optimize",),
     ("module",),  # what a layer is an instance of, so half a floor below the rooms that it is grouped with
     ("layers", "losses", "metrics", "optimizers"),
     ("tools",),
@@ -63,7 +64,7 @@ LAZY = {
     "numba": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
     "llvmlite": ("graphad.compiler",),
     "cupy": ("graphad.compiler.cuda",),
-    "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
+    "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.optimize"),
     "matplotlib": (),
     "tqdm": (),
     "ml_dtypes": ("graphad.core.dtypes", "serialization.wire"),

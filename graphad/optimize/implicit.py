@@ -1,0 +1,184 @@
+"""Solutions of equations that can be differentiated: by the implicit function theorem, whatever the solver did.
+
+With f(x, a) = 0, dx = -(df/dx)^-1 (df/da) da; the gradient solves with the transposed Jacobian and pulls back through f once
+(Griewank and Walther, Evaluating Derivatives, 2nd ed., section 15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import float64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.nest import flatten
+from graphad.core.shapes import is_definite
+from graphad.functional.arguments import tensor
+from graphad.functional.derivatives import jacrev
+from graphad.gradient.custom import custom_gradient
+from graphad.gradient.host import numpy_function
+from graphad.gradient.tape import GradientTape
+from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.ensure import ensure_shape
+from graphad.ops.array.shape import reshape
+from graphad.ops.control.while_loop import while_loop
+from graphad.ops.linalg.systems import solve
+from graphad.ops.math.arithmetic import abs as absolute
+from graphad.ops.math.compare import logical_and
+from graphad.ops.math.reduce import reduce_max
+from graphad.ops.state.effects import Assert
+from graphad.optimize.packing import Packing, as_tuple, checked_callable, library, packed
+
+
+def root(
+    f: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: str = "hybr",
+    tol: float | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """x with f(x, *args) = 0, by `scipy.optimize.root`; x has derivatives with respect to `args` and to variables that f reads.
+
+    Args:
+      f: A function of a nest like `x0` and of `args` that gives as many numbers as `x0` has. What it reads from outside and
+        is no variable is constant: pass in `args` what is to be differentiated.
+      x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes. x does not depend on it.
+      args: A tuple of nests of tensors, arrays or numbers.
+      method, tol, options: As SciPy's; methods that take one get the Jacobian.
+    Returns: x, a nest of tensors like `x0`. Its gradients, of any order, are those of the exact solution.
+    Raises: InvalidArgumentError: the solver found no root, or f gives another number of equations; UnavailableError: SciPy is not
+      installed.
+
+    Example:
+      >>> root(lambda x, a: x * x - a, 1.0, (2.0,)).numpy()
+      1.4142135
+    """
+    checked_callable("root", f)
+    optimize, _ = library("root")
+    space, theta, residual = _equations("root", f, x0, args)
+    takes_jacobian = method in ("hybr", "lm")
+
+    def solved(start: np.ndarray, *values: np.ndarray) -> np.ndarray:
+        fixed = [lift(value) for value in values]
+
+        def equations(v: np.ndarray) -> np.ndarray:
+            return np.array(residual(lift(v), *fixed).numpy())
+
+        def slopes(v: np.ndarray) -> np.ndarray:
+            return np.array(jacrev(lambda x: residual(x, *fixed))(v).numpy())
+
+        found = optimize.root(
+            equations, start, jac=slopes if takes_jacobian else None, method=method, tol=tol, options=options
+        )
+        if not found.success:
+            left = float(np.max(np.abs(found.fun), initial=0.0))
+            raise InvalidArgumentError(
+                f"optimize.root: method {method!r} found no root: {' '.join(str(found.message).split())} The largest residual is "
+                f"{left:.3g}; start nearer to a root, or choose another method."
+            )
+        return np.asarray(found.x, np.float64).reshape(-1)
+
+    start = packed("root", x0)
+    point = ensure_shape(numpy_function(solved, [start, *theta], float64), [space.size])
+    return space.unpacked(_attached(residual, point, theta))
+
+
+def fixed_point(
+    f: Callable[..., Any], x0: Any, args: Any = (), tol: float | None = None, max_iterations: int = 1000
+) -> Any:
+    """x with f(x, *args) = x, by iterating f; x can be differentiated with respect to `args` and variables that f reads.
+
+    The iteration is a loop of the graph in traced functions; its gradient does not walk back through the steps.
+
+    Args:
+      f: A function of a nest like `x0` and of `args` that gives a nest like `x0`, and brings points nearer to each other. What it
+        reads from outside and is no variable is constant: pass in `args` what is to be differentiated.
+      x0: The starting point: a nest of floating tensors, arrays or numbers of known sizes.
+      args: A tuple of nests of tensors, arrays or numbers.
+      tol: How much the last step may change the largest entry, relative to 1 + that entry; None for 100 units of rounding of
+        the coarsest dtype in `x0`.
+      max_iterations: The most steps.
+    Returns: x, a nest of tensors like `x0`. Its gradients, of any order, are those of the exact fixed point.
+    Raises: InvalidArgumentError: it did not converge, or f gives another number of entries.
+
+    Example:
+      >>> fixed_point(lambda x, a: 0.5 * (x + a / x), 1.0, (2.0,)).numpy()
+      1.4142135
+    """
+    checked_callable("fixed_point", f)
+    space, theta, equations = _equations("fixed_point", f, x0, args)
+    start = packed("fixed_point", x0)
+    if tol is None:
+        tol = 100.0 * max(float(np.finfo(np.promote_types(d.numpy, np.float16)).eps) for d in space.dtypes)
+
+    def goes_on(step: Any, x: Any, change: Any) -> Any:
+        return logical_and(step < max_iterations, change > tol)
+
+    def after(step: Any, x: Any, change: Any) -> Any:
+        y = equations(x, *theta)
+        change = reduce_max(absolute(y - x)) / (1.0 + reduce_max(absolute(y)))
+        return step + 1, y, change
+
+    steps, point, change = while_loop(goes_on, after, (0, start, lift(np.inf, float64)))
+    Assert(
+        change <= tol,
+        ["optimize.fixed_point: f did not settle; steps, last relative change:", steps, change],
+    )
+
+    def residual(x: Any, *values: Any) -> Any:
+        return equations(x, *values) - x
+
+    return space.unpacked(_attached(residual, point, theta))
+
+
+def _equations(
+    name: str, f: Callable[..., Any], x0: Any, args: Any
+) -> tuple[Packing, list[Any], Callable[..., Any]]:
+    """How x is packed, the leaves of the arguments, and f as a function of the vector and of those leaves."""
+    space = Packing(name, x0)
+    leaves, rebuild = flatten(as_tuple(args))
+    theta = [tensor(name, leaf, "an argument") for leaf in leaves]
+
+    def equations(v: Any, *values: Any) -> Any:
+        y = packed(name, f(space.unpacked(v), *rebuild(list(values))))
+        if is_definite(y.dims) and y.dims != (space.size,):
+            raise InvalidArgumentError(
+                f"optimize.{name}: f gives {y.dims[0]} numbers for {space.size} unknowns; there have to be as many."
+            )
+        return ensure_shape(y, [space.size])
+
+    return space, theta, equations
+
+
+def _attached(residual: Callable[..., Any], point: Any, theta: list[Any]) -> Any:
+    """The solution as a function of the arguments: its value is known, its derivative follows from the residual."""
+
+    @custom_gradient
+    def solution(*values: Any) -> Any:
+        residual(point, *values)  # so that variables are seen to be read
+
+        def backward(bar: Any, variables: Any = None) -> Any:
+            x = _attached(
+                residual, point, list(values)
+            )  # which depends on the arguments too, for the next order
+            slopes = jacrev(lambda v: residual(v, *values))(x)
+            w = reshape(solve(slopes, reshape(-bar, (-1, 1)), adjoint=True), (-1,))
+            floats = [value for value in values if value.dtype.is_differentiable]
+            with GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch([*floats, *(variables or ())])
+                y = residual(x, *values)
+            bars = iter(tape.gradient(y, [*floats, *(variables or ())], output_gradients=w))
+            own = [next(bars) if value.dtype.is_differentiable else None for value in values]
+            return (own, list(bars)) if variables else own
+
+        return bind(IDENTITY, point), backward
+
+    return solution(*theta)
+
+
+__all__ = ["fixed_point", "root"]

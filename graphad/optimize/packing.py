@@ -1,0 +1,107 @@
+"""A nest of tensors as one vector of float64, which is what SciPy works on, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core.dims import product
+from graphad.core.dtypes import float64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
+from graphad.core.levels import trace_in_progress
+from graphad.core.nest import flatten
+from graphad.core.shapes import is_definite
+from graphad.function.decorator import function
+from graphad.functional.arguments import outputs, tensor
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import reshape
+from graphad.ops.array.slice import getitem
+from graphad.ops.math.cast import cast
+
+
+class Packing:
+    """How the leaves of a nest lie in a vector."""
+
+    __slots__ = ("dtypes", "rebuild", "shapes", "size")
+
+    def __init__(self, name: str, value: Any) -> None:
+        leaves, self.rebuild = flatten(value)
+        found = [tensor(name, leaf, "the starting point") for leaf in leaves]
+        for x in found:
+            if not x.dtype.is_floating:
+                raise ArgumentTypeError(
+                    f"{name}: the starting point has dtype {x.dtype.name}; give it as float (1.0 instead of 1)."
+                )
+            if not is_definite(x.dims):
+                raise InvalidArgumentError(
+                    f"{name}: the starting point has shape {x.shape}; its sizes have to be known."
+                )
+        self.shapes = [tuple(x.dims or ()) for x in found]
+        self.dtypes = [x.dtype for x in found]
+        self.size = sum(int(product(shape)) for shape in self.shapes)
+
+    def unpacked(self, vector: Any) -> Any:
+        """The nest of tensors that a vector of float64 stands for."""
+        leaves, start = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            stop = start + int(product(shape))
+            leaves.append(cast(reshape(getitem(vector, slice(start, stop)), shape), dtype))
+            start = stop
+        return self.rebuild(leaves)
+
+
+def packed(name: str, value: Any) -> Any:
+    """A nest of tensors as one vector of float64."""
+    ys, _ = outputs(name, value)
+    parts = [reshape(cast(y, float64), (-1,)) for y in ys]
+    if not parts:
+        raise InvalidArgumentError(f"{name}: expected at least one tensor, got an empty nest.")
+    return parts[0] if len(parts) == 1 else concat(parts, 0)
+
+
+def compiled(f: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
+    """A function of vectors of float64 as a traced one, called with arrays and giving arrays that the caller may change."""
+    traced = function(f, autograph=False)
+
+    def run(*vectors: Any) -> list[np.ndarray]:
+        return [np.array(y.numpy()) for y in traced(*[np.asarray(v, np.float64) for v in vectors])]
+
+    return run
+
+
+def library(name: str) -> tuple[Any, Any]:
+    """`scipy.optimize` and `scipy.integrate`. Raises: UnavailableError: SciPy is not installed."""
+    try:
+        import scipy.integrate
+        import scipy.optimize
+    except ImportError:
+        raise UnavailableError(
+            f"optimize.{name} runs SciPy's solvers, and the package scipy is not installed; pip install graphad[scipy]"
+        ) from None
+    return scipy.optimize, scipy.integrate
+
+
+def refuse_traces(name: str) -> None:
+    """Raises: InvalidArgumentError: a function is being traced, in which SciPy cannot run."""
+    if trace_in_progress() is not None:
+        raise InvalidArgumentError(
+            f"optimize.{name}: SciPy's solver steers the calls of the function, so it cannot be part of a traced function; call "
+            "it outside (the function that it is given is traced and compiled anyway)."
+        )
+
+
+def as_tuple(args: Any) -> tuple[Any, ...]:
+    """SciPy's `args`: a tuple, or one argument."""
+    return tuple(args) if isinstance(args, tuple) else (args,)
+
+
+def checked_callable(name: str, f: Any) -> None:
+    if not callable(f):
+        raise ArgumentTypeError(
+            f"optimize.{name}: expected a function, got {f!r} of type {type(f).__name__}."
+        )
+
+
+__all__ = ["Packing", "as_tuple", "checked_callable", "compiled", "library", "packed", "refuse_traces"]

@@ -1,0 +1,209 @@
+"""`minimize`, `least_squares` and `solve_ivp`: SciPy's, with gradients, Jacobians and Hessians made from the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import float64
+from graphad.functional.arguments import scalar
+from graphad.functional.derivatives import hessian, hvp, jacfwd, jacrev, value_and_grad
+from graphad.ops.math.cast import cast
+from graphad.optimize.packing import (
+    Packing,
+    as_tuple,
+    checked_callable,
+    compiled,
+    library,
+    packed,
+    refuse_traces,
+)
+
+_TAKES_GRADIENTS = {
+    "cg", "bfgs", "newton-cg", "l-bfgs-b", "tnc", "slsqp", "dogleg", "trust-ncg", "trust-krylov", "trust-exact", "trust-constr"
+}  # fmt: skip
+_TAKES_PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
+_TAKES_HESSIANS = {"dogleg", "trust-exact"}
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: str | None = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """`scipy.optimize.minimize` for a function of tensors, with its gradient and what else the method takes made from it.
+
+    Args:
+      fun: A function `fun(x, *args)` of a nest like `x0` with a scalar result; it is traced and compiled once.
+      x0: The starting point: a nest of floating tensors, arrays or numbers.
+      args: A tuple of further arguments, constant in this run.
+      method: As SciPy's. Methods that take second derivatives get products with the Hessian ('Newton-CG', 'trust-ncg',
+        'trust-krylov', 'trust-constr') or the Hessian itself ('dogleg', 'trust-exact'); methods without gradients get none.
+      bounds: As SciPy's, over the leaves of `x0` one after the other as one vector.
+      constraints: As SciPy's; of those given as dicts, 'fun' is a function of a nest like `x0` and gets its Jacobian.
+      tol, callback, options: As SciPy's; `callback` gets vectors.
+    Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors, `jac` and the like are vectors of all leaves.
+    Raises: UnavailableError: SciPy is not installed; ArgumentTypeError, InvalidArgumentError: the starting point or the
+      result of `fun` is not what is described above.
+
+    Example:
+      >>> minimize(lambda x: (x["a"] - 1.0) ** 2 + x["b"] ** 2, {"a": 0.0, "b": 3.0}).x["a"].numpy()
+      1.0
+    """
+    refuse_traces("minimize")
+    checked_callable("minimize", fun)
+    optimize, _ = library("minimize")
+    space, rest = Packing("minimize", x0), as_tuple(args)
+
+    def objective(v: Any) -> Any:
+        return cast(scalar("minimize", fun(space.unpacked(v), *rest)), float64)
+
+    chosen = (method or ("slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs")).lower()
+    extra: dict[str, Any] = {}
+    start = _vector(x0)
+    if chosen in _TAKES_GRADIENTS:
+        run = compiled(value_and_grad(objective))
+        extra["jac"] = True
+    else:
+        run = compiled(lambda v: [objective(v)])
+
+    def called(v: np.ndarray) -> Any:
+        value, *slope = run(v)
+        return (float(value), *slope) if slope else float(value)
+
+    if chosen in _TAKES_PRODUCTS:
+        product = compiled(lambda v, p: [hvp(objective, [v], [p])])
+        extra["hessp"] = lambda v, p: product(v, p)[0]
+    elif chosen in _TAKES_HESSIANS:
+        whole = compiled(lambda v: [hessian(objective)(v)])
+        extra["hess"] = lambda v: whole(v)[0]
+    found = optimize.minimize(
+        called, start, method=method, bounds=bounds, tol=tol, callback=callback, options=options,
+        constraints=_constraints(constraints, space), **extra,
+    )  # fmt: skip
+    found.x = space.unpacked(lift(np.asarray(found.x, np.float64)))
+    return found
+
+
+def least_squares(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    **options: Any,
+) -> Any:
+    """`scipy.optimize.least_squares` for a function of tensors, with its Jacobian made from it.
+
+    Args:
+      fun: A function `fun(x, *args)` of a nest like `x0` that gives a nest of residuals; it is traced and compiled once.
+      x0: The starting point: a nest of floating tensors, arrays or numbers.
+      args: A tuple of further arguments, constant in this run.
+      bounds: As SciPy's, over the leaves of `x0` one after the other as one vector.
+      method: 'trf', 'dogbox' or 'lm'.
+      options: What else SciPy's function takes (`loss`, `f_scale`, `max_nfev`, ...).
+    Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors.
+    Raises: As `minimize`.
+    """
+    refuse_traces("least_squares")
+    checked_callable("least_squares", fun)
+    optimize, _ = library("least_squares")
+    space, rest = Packing("least_squares", x0), as_tuple(args)
+
+    def residuals(v: Any) -> Any:
+        return packed("least_squares", fun(space.unpacked(v), *rest))
+
+    value = compiled(lambda v: [residuals(v)])
+    start = _vector(x0)
+    rows = value(start)[0].size
+    slopes = compiled(lambda v: [(jacfwd if space.size < rows else jacrev)(residuals)(v)])
+    found = optimize.least_squares(
+        lambda v: value(v)[0], start, jac=lambda v: slopes(v)[0], bounds=bounds, method=method, **options
+    )
+    found.x = space.unpacked(lift(np.asarray(found.x, np.float64)))
+    return found
+
+
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: tuple[float, float],
+    y0: Any,
+    method: str = "RK45",
+    t_eval: Any = None,
+    args: Any = (),
+    **options: Any,
+) -> Any:
+    """`scipy.integrate.solve_ivp` for a function of tensors; implicit methods get its Jacobian.
+
+    Args:
+      fun: A function `fun(t, y, *args)` that gives dy/dt, a nest like `y0`; it is traced and compiled once.
+      t_span: The first and the last time.
+      y0: The state at the first time: a nest of floating tensors, arrays or numbers.
+      method: As SciPy's; 'Radau', 'BDF' and 'LSODA' take the Jacobian.
+      t_eval: The times at which the solution is wanted, or None for the solver's own.
+      args: A tuple of further arguments, constant in this run.
+      options: What else SciPy's function takes (`rtol`, `atol`, `max_step`, ...); functions among them get vectors.
+    Returns: SciPy's result; its `y` is a nest like `y0` of tensors with the times as an additional last axis.
+    Raises: As `minimize`.
+    """
+    refuse_traces("solve_ivp")
+    checked_callable("solve_ivp", fun)
+    _, integrate = library("solve_ivp")
+    space, rest = Packing("solve_ivp", y0), as_tuple(args)
+
+    def slope(t: Any, v: Any) -> Any:
+        return packed("solve_ivp", fun(t, space.unpacked(v), *rest))
+
+    run = compiled(lambda t, v: [slope(t, v)])
+    if method in ("Radau", "BDF", "LSODA"):
+        slopes = compiled(lambda t, v: [jacrev(slope, 1)(t, v)])
+        options = {"jac": lambda t, v: slopes(t, v)[0], **options}
+    found = integrate.solve_ivp(
+        lambda t, v: run(t, v)[0], t_span, _vector(y0), method=method, t_eval=t_eval, **options
+    )
+    found.y = _over_times(space, np.asarray(found.y, np.float64))
+    return found
+
+
+def _over_times(space: Packing, columns: np.ndarray) -> Any:
+    leaves, start = [], 0
+    for shape, dtype in zip(space.shapes, space.dtypes, strict=True):
+        stop = start + int(np.prod(shape))
+        leaves.append(lift(columns[start:stop].reshape(*shape, columns.shape[1]).astype(dtype.numpy)))
+        start = stop
+    return space.rebuild(leaves)
+
+
+def _constraints(given: Any, space: Packing) -> Any:
+    if isinstance(given, dict):
+        return _constraint(given, space)
+    if isinstance(given, list | tuple):
+        return [_constraint(one, space) if isinstance(one, dict) else one for one in given]
+    return given
+
+
+def _constraint(given: dict[str, Any], space: Packing) -> dict[str, Any]:
+    fun, rest = given["fun"], as_tuple(given.get("args", ()))
+
+    def values(v: Any) -> Any:
+        return packed("minimize", fun(space.unpacked(v), *rest))
+
+    value, slopes = compiled(lambda v: [values(v)]), compiled(lambda v: [jacrev(values)(v)])
+    made = {key: item for key, item in given.items() if key != "args"}
+    return {**made, "fun": lambda v: value(v)[0], "jac": lambda v: slopes(v)[0]}
+
+
+def _vector(value: Any) -> np.ndarray:
+    return np.array(packed("minimize", value).numpy())
+
+
+__all__ = ["least_squares", "minimize", "solve_ivp"]
