@@ -11,7 +11,7 @@ from graphad.autograph.state import NO_RETURN, UNBOUND, Local, Parts, bound_refe
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.shape import known_value
+from graphad.ops.array.sizes import known_value
 from graphad.ops.control.branch import bind_cond, conditional
 from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.parts import Part, completed, lacks, same_structure

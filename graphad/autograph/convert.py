@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -87,6 +88,10 @@ def converted_function(f: FunctionType, features: frozenset[str] = NO_FEATURES) 
     return f if template.code is None else bound(f, template.code)
 
 
+def _forget(table: dict[Any, Any], key: Any, _: Any) -> None:
+    table.pop(key, None)
+
+
 def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always: bool = False) -> Template:
     """The converted form of a function's code; with `always` also where nothing in it has to be converted."""
     code = f.__code__
@@ -102,7 +107,7 @@ def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always:
         known = _templates.get(key)
         if known is None or known[0]() is not code:
             # The table comes along: at the interpreter's end a module's names are gone before the codes are.
-            known = weakref.ref(code, lambda _, table=_templates: table.pop(key, None)), _make(f, features)
+            known = weakref.ref(code, partial(_forget, _templates, key)), _make(f, features)
             _templates[key] = known
     if known[1].reason is not None:
         unconverted[code] = known[1].reason
@@ -145,7 +150,7 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
     outer = ast.parse(f"def make({', '.join(['ag__', *free])}): pass")
     outer.body[0].body = inner  # type: ignore[attr-defined]
     if isinstance(node, ast.Return) and found.owner is not None:  # a lambda in a class: no `return` there
-        inner[0].body = [ast.copy_location(ast.Expr(node.value), node)]  # type: ignore[attr-defined]
+        inner[0].body = [ast.copy_location(ast.Expr(node.value or ast.Constant(None)), node)]  # type: ignore[attr-defined]
     ast.fix_missing_locations(outer)
     flags = code.co_flags & _FUTURES
     module = compile(outer, code.co_filename, "exec", flags, dont_inherit=True)

@@ -45,7 +45,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
 
 def _function(entity: Any) -> tuple[FunctionType, Any]:
     """The Python function behind `entity`, and the object that it is bound to."""
-    inner = getattr(entity, "python_function", entity)
+    inner: Any = getattr(entity, "python_function", entity)
     instance = None
     if isinstance(inner, MethodType):
         inner, instance = inner.__func__, inner.__self__

@@ -119,7 +119,7 @@ def pop(items: Any) -> tuple[Any, Any]:
 
 def staged(before: Any, *after: Any) -> Any:
     """`before` as a StagedList if it is a list whose length a tensor decides from here on; itself otherwise."""
-    if not isinstance(before, list) or isinstance(before, StagedList):
+    if not isinstance(before, list):
         return before
     if all(isinstance(x, list) and len(x) == len(before) for x in after):
         return before

@@ -21,7 +21,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.compose import inputs_behind
 from graphad.ops.array.join import concat
-from graphad.ops.array.shape import known_value, reshape, shape
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.cond import as_predicate, placeholder
 from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
@@ -188,9 +189,8 @@ class _Tracing:
         self._specs = self._carry_specs(shape_invariants)
         self._left: list[Any] = []
         self._late: list[tuple[int, Parts]] = []
-        self._rows: dict[
-            int, tuple[Any, int]
-        ] = {}  # by number of what goes through: the row written, and the slice that says which
+        # By number of what goes through: the row written, the slice that says which, and whether the array may grow.
+        self._rows: dict[int, tuple[Any, int, bool]] = {}
 
     def _carry_specs(self, shape_invariants: Any) -> list[TensorSpec]:
         specs = [TensorSpec.of(x.dims, x.dtype) for x in self._values]
@@ -332,7 +332,7 @@ class _Tracing:
                 if (
                     write is not None
                     and write[0] is carry[number]
-                    and is_definite(self._specs[number].dims[1:])
+                    and is_definite((self._specs[number].dims or (None, None))[1:])
                 ):
                     places = [j for j, x in enumerate(slices) if x is write[1]]
                     if places:

@@ -233,7 +233,7 @@ class _Rewriter(ast.NodeTransformer):
         maybe = self._captured | node.weak_out
         weak = [f"{name}?" for name in sorted((local - live) & maybe)]
         others = sorted(local - live - maybe)
-        out = [self._strings([*shown, *weak])]
+        out: list[ast.expr] = [self._strings([*shown, *weak])]
         refs = self._references(names)
         if others or refs:
             out.append(self._strings(others))
@@ -247,7 +247,7 @@ class _Rewriter(ast.NodeTransformer):
         after = (local & node.live_out) - carried
         weak = (local & (self._captured | node.weak_out)) - carried - after
         others = local - carried - after - weak
-        out = [
+        out: list[ast.expr] = [
             self._strings([self._marked(name) for name in sorted(carried)]),
             self._strings(
                 [
@@ -285,7 +285,7 @@ class _Rewriter(ast.NodeTransformer):
         for text, place in sorted(names.places.items()):
             if names_of(_loaded(place)).read & names.bound:
                 continue  # what it is an attribute of changes as well
-            base = _thunk(_loaded(place.value))  # type: ignore[attr-defined]
+            base = _thunk(_loaded(place.value))
             if isinstance(place, ast.Attribute):
                 refs.append(
                     _ag("attribute", ast.Constant(text), base, ast.Constant(self._mangled(place.attr)))
@@ -330,7 +330,7 @@ class _Rewriter(ast.NodeTransformer):
         if name == "super" and not node.args and not node.keywords and self._parameters:
             node.args = [_like(_load(n), node) for n in ("__class__", self._parameters[0])]
             return node
-        new = self.generic_visit(node)
+        new: Any = self.generic_visit(node)
         if name not in _OF_FRAMES:
             new.func = _like(_ag("of", new.func), new.func)
         return new

@@ -26,7 +26,6 @@ from graphad.compiler.units import (
     PARTS,
     REPEAT,
     Partition,
-    Site,
     Unit,
     has_unit_axis,
     is_contiguous,
@@ -37,13 +36,14 @@ from graphad.compiler.units import (
 )
 from graphad.core.dims import UndecidedSize, product
 from graphad.core.errors import InternalError
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 from graphad.graph.text import print_graph
 from graphad.kernels import forms
-from graphad.kernels.collapse import Operand, collapse, row_strides, same_size
+from graphad.kernels.collapse import Operand, collapse
 from graphad.kernels.fuse import Composer
+from graphad.kernels.sites import Site, row_strides, same_size
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.elementwise import Elementwise
 
@@ -319,7 +319,8 @@ class _Partitioner:
             return True
         if not is_moved(op) or node.specs[0].dtype.itemsize not in COPIED:
             return False
-        whole = Site(node.start, node.specs[0].dims, row_strides(node.specs[0].dims or ()))
+        shape = ranked(node.specs[0].dims)
+        whole = Site(node.start, shape, row_strides(shape))
         parts = op.parts_of(whole, sites, lambda i: self._constant(node.inputs[i]))
         if parts is None:
             return False

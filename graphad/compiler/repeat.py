@@ -14,8 +14,8 @@ from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
 from graphad.core.shapes import is_definite
-from graphad.kernels.collapse import same_size
 from graphad.kernels.record import Struct
+from graphad.kernels.sites import same_size
 
 DIRECT, COPIED, SAME = "direct", "copied", "same"
 

@@ -13,9 +13,9 @@ from graphad.core.op import WRITES
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
-from graphad.kernels.collapse import Loop, row_strides, same_size
+from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
-from graphad.kernels.sites import Site, same_walk
+from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 
 LOOP, GEMM, COPY, PARTS, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "parts", "repeat", "host", "assign"
 NATIVE = (LOOP, GEMM, COPY, PARTS, REPEAT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from graphad.core.errors import InternalError
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS, unreported
 from graphad.core.levels import add_recorder, busy, current, here
 from graphad.core.memo import Memo
-from graphad.core.op import IO, WRITES, Op, explained
+from graphad.core.op import IO, WRITES, Op, TupleOp, explained
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 VERIFY = os.environ.get("GRAPHAD_VERIFY", "0") not in ("", "0")
 # Calls whose shapes and dtypes `infer` has accepted already: (op, shapes and dtypes of the inputs).
@@ -44,6 +44,10 @@ class EagerLevel:
         return EagerTensor(data)
 
 
+@overload
+def bind(op: TupleOp, *inputs: Any) -> tuple[Tensor, ...]: ...  # type: ignore[overload-overlap]
+@overload
+def bind(op: Op, *inputs: Any) -> Tensor: ...
 def bind(op: Op, *inputs: Any) -> Any:
     """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
     level = busy()

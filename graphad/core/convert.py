@@ -24,7 +24,7 @@ _RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _INT32 = np.iinfo(np.int32)
 
 
-def lift(x: Any, dtype: DType | None = None) -> Any:
+def lift(x: Any, dtype: DType | None = None) -> Tensor:
     """`x` as a tensor of the current level.
 
     Args:
@@ -48,16 +48,17 @@ def lift(x: Any, dtype: DType | None = None) -> Any:
     if busy() is not None:
         level = current()
         if level is not None:
-            return level.constant(data)
+            made: Tensor = level.constant(data)
+            return made
     return EagerTensor(data)
 
 
-def lift_own(x: Any) -> Any:
+def lift_own(x: Any) -> Tensor:
     """`x` as a tensor that a caller may be given: what `lift` makes of a variable stands for it, and is for ops alone."""
     return x.value() if isinstance(x, Handle) else lift(x)  # type: ignore[attr-defined]
 
 
-def lift_pair(op: str, a: Any, b: Any) -> tuple[Any, Any]:
+def lift_pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Two operands as tensors; one that is no tensor yet adopts the dtype of the other."""
     if isinstance(a, Tensor):
         if isinstance(b, Tensor):
@@ -74,7 +75,7 @@ def lift_pair(op: str, a: Any, b: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def lift_like(op: str, x: Any, dtype: DType | None) -> Any:
+def lift_like(op: str, x: Any, dtype: DType | None) -> Tensor:
     """`x` as a tensor that adopts `dtype` unless it has one of its own."""
     return lift(x) if dtype is None or _dtype_of(x) is not None else _adopt(op, x, dtype)
 
@@ -83,7 +84,7 @@ def _dtype_of(x: Any) -> DType | None:
     return x.dtype if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") else None
 
 
-def _adopt(op: str, x: Any, dtype: DType | None) -> Any:
+def _adopt(op: str, x: Any, dtype: DType | None) -> Tensor:
     try:
         return lift(x, dtype)
     except DTypeError as cause:
@@ -104,7 +105,7 @@ def _holds_tensors(x: Any) -> bool:
     )
 
 
-def _stacked(items: Any, dtype: DType | None) -> Any:
+def _stacked(items: Any, dtype: DType | None) -> Tensor:
     known = next((found for found in (_first_dtype(item) for item in items) if found is not None), dtype)
     tensors = [
         _stacked(item, known)
@@ -112,8 +113,8 @@ def _stacked(items: Any, dtype: DType | None) -> Any:
         else lift_like("stack", item, known)
         for item in items
     ]
-    pack = lookup("stack")
-    return pack.apply(tensors, 0)
+    packed: Tensor = lookup("stack").apply(tensors, 0)
+    return packed
 
 
 def _first_dtype(x: Any) -> DType | None:

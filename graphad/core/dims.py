@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 Monomial = tuple[str, ...]
 SMALLEST_SYMBOL = 2
@@ -172,7 +172,11 @@ class Dim:
         return "+".join(parts).replace("+-", "-")
 
 
-Size = int | Dim
+if TYPE_CHECKING:
+    # A number where `eval` looks, None besides where `infer` does, a symbol or a reference where others do: no union says that.
+    Size = Any
+else:
+    Size = int | Dim
 
 
 def divide_exactly(a: Any, b: Any) -> Any:

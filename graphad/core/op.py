@@ -25,7 +25,8 @@ from graphad.core.errors import (
     ResourceExhaustedError,
 )
 from graphad.core.memo import Memo
-from graphad.core.references import MIXED, unheld
+from graphad.core.references import MIXED as MIXED
+from graphad.core.references import unheld
 from graphad.core.registry import gradient_of, register
 from graphad.core.schema import Schema, schema_of
 from graphad.core.spec import TensorSpec
@@ -65,6 +66,7 @@ class BatchContext(Protocol):
         """The op run once per row."""
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 class OpType(type):
     """Interns ops: calling the class with equal attributes of equal types gives the same object."""
 
@@ -175,7 +177,7 @@ class Op(metaclass=OpType):
     Class attributes:
       name, version: What a file calls the op, and the version of its meaning.
       quick: For eager speed: the value for eager inputs that need no further check, or None to go the usual way.
-      multiple: `infer`, `eval` and every rule speak of a tuple of outputs.
+      multiple: `infer`, `eval` and every rule speak of a tuple of outputs; set by `TupleOp`.
       keeps: (inputs, outputs) that `vjp` reads: True for all, False for none, or a tuple of positions.
       by_value: Positions of the inputs on whose values outputs depend, not on their shapes alone; True for all.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
@@ -221,7 +223,7 @@ class Op(metaclass=OpType):
     defaults: ClassVar[dict[str, Any]] = {}
     op_class: ClassVar[Any]
     refers: ClassVar[bool] = False
-    given: int = 0
+    given: ClassVar[int] = 0
     live: ClassVar[bool] = False
     inlines: ClassVar[bool] = False
     hands_on: ClassVar[bool] = False
@@ -246,7 +248,7 @@ class Op(metaclass=OpType):
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
     by_value: ClassVar[Any] = True
-    effects: int = 0
+    effects: ClassVar[int] = 0
     aliases: ClassVar[dict[int, int]] = {}
     structured: ClassVar[bool] = False
     layered: ClassVar[bool] = False
@@ -270,7 +272,7 @@ class Op(metaclass=OpType):
         """
         return None
 
-    def infer(self, *specs: TensorSpec) -> Any:
+    def infer(self, *specs: Any) -> Any:
         """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
         raise MissingRuleError(f"{self.name}: the op has no infer rule.")
 
@@ -395,10 +397,15 @@ class Op(metaclass=OpType):
         return f"{self.name}({', '.join(parts)})"
 
 
+class TupleOp(Op):
+    """An op of which `infer`, `eval`, every rule and `bind` speak as of a tuple of outputs."""
+
+    multiple = True
+
+
 O = TypeVar("O", bound=type[Op])
 
 
-@dataclass_transform(frozen_default=True, eq_default=False)
 def define(cls: O) -> O:
     """Class decorator of every op: freezes it, interns it and puts it into the registry.
 

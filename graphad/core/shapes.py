@@ -7,11 +7,11 @@ rank is unknown. All rules work on raw shapes; users see `TensorShape`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from graphad.core.dimension import Dimension, value_of
 from graphad.core.dims import Dim
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InternalError, InvalidArgumentError
 
 Dims = tuple[Any, ...] | None
 
@@ -198,9 +198,16 @@ def format_dims(dims: Dims) -> str:
     return "<unknown>" if dims is None else str(tuple(dims))
 
 
-def is_definite(dims: Dims) -> bool:
+def is_definite(dims: Dims) -> TypeGuard[tuple[Any, ...]]:
     """Whether rank and every size are known (as numbers or as symbols)."""
     return dims is not None and None not in dims
+
+
+def ranked(dims: Dims) -> tuple[Any, ...]:
+    """A shape of which the caller knows that its rank is known, by what was checked before."""
+    if dims is None:
+        raise InternalError("ranked: a shape of unknown rank has come where the rank was known.")
+    return dims
 
 
 def are_compatible(a: Dims, b: Dims) -> bool:

@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_like
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.ops.array.combine import ScatterCombine
+from graphad.ops.array.combine import Combination, ScatterCombine
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.scatter import (
     TensorScatterUpdate,
@@ -127,9 +127,9 @@ class Scattered:
         return gather_nd(self, indices)
 
 
-def _combined(kind: str) -> Callable[[Any, Any, Any], Any]:
+def _combined(kind: Combination) -> Callable[[Any, Any, Any], Any]:
     def change(x: Any, indices: Any, updates: Any) -> Any:
-        exact = "floordiv" if kind == "div" and x.dtype.is_integer else kind
+        exact: Combination = "floordiv" if kind == "div" and x.dtype.is_integer else kind
         return bind(ScatterCombine(exact), x, indices, lift_like("scatter_" + kind, updates, x.dtype))
 
     return change

@@ -285,7 +285,7 @@ class Variable(Scattered, Handle, Arithmetic):
         return float(bind(READ, self))
 
     def __index__(self) -> int:
-        return bind(READ, self).__index__()  # type: ignore[no-any-return]
+        return bind(READ, self).__index__()
 
     def __format__(self, spec: str) -> str:
         return format(EagerTensor(self.data), spec) if spec else str(self)
@@ -433,5 +433,5 @@ def _initial(value: Any, dtype: DType | None, creation: Any) -> Any:
     with entered(None):
         if callable(value) and not isinstance(value, Tensor):
             value = value()
-        tensor = lift(value, dtype)
-        return tensor.data if type(tensor) is EagerTensor else lift(tensor).data
+        tensor: Any = lift(value, dtype)
+        return tensor.data if type(tensor) is EagerTensor else lift(tensor).data  # type: ignore[attr-defined]

@@ -87,7 +87,8 @@ class ObjectKey:
 
 def _own_hash(value: Any) -> int | None:
     """The hash of an object whose class defines equality, None where identity is all there is."""
-    if type(value).__eq__ is object.__eq__ or type(value).__hash__ in (None, object.__hash__):
+    kind: Any = type(value)
+    if kind.__eq__ is object.__eq__ or kind.__hash__ in (None, object.__hash__):
         return None
     try:
         return hash(value)

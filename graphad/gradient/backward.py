@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any
 
-from graphad.core.bind import bind, busy
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InternalError
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.levels import busy
 from graphad.core.op import Op, named
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -50,7 +51,7 @@ class Context:
     __slots__ = ("_marks", "inputs", "op", "outputs", "transforms")
 
     def __init__(
-        self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any], marks: Sequence[Any], transforms: Any
+        self, op: Any, inputs: Sequence[Any], outputs: Sequence[Any], marks: Sequence[Any], transforms: Any
     ) -> None:
         self.op = op
         self.inputs = inputs

@@ -95,7 +95,11 @@ def _operand(outer: Any, rule: Any, number: dict[int, int], builder: GraphBuilde
         else trace.serial_if_known(outer)
     )
     if serial is None or serial not in trace.number:
-        what = f"the variable {outer.name!r}" if isinstance(outer, Handle) else f"{outer!r}"
+        what = (
+            f"the variable {getattr(outer, 'name', 'of a generator')!r}"
+            if isinstance(outer, Handle)
+            else f"{outer!r}"
+        )
         raise FailedPreconditionError(
             f"custom_gradient: the gradient function of {rule.name!r} uses {what}, which the function it belongs to "
             "does not. Use it in the function too, or let the gradient function refer to it by a local name."

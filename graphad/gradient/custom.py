@@ -159,6 +159,9 @@ class StackedRule:
 class _VariableReads:
     """A recorder that notes which trainable variables are read."""
 
+    differentiates_itself = False
+    transforms = None
+
     def __init__(self) -> None:
         self.read_handles: dict[int, Any] = {}
 

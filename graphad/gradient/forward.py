@@ -267,6 +267,8 @@ class ForwardAccumulator:
       array([4., 0.], dtype=float32)
     """
 
+    differentiates_itself = False
+
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.transforms = TRANSFORMS
         flat, _ = flatten(primals)
@@ -287,10 +289,9 @@ class ForwardAccumulator:
                     "its tangents."
                 )
             dot = lift(dot, x.spec.dtype)
-            if dot.dims != x.dims:
+            if dot.dims != x.spec.dims:
                 raise InvalidArgumentError(
-                    f"ForwardAccumulator: a tangent has shape {dot.shape}, its primal "
-                    f"{TensorSpec.of(x.dims, x.spec.dtype).shape}."
+                    f"ForwardAccumulator: a tangent has shape {dot.shape}, its primal {x.spec.shape}."
                 )
             self._put(x, dot)
 

@@ -21,7 +21,7 @@ from graphad.core.dtypes import DType, as_dtype, from_numpy, int64
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.forks import lock
 from graphad.core.levels import entered
-from graphad.core.op import IO, MIXED, Op, define
+from graphad.core.op import IO, MIXED, Op, TupleOp, define
 from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor, read_only
@@ -72,12 +72,11 @@ class HostFunction:
 
 
 @define
-class HostCall(Op):
+class HostCall(TupleOp):
     """What a Python function gives for the inputs."""
 
     name = "host_call"
     live = True
-    multiple = True
     transient = True
     extension = True
     foreign = True
@@ -162,7 +161,9 @@ class HostTaped(HostCall):
         return tuple([None if all(axis is None for axis in axes) else MIXED] * self.n_outputs)
 
 
-def _cotangents(again: HostFunction, inputs: Sequence[Any], followed: Sequence[int], operands: Any) -> Any:
+def _cotangents(
+    again: HostFunction, inputs: Sequence[Any], followed: Sequence[int], operands: Any
+) -> Sequence[Any]:
     """A cotangent for each input that is followed, by a call of a pullback."""
     found = bind(HostCall(again, tuple([inputs[i].dtype for i in followed])), *operands)
     x_bars: list[Any] = [None] * len(inputs)

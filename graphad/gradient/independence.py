@@ -19,7 +19,7 @@ from graphad.core.op import MIXED
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.gradient.backward import backward, dense
+from graphad.gradient.backward import Entry, backward, dense
 from graphad.gradient.closing import closed
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
@@ -42,7 +42,7 @@ class Mixing:
         self.is_certain = is_certain
 
 
-def mixing_op(entries: Sequence[Any], source: Any, target: Any) -> Mixing | None:
+def mixing_op(entries: list[Entry], source: Any, target: Any) -> Mixing | None:
     """The first op on the way from source to target that mixes rows; None if nothing shows that rows mix."""
     if type(target) is EagerTensor and current() is None:
         found = _found_eagerly(entries, source, target)
@@ -61,14 +61,14 @@ def _is_of(x: Any, trace: Any) -> bool:
     )
 
 
-def _found_eagerly(entries: Sequence[Any], source: Any, target: Any) -> Mixing | None:
+def _found_eagerly(entries: list[Entry], source: Any, target: Any) -> Mixing | None:
     graph, start = _graph_of(entries, source, target)
     if not any(node.op.structured for node in graph.nodes):
         return _found(graph, start)
     return _found_in_known(graph, graph.inputs)
 
 
-def _graph_of(entries: Sequence[Any], source: Any, target: Any) -> tuple[Graph, int]:
+def _graph_of(entries: list[Entry], source: Any, target: Any) -> tuple[Graph, int]:
     """The entries as a graph that returns source and target, and the value number of the source."""
     builder = GraphBuilder()
     start = builder.add_input(source.spec)
@@ -207,7 +207,7 @@ def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
 # -- trying it with numbers ----------------------------------------------------------------------------------------------
 
 
-def _rows_really_mix(entries: Sequence[Any], target: Any, source: Any) -> bool:
+def _rows_really_mix(entries: list[Entry], target: Any, source: Any) -> bool:
     """Pull back a random cotangent, and the same with random row weights: they differ by the weights if rows are independent.
 
     A custom gradient need not be linear. So where they differ otherwise, rows are exchanged between two random cotangents.
@@ -226,7 +226,7 @@ def _rows_really_mix(entries: Sequence[Any], target: Any, source: Any) -> bool:
 
 
 def _rows_reach_others(
-    entries: Sequence[Any], target: Any, source: Any, data: Any, plain: Any, generator: Any
+    entries: list[Entry], target: Any, source: Any, data: Any, plain: Any, generator: Any
 ) -> bool:
     """Any two rows differ in a bit of their numbers, and so are exchanged apart once."""
     other = generator.standard_normal(target.dims).astype(data.dtype)
@@ -252,7 +252,7 @@ def _differ(found: Any, expected: Any, dtype: Any) -> bool:
     return bool(np.max(np.abs(found - expected), initial=0.0) > tolerance * scale)
 
 
-def _pulled(entries: Sequence[Any], target: Any, source: Any, bar: np.ndarray) -> Any:
+def _pulled(entries: list[Entry], target: Any, source: Any, bar: np.ndarray) -> Any:
     bars = {mark_of(target): lift(bar)}
     backward(entries, bars, {source}, TRANSFORMS)
     found = dense(bars.get(source))

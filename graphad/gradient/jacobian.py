@@ -27,7 +27,7 @@ from graphad.core.levels import entered, trace_in_progress
 from graphad.core.nest import flatten, is_nested
 from graphad.core.shapes import TensorShape, format_dims, is_definite
 from graphad.core.tensor import VALUES, Handle
-from graphad.gradient.backward import backward, dense
+from graphad.gradient.backward import Entry, backward, dense
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
 from graphad.gradient.jacobian_plan import path_between, plan_jacobian, plan_rows
@@ -146,7 +146,7 @@ def _as_target(target: Any) -> Any:
     """The target as a tensor; the value of a variable stands for the variable itself."""
     if not isinstance(target, Handle):
         return target
-    value = lift(target)
+    value: Any = lift(target)
     value.mark = mark_of(target)
     return value
 
@@ -184,17 +184,17 @@ def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> li
     return results
 
 
-def _is_static(target: Any, entries: Sequence[Any], sources: Sequence[Any]) -> bool:
+def _is_static(target: Any, entries: list[Entry], sources: Sequence[Any]) -> bool:
     values = [target, *sources]
     for _, inputs, outputs, _, _ in entries:
         values += [*inputs, *outputs]
     return all(is_definite(value.dims) for value in values)
 
 
-def _row_by_row(path: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
+def _row_by_row(path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
     basis = reshape(eye(product(target.dims), dtype=target.dtype), (-1, *target.dims))
     rows = []
-    for i in range(basis.dims[0]):
+    for i in range(product(target.dims)):
         bars = {mark_of(target): getitem(basis, i)}
         backward(path, bars, set(marks), TRANSFORMS)
         rows.append([dense(bars.get(m)) for m in marks])
@@ -209,7 +209,7 @@ def _joined(rows: list[Any], target: Any, x: Any) -> Any:
 
 
 def _by_rows(
-    path: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
+    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
 ) -> list[Any]:
     """Reverse mode: the rows of the identity pulled back, a chunk at a time."""
     parts: list[list[Any]] = [[] for _ in marks]
@@ -232,14 +232,14 @@ def _by_rows(
 
 
 def _by_columns(
-    path: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
+    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
 ) -> list[Any]:
     """Forward mode: columns pushed through the entries, for sources smaller than the target.
 
     A row of the Jacobian is the gradient of the real part of an element of the target, in either mode. Its real part is what
     a real tangent does to that, its imaginary part what an imaginary one does.
     """
-    results = []
+    results: list[Any] = []
     for x, mark in zip(sources, marks, strict=True):
         parts = [_columns(path, target, x, mark, chunk, one) for one in _directions(x.spec.dtype)]
         if any(part is None for part in parts):
@@ -254,7 +254,7 @@ def _directions(dtype: Any) -> tuple[complex, ...]:
     return (1, 1j) if dtype.is_complex else (1,)
 
 
-def _columns(path: Sequence[Any], target: Any, x: Any, mark: Any, chunk: int, one: complex) -> Any:
+def _columns(path: list[Entry], target: Any, x: Any, mark: Any, chunk: int, one: complex) -> Any:
     """The real parts of all columns for tangents `one`, as [*target, elements of x]; None if they are zero."""
     rank = len(target.dims)
     columns = []
@@ -282,9 +282,7 @@ def _basis(dims: Sequence[Any], dtype: Any, count: int, chunk: int, one: complex
         yield lift(rows.reshape(size, *dims))
 
 
-def _rows_later(
-    entries: Sequence[Any], target: Any, sources: Sequence[Any], marks: Sequence[Any]
-) -> list[Any]:
+def _rows_later(entries: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
     """While shapes are unknown: one row of the pullback as a graph, vectorised over the identity once they are known."""
     trace = Trace("jacobian_row")
     with entered(trace):
@@ -297,7 +295,7 @@ def _rows_later(
         return [None] * len(sources)
     sizes = shape(target)
     rows = iter(_all_rows(graph, trace.captures, sizes, target.dims, target.dtype))
-    results = []
+    results: list[Any] = []
     for y in out:
         if y is None:
             results.append(None)
@@ -406,7 +404,7 @@ def _zeros_like_rows(target: Any, source: Any, sizes: Sequence[Any]) -> Any:
     return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
 
 
-def _batch_rows_later(entries: Sequence[Any], target: Any, source: Any, mark: Any) -> Any:
+def _batch_rows_later(entries: list[Entry], target: Any, source: Any, mark: Any) -> Any:
     """With sizes unknown: the pullback of one row of cotangents spread over the batch, vectorised over the identity."""
     trace = Trace("batch_jacobian_row")
     with entered(trace):

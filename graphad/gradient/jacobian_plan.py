@@ -12,6 +12,7 @@ from typing import Any
 from graphad.core.dims import product
 from graphad.core.flags import flags
 from graphad.core.op import IO, WRITES
+from graphad.gradient.backward import Entry
 
 _FORWARD_COST = 3  # of a tangent pushed forward, in cotangents pulled back: its rules are derived from theirs
 _MOST_NODES_TRACED = 4_000  # of all chunks: a trace holds the nodes of each
@@ -34,7 +35,7 @@ class Plan:
 
 
 def plan_jacobian(
-    path: Sequence[Any],
+    path: list[Entry],
     target: Any,
     sources: Sequence[Any],
     at_once: int | None,
@@ -59,7 +60,7 @@ def plan_jacobian(
 
 
 def plan_rows(
-    path: Sequence[Any], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool
+    path: list[Entry], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool
 ) -> Plan:
     """The plan for `count` rows that are to be pulled back."""
     return Plan(False, _chunk(path, ends, count, at_once, is_traced))
@@ -81,7 +82,7 @@ def _runs_once(entry: Any) -> bool:
     return bool(op.foreign or op.effects & (WRITES | IO))
 
 
-def _chunk(path: Sequence[Any], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool) -> int:
+def _chunk(path: list[Entry], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool) -> int:
     largest = 1
     for value in (*ends, *(value for entry in path for value in (*entry[1], *entry[2]))):
         size = product(value.dims)
@@ -96,7 +97,7 @@ def _chunk(path: Sequence[Any], ends: Sequence[Any], count: int, at_once: int | 
     return max(1, min(chunk, count))
 
 
-def path_between(entries: Sequence[Any], sources: set[Any], target: Any) -> list[Any]:
+def path_between(entries: list[Entry], sources: set[Any], target: Any) -> list[Entry]:
     """The entries on a path from a source to the target, both given by their marks, in order."""
     reached = set(sources)
     after = []

@@ -17,8 +17,9 @@ from graphad.core.nest import flatten, is_nested
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import VALUES
-from graphad.gradient.tape import GradientTape, UnconnectedGradients, unconnected_mode
+from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
+from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.ir import Node
 from graphad.ops.array.create import IDENTITY, ones_like, zeros
 from graphad.ops.array.join import concat

@@ -198,7 +198,8 @@ class Recorder:
                 continue
             self._tracked.update([mark for mark in alive if mark is not None])
             outputs = [
-                y if type(y) is Dropped else _again(*y, mark) for y, mark in zip(held, alive, strict=False)
+                y if isinstance(y, Dropped) else _again(y[0], y[1], mark)
+                for y, mark in zip(held, alive, strict=False)
             ]
             kept.append((op, inputs, outputs, marks, alive))
             del outputs, alive

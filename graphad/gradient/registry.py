@@ -11,7 +11,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.frames import user_line
-from graphad.core.op import Op, define
+from graphad.core.op import Op, OpType, define
 from graphad.core.registry import find, register_gradient
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import read_only
@@ -80,7 +80,8 @@ def new_op(
         "__module__": getattr(compute, "__module__", __name__),
         "__qualname__": f"{getattr(compute, '__qualname__', name)}.{name}",
     }
-    op: Any = define(type(Op)(name, (Op,), body))()  # type: ignore[arg-type]
+    op_class: Any = OpType(name, (Op,), body)
+    op: Op = define(op_class)()
 
     def function(*inputs: Any) -> Any:
         return bind(op, *[lift(x) for x in inputs])

@@ -20,7 +20,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy, remove_recorder
 from graphad.core.nest import flatten
 from graphad.core.op import WRITES, Op
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import is_definite, ranked
 from graphad.core.tensor import VALUES, EagerTensor, Handle
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.explain_none import Notes, why_none
@@ -385,8 +385,9 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
             raise DTypeError(f"tape.gradient: output_gradients do not fit their target: {cause}") from cause
         dims = y.dims
         if is_definite(dims) and bar.dims != dims:
-            if len(bar.dims) > len(dims) or any(
-                b not in (1, t) for b, t in zip(bar.dims[::-1], dims[::-1], strict=False)
+            given_dims = ranked(bar.dims)
+            if len(given_dims) > len(dims) or any(
+                b not in (1, t) for b, t in zip(given_dims[::-1], dims[::-1], strict=False)
             ):
                 raise InvalidArgumentError(
                     f"tape.gradient: Incompatible shapes: output_gradients has shape {bar.dims}, its target {dims}."

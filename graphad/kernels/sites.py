@@ -56,7 +56,7 @@ def same_size(a: Size, b: Size) -> bool:
     """Whether two sizes are equal for certain; never asks what a symbol stands for."""
     if isinstance(a, Dim) or isinstance(b, Dim):
         return isinstance(a, Dim) and isinstance(b, Dim) and a.terms == b.terms
-    return a == b
+    return bool(a == b)
 
 
 def row_strides(shape: Sequence[Size]) -> tuple[Size, ...]:

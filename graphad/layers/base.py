@@ -101,7 +101,7 @@ class Layer(Module):
         return converted_here(self.call)(inputs, *args, **kwargs)
 
     def _cast(self, inputs: Any) -> Any:
-        if isinstance(inputs, list | tuple | dict) and not isinstance(inputs, Tensor):
+        if isinstance(inputs, list | tuple | dict):
             try:
                 inputs = lift(inputs)
             except (TypeError, ValueError):

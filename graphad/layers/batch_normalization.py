@@ -6,6 +6,8 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
 from graphad.ops.array.shape import reshape
 from graphad.ops.nn import batch_normalization, moments
@@ -42,7 +44,8 @@ class BatchNormalization(Layer):
         self.epsilon = float(epsilon)
         self.center = center
         self.scale = scale
-        self.gamma = self.beta = None
+        self.gamma: Variable | None = None
+        self.beta: Variable | None = None
         self._graphad_initializers = (
             gamma_initializer,
             beta_initializer,
@@ -75,7 +78,8 @@ class BatchNormalization(Layer):
             self.moving_variance.assign(self.moving_variance * keep + variance * (1.0 - keep))
         else:
             mean, variance = self.moving_mean.value(), self.moving_variance.value()
-        gamma, beta = self.gamma, self.beta
+        gamma: Tensor | Variable | None = self.gamma
+        beta: Tensor | Variable | None = self.beta
         if axis != rank - 1:
             shape = [-1 if i == axis else 1 for i in range(rank)]
             mean, variance = reshape(mean, shape), reshape(variance, shape)

@@ -111,7 +111,7 @@ class Identity(Initializer):
             raise InvalidArgumentError(
                 f"Identity: a weight of shape {tuple(shape)} is no matrix; rank 2 is needed."
             )
-        return eye(*shape, dtype=dtype) * self.gain
+        return eye(shape[0], shape[1], dtype=dtype) * self.gain
 
 
 class _Random(Initializer):

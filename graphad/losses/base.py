@@ -37,7 +37,7 @@ class Loss:
 
     def __init__(
         self,
-        function: Callable[[Any, Any], Any],
+        function: Callable[[Any, Any], Tensor],
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
     ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
 from graphad.core.floatx import epsilon
+from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
 from graphad.losses.base import Loss, floating, targets
 from graphad.ops.array.shape import shape
@@ -25,7 +26,7 @@ from graphad.ops.rules import require_fit
 def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
     """The cross-entropy of integer labels [...] or [..., 1] with predictions [..., classes]."""
     y_pred, labels = floating(y_pred), lift(y_true)
-    if labels.ndim is not None and labels.ndim == y_pred.ndim and labels.dims[-1] == 1:
+    if labels.ndim is not None and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
         labels = squeeze(labels, [-1])
     labels = labels if labels.dtype.is_integer else cast(labels, int64)
     return sparse_softmax_cross_entropy_with_logits(labels, y_pred if from_logits else log(_inside(y_pred)))

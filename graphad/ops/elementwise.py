@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from graphad.core.annotations import BinaryFunction, TensorLike, UnaryFunction
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import ALL, DType, bfloat16, bool_, float32
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
-from graphad.core.op import Op, define
+from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
@@ -34,6 +35,7 @@ from graphad.ops.rules import (
 )
 
 Steps = tuple[tuple[str, ...], ...]
+F = TypeVar("F", bound=Callable[..., Any])
 _LETTERS = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bool": "b"}
 
 
@@ -67,7 +69,7 @@ class Elementwise(Op):
     def eval(self, *xs: Any) -> Any:
         return type(self).formula(*xs)
 
-    def quick(self, x: Any, y: Any = None, *more: Any) -> Any:  # type: ignore[override]
+    def quick(self, x: Any, y: Any = None, *more: Any) -> Any:
         if type(x) is EagerTensor:
             a = x.data
             dtype = a.dtype
@@ -152,7 +154,7 @@ def elementwise(
     keeps: tuple[Any, Any] = (True, False),
     doc: str,
     **traits: Any,
-) -> Any:
+) -> type[Elementwise]:
     """An elementwise op class from one row of a table.
 
     Args:
@@ -182,7 +184,9 @@ def elementwise(
         "__qualname__": class_name(name),
         **traits,
     }
-    return define(type(Elementwise)(body["__qualname__"], (Elementwise,), body))
+    made: Any = OpType(class_name(name), (Elementwise,), body)
+    op_class: type[Elementwise] = define(made)
+    return op_class
 
 
 def class_name(name: str) -> str:
@@ -199,7 +203,7 @@ def comparison(
     *,
     doc: str,
     **traits: Any,
-) -> Any:
+) -> type[Elementwise]:
     """An elementwise op class whose result is bool."""
     return elementwise(
         name,
@@ -215,38 +219,41 @@ def comparison(
 
 
 def unary_function(
-    op_class: Any, doc: str, public_name: str | None = None, argument: str = "x"
-) -> Callable[..., Tensor]:
+    op_class: type[Elementwise], doc: str, public_name: str | None = None, argument: str = "x"
+) -> UnaryFunction:
     """The public function f(x, name=None) of a unary elementwise op; `argument` is what it calls its x."""
     op = op_class()
     formula = op_class.formula
     quick = quick_dtypes(op_class.kinds)
 
-    def function(x: Any, name: str | None = None) -> Tensor:
+    def function(x: TensorLike, name: str | None = None) -> Tensor:
         if type(x) is EagerTensor:
             if busy() is not None:
-                return bind(op, x)  # type: ignore[no-any-return]
+                return bind(op, x)
             data = x.data
             if data.dtype in quick:
                 try:
                     return EagerTensor(formula(data))
                 except SHORT_WAY_ENDS:
                     pass
-        return bind(op, lift(x))  # type: ignore[no-any-return]
+        return bind(op, lift(x))
 
     return named(function, public_name or op.name, doc, x=argument)
 
 
 def binary_function(
-    op_class: Any, doc: str, public_name: str | None = None, arguments: tuple[str, str] = ("x", "y")
-) -> Callable[..., Tensor]:
+    op_class: type[Elementwise],
+    doc: str,
+    public_name: str | None = None,
+    arguments: tuple[str, str] = ("x", "y"),
+) -> BinaryFunction:
     """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are what it calls its x and y."""
     op = op_class()
     formula = op_class.formula
     quick = quick_dtypes(op_class.kinds)
     name_of_op = op.name
 
-    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+    def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
             a, b = x.data, y.data
             dtype = a.dtype
@@ -256,7 +263,7 @@ def binary_function(
                 except SHORT_WAY_ENDS:
                     pass
         x, y = lift_pair(name_of_op, x, y)
-        return bind(op, x, y)  # type: ignore[no-any-return]
+        return bind(op, x, y)
 
     return named(function, public_name or op.name, doc, x=arguments[0], y=arguments[1])
 
@@ -266,7 +273,7 @@ def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
     return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)
 
 
-def named(function: Any, name: str, doc: str, **parameters: str) -> Any:
+def named(function: F, name: str, doc: str, **parameters: str) -> F:
     """A generated function with its public name and docstring, and its parameters called by their public names."""
     function.__name__ = function.__qualname__ = name
     frame: Any = sys._getframe(1)

@@ -53,10 +53,11 @@ def with_sizes(op: Op, numbers: Mapping[str, int]) -> Op:
     if not names:
         return op
     key = (op, tuple([numbers[name] for name in names]))
-    found = _concrete.get(key)
+    found: Op | None = _concrete.get(key)
     if found is None:
         made = type(op)(*[_numbered(getattr(op, field), numbers) for field in op.attributes])
-        found = _concrete.keep(key, made)
+        _concrete.keep(key, made)
+        return made
     return found
 
 
@@ -74,7 +75,7 @@ def _numbered_graph(graph: Graph, numbers: Mapping[str, int]) -> Graph:
     if known is None:
         known = graph.derived.setdefault(_numbered_graph, Memo("graph with numbers", _SIZES_PER_GRAPH))
     key = tuple(sorted(numbers.items()))
-    found = known.get(key)
+    found: Graph | None = known.get(key)
     if found is None:
         nodes = [
             Node(

@@ -58,7 +58,7 @@ def literal_sizes(graph: Graph) -> frozenset[int]:
                     sizes |= literal_sizes(value)
         found = frozenset(size for size in sizes if size > 1)
         graph.derived[literal_sizes] = found
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def size_class(
@@ -111,7 +111,7 @@ def _rebound(graph: Graph) -> frozenset[int]:
         free = {i for i, spec in enumerate(graph.inputs) if spec.is_handle and not is_definite(spec.dims)}
         written = {value for node in graph.nodes if node.op.effects & WRITES for value in node.inputs}
         found = graph.derived[_rebound] = frozenset(free & written)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class Specialised:

@@ -293,10 +293,11 @@ def definite(
     made = graph.derived.get(_definite)
     if made is None:
         made = graph.derived.setdefault(_definite, Memo("definite graph", _DEFINITE_LIMIT))
-    found = made.get(key)
+    found: Graph | None = made.get(key)
     if found is None:
-        specialised = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
-        found = made.keep(key, specialised)
+        found = made.keep(
+            key, specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
+        )
     return found
 
 

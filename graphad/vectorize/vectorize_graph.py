@@ -249,7 +249,7 @@ class Vectorize(Structured):
         uniform = (*self.uniform, *(k for k in same if k >= self.n_outputs))
         op = Vectorize(pullback.forward, self.stacked, uniform)
         RowsLayer(op, self, pullback)
-        return op  # type: ignore[no-any-return]
+        return op
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
         dual, mask = ctx.dual_of(self.graph, [dot is not None for dot in x_dots])
@@ -338,7 +338,7 @@ def _walked(graph: Graph) -> frozenset[int]:
             takes = node.op.structured and not isinstance(node.op, Vectorize)
             (inside if takes else others).update(node.inputs)
         found = graph.derived[_walked] = frozenset(inside - others)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _of_any_row(level: BatchLevel, y: Any) -> Any:
@@ -362,4 +362,4 @@ def vectorize(graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any]) -> S
     """Bind `graph` on the rows of some inputs."""
     if not any(stacked):
         raise InvalidArgumentError("vectorize: there is no input with rows.")
-    return bind(Vectorize(graph, tuple(stacked)), *inputs)  # type: ignore[no-any-return]
+    return bind(Vectorize(graph, tuple(stacked)), *inputs)

@@ -7,6 +7,7 @@ optimizer knows of variables in lists that run side by side. These become childr
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from serialization.checkpoint.saved import Node, Saved, Slot, Stored
 from serialization.errors import LimitExceededError, LoadError, UnsupportedModelError
@@ -32,7 +33,7 @@ def saved_of_bundle(prefix: str, limits: Limits) -> Saved:
     values = {}
     for key, entry in bundle.entries.items():
         if entry.dtype is not None and entry.dtype != STRING:
-            values[key] = Stored(entry.dtype, entry.shape, lambda key=key: bundle.array(key))
+            values[key] = Stored(entry.dtype, entry.shape, partial(bundle.array, key))
     if GRAPH not in bundle.entries:
         return Saved(prefix, (), values)
     try:
@@ -108,7 +109,7 @@ def _layers(node: ObjectNode, listed: tuple[ObjectNode, ...]) -> list[int]:
 
 
 def _in_order(children: dict[str, int], prefix: str) -> list[int]:
-    found = []
+    found: list[int] = []
     while f"{prefix}{len(found)}" in children:
         found.append(children[f"{prefix}{len(found)}"])
     return found

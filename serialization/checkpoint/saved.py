@@ -7,6 +7,7 @@ the root, breadth first, meets it: `net/l1/kernel/.ATTRIBUTES/VARIABLE_VALUE`. I
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from serialization.errors import LimitExceededError
@@ -80,7 +81,7 @@ def saved_of_model(
             while key in values:  # a name of no letters: only who wrote the file by hand has one
                 key += "#"
             known = tensors[tensor]
-            values[key] = Stored(known.dtype, known.shape, lambda tensor=tensor: arrays[tensor])
+            values[key] = Stored(known.dtype, known.shape, partial(arrays.__getitem__, tensor))
         nodes.append(Node(dict(record.children), key, slots[number]))
     packed = all(feature.name != CHECKPOINT for feature in model.features)
     return Saved(place, tuple(nodes), values, packed)

@@ -392,7 +392,8 @@ class GraphReader:
         return self._ops[number]
 
     def _make_op(self, record: OpRecord) -> Op:
-        op_class, former = find(record.name), None
+        op_class: Any = find(record.name)
+        former = None
         if op_class is None:
             op_class = successor(record.name)
             former = None if op_class is None else op_class.formerly[record.name]

@@ -48,4 +48,4 @@ class UnreadVariable(Variable):
             _slot.__set__(self, value)
             if type(self) is UnreadVariable:
                 del self.__dict__["_unread"]
-                self.__class__ = Variable
+                self.__class__ = Variable  # type: ignore[assignment]

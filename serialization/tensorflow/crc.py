@@ -74,7 +74,8 @@ def _pair_table() -> np.ndarray[Any, Any]:
     """What two bytes, the first one low, make of an empty register."""
     table = np.array(_byte_table(), np.uint32)
     first = table[np.arange(65536) & 255]
-    return table[(first ^ np.arange(65536, dtype=np.uint32) >> 8) & 255] ^ first >> 8
+    combined: np.ndarray = table[(first ^ np.arange(65536, dtype=np.uint32) >> 8) & 255] ^ first >> 8
+    return combined
 
 
 def _shifted(register: int, size: int) -> int:

@@ -221,13 +221,13 @@ def _lock(descriptor: int) -> None:
     """Raises: BlockingIOError: somebody else has it; OSError: this file system has no locks."""
     if sys.platform != "win32":
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return
-    try:
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EDEADLK):
-            raise BlockingIOError(error.errno, "locked") from error
-        raise
+    else:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EDEADLK):
+                raise BlockingIOError(error.errno, "locked") from error
+            raise
 
 
 def _closed(descriptor: int) -> int:

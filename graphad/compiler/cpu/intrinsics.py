@@ -133,7 +133,7 @@ def _size(code: str) -> int:
 def _stack(code: str) -> Any:
     """Memory of the function's own frame; the count is a literal."""
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def stack(typingctx: Any, count: Any) -> Any:
         if not isinstance(count, types.IntegerLiteral):
             return None

@@ -127,7 +127,7 @@ def mean_by_sum(s: Sweep, node: Node) -> Any:
     if spec.dims is None or total is None or div is None or spec.dtype.name not in ("float32", "float64"):
         return None
     axes = range(len(spec.dims)) if op.axes is None else op.axes  # type: ignore[attr-defined]
-    sizes = [spec.dims[axis] for axis in axes]
+    sizes = tuple([spec.dims[axis] for axis in axes])
     if not is_definite(sizes):
         return None
     count = product(sizes)

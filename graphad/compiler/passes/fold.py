@@ -26,7 +26,7 @@ def fold_constants(s: Sweep, node: Node) -> Any:
     op = node.op
     if not node.inputs or op.effects or op.structured or s.array(node.inputs[0]) is None:
         return None
-    values = [s.array(value) for value in node.inputs]
+    values: list[Any] = [s.array(value) for value in node.inputs]
     if any(value is None for value in values) or symbols_of(op):
         return None
     total = 0

@@ -288,7 +288,7 @@ def _without_branches(graph: Graph, inputs: set[int]) -> Graph:
             new, graphs = _moved_out(add, builder.add_constant, splits, operands[1:], len(outer))
             if new:
                 changed = True
-                kind: Any = type(op)  # type: ignore[attr-defined]
+                kind: Any = type(op)
                 op, operands = kind(*graphs, op.kinds), [*operands, *new]  # type: ignore[attr-defined]
         known += add(op, operands, node.specs, node.line)
     return builder.finish([known[i] for i in graph.outputs], graph.name)[0] if changed else graph

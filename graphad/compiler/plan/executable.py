@@ -206,7 +206,7 @@ class Executable:
         found = self._sizes.get(shapes)
         return found if found is not None else self._bind(shapes)
 
-    def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Sizes:
+    def _bind(self, shapes: tuple[Any, ...]) -> Sizes:
         with self._lock, held:
             found = self._sizes.get(shapes)
             if found is not None:

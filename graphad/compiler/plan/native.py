@@ -30,7 +30,7 @@ from graphad.compiler.plan.schedule import (
     is_whole,
 )
 from graphad.compiler.plan.steps import Address, Made, Place, Scope
-from graphad.compiler.units import ASSIGN, LOOP, Site, Unit
+from graphad.compiler.units import ASSIGN, LOOP, Unit
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError
@@ -40,6 +40,7 @@ from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.forms import block_layout
+from graphad.kernels.sites import Site
 from graphad.trace.numbered import with_sizes
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads

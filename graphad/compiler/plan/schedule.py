@@ -13,8 +13,8 @@ import numpy as np
 
 from graphad.compiler.units import NATIVE, Partition, Unit
 from graphad.core.dims import product
-from graphad.kernels.collapse import same_size
 from graphad.kernels.record import Struct
+from graphad.kernels.sites import same_size
 
 INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR = "input", "constant", "python", "fresh", "arena", "scalar"
 

@@ -21,13 +21,13 @@ from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, Pointer, Ro
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
-from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Site, Unit
+from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.graph.ir import Node
-from graphad.kernels.collapse import same_size
 from graphad.kernels.forms import Kernel, block_layout, scalar_word
 from graphad.kernels.record import Struct
+from graphad.kernels.sites import Site, same_size
 from graphad.trace.numbered import with_sizes
 
 Address = Callable[[Kernel], int]

@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, TupleOp, define, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -27,13 +27,12 @@ from graphad.ops.array.support import index_tensor, require_index, same_row, sta
 
 
 @define
-class BlockBounds(Op):
+class BlockBounds(TupleOp):
     """Two outputs, the first index of a block and the one behind its last, for each axis of a tensor with these sizes:
     begin, and begin + size, or the size of the axis where size is -1. A block that is not inside is an error.
     """
 
     name = "block_bounds"
-    multiple = True
     keeps = (False, False)
     vjp = no_gradient("its results are integers")
 

@@ -5,7 +5,7 @@ For variables alone, which have no derivative of what they are assigned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,8 @@ from graphad.core.spec import TensorSpec
 from graphad.ops.array.gather import check_nd, nd_index
 from graphad.ops.array.support import require_index
 
-COMBINE: dict[str, Callable[..., Any]] = {
+Combination = Literal["mul", "div", "floordiv", "max", "min"]
+COMBINE: dict[str, np.ufunc] = {
     "mul": np.multiply,
     "div": np.divide,
     "floordiv": np.floor_divide,

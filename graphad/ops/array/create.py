@@ -56,9 +56,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__"):
-        return lift(lift_own(value), wanted)  # type: ignore[no-any-return]
+        return lift(lift_own(value), wanted)
     if shape is None:
-        return lift(value, wanted)  # type: ignore[no-any-return]
+        return lift(value, wanted)
     sizes = static_sizes("constant", shape)
     if sizes is None:
         raise ArgumentTypeError(
@@ -67,13 +67,13 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     require_sizes("constant", sizes)
     data = np.asarray(to_numpy(value, wanted))
     if data.ndim == 0 or (data.size == 1 and product(sizes) != 1):
-        return lift(in_memory("constant", np.full, sizes, data.reshape(())))  # type: ignore[no-any-return]
+        return lift(in_memory("constant", np.full, sizes, data.reshape(())))
     if data.size != product(sizes):
         raise ArgumentTypeError(
             "Eager execution of tf.constant with unsupported shape. "
             f"constant: value has {data.size} elements, shape is {tuple(sizes)} with {product(sizes)} elements."
         )
-    return lift(data.reshape(sizes))  # type: ignore[no-any-return]
+    return lift(data.reshape(sizes))
 
 
 def convert_to_tensor(
@@ -91,10 +91,10 @@ def convert_to_tensor(
         value = lift_own(value)
     if dtype is None and dtype_hint is not None:
         try:
-            return lift(value, as_dtype(dtype_hint))  # type: ignore[no-any-return]
+            return lift(value, as_dtype(dtype_hint))
         except (DTypeError, InvalidArgumentError):
-            return lift(value)  # type: ignore[no-any-return]
-    return lift(value, None if dtype is None else as_dtype(dtype))  # type: ignore[no-any-return]
+            return lift(value)
+    return lift(value, None if dtype is None else as_dtype(dtype))
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
@@ -252,7 +252,7 @@ IDENTITY, STOP_GRADIENT = Identity(), StopGradient()
 
 def identity(input: Any, name: str | None = None) -> Tensor:
     """A tensor with the value of `input` that is another tensor to tapes: each has a gradient of its own."""
-    return bind(IDENTITY, lift(input))  # type: ignore[no-any-return]
+    return bind(IDENTITY, lift(input))
 
 
 def told_apart(xs: Sequence[Any]) -> list[Any]:
@@ -270,7 +270,7 @@ def told_apart(xs: Sequence[Any]) -> list[Any]:
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """`input`, a tensor or variable of any dtype, as a constant for derivatives: no gradient flows back through it."""
-    return bind(STOP_GRADIENT, lift(input))  # type: ignore[no-any-return]
+    return bind(STOP_GRADIENT, lift(input))
 
 
 @define
@@ -330,14 +330,14 @@ def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
     """The number of elements of `input` as an integer scalar; a constant where the shape is known."""
     x, dtype = lift(input), as_dtype(out_type)
     if x.dims is not None and all(type(n) is int for n in x.dims):
-        return lift(dtype.numpy.type(product(x.dims)))  # type: ignore[no-any-return]
-    return bind(ElementCount(dtype), x)  # type: ignore[no-any-return]
+        return lift(dtype.numpy.type(product(x.dims)))
+    return bind(ElementCount(dtype), x)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of axes of `input` as an int32 scalar; a constant where it is known."""
     x = lift(input)
-    return bind(Rank(), x) if x.dims is None else lift(np.int32(len(x.dims)))  # type: ignore[no-any-return]
+    return bind(Rank(), x) if x.dims is None else lift(np.int32(len(x.dims)))
 
 
 @define
@@ -354,6 +354,7 @@ class Eye(WithoutInputs):
     def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
         return {"rows_": (AT, 1), "columns": (AT, 2), **attributes}  # both were inputs
 
+    @staticmethod
     def _sizes_were_numbers(attributes: dict[str, Any]) -> dict[str, Any]:
         """Its sizes are always numbers."""
         return attributes
@@ -406,7 +407,7 @@ def eye(
     else:
         matrix = lift(in_memory("eye", np.eye, high, wide, dtype=dtype.numpy))
     if batch_shape is None:
-        return matrix  # type: ignore[no-any-return]
+        return matrix
     lead = static_sizes("eye", batch_shape)
     if lead is None or not is_definite(matrix.dims):
         if isinstance(batch_shape, Tensor):
@@ -416,7 +417,7 @@ def eye(
             batch_shape = [batch_shape[i] for i in range(len(batch_shape))]
         return broadcast_for("eye", matrix, [*batch_shape, num_rows, num_columns])
     require_sizes("eye", lead, "batch_shape")
-    return bind(BroadcastTo((*lead, *matrix.dims)), matrix)  # type: ignore[no-any-return]
+    return bind(BroadcastTo((*lead, *matrix.dims)), matrix)
 
 
 def depth_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -500,7 +501,7 @@ def one_hot(
     if indices.ndim is not None:
         axis = normalize_axis("one_hot", axis, indices.ndim + 1)
     count, given_depth = requested_size("one_hot", depth, "depth")
-    return bind(OneHot(count, axis), indices, on, off, *given_depth)  # type: ignore[no-any-return]
+    return bind(OneHot(count, axis), indices, on, off, *given_depth)
 
 
 __all__ = [

@@ -71,7 +71,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     x, dims = lift(x), as_dims(shape)
     if dims is None:
         return x  # type: ignore[no-any-return]
-    return bind(EnsureShape(dims), x)  # type: ignore[no-any-return]
+    return bind(EnsureShape(dims), x)
 
 
 def set_shape(x: Any, shape: Any) -> None:

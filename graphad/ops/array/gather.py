@@ -223,7 +223,7 @@ class GatherGrad(Op):
 
 def _batch_axes(op: str, batch_dims: Any) -> int:
     """`batch_dims` as a number: a tensor will do where its value is known."""
-    lead = static_int(op, batch_dims, "batch_dims")
+    lead: int | None = static_int(op, batch_dims, "batch_dims")
     if lead is None:
         raise ArgumentTypeError(f"{op}: batch_dims must be known while tracing; give an int.")
     return lead
@@ -263,7 +263,7 @@ def gather(
         raise ArgumentTypeError("gather: axis must be known while tracing; give an int.")
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("gather: params is a scalar; it must have rank 1 or more.")
-    return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), batch_dims), x, i)  # type: ignore[no-any-return]
+    return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), batch_dims), x, i)
 
 
 # -- gather_nd and scatter_nd, each other's transpose ----------------------------------------------------------------------
@@ -401,7 +401,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None =
     Returns: Tensor [*indices.shape[:-1], *params.shape[batch_dims + depth:]].
     """
     lead = _batch_axes("gather_nd", batch_dims)
-    return bind(GatherNd(lead), lift(params), index_tensor("gather_nd", indices, "indices"))  # type: ignore[no-any-return]
+    return bind(GatherNd(lead), lift(params), index_tensor("gather_nd", indices, "indices"))
 
 
 # -- along an axis, one index for each element -----------------------------------------------------------------------------

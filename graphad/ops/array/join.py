@@ -14,9 +14,9 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, TupleOp, define
 from graphad.core.schema import Axis, Count
-from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels.sites import Part, Site
@@ -70,7 +70,7 @@ class Concat(Op):
         if all(d is not None and d[self.axis] is not None for d in dims):
             if len(dims) == 1:
                 return (g,)
-            return bind(Split(tuple(d[self.axis] for d in dims), self.axis), g)  # type: ignore[no-any-return]
+            return bind(Split(tuple(d[self.axis] for d in dims), self.axis), g)
         shapes = [sizes_of(x) for x in ctx.inputs]
         return [
             bind(ConcatPart(self.axis, k), g, *shapes) if ctx.needs(k) else None for k in range(len(dims))
@@ -158,7 +158,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
             "concat: tensor 0 is a scalar, which has no axis to join along; use stack."
         )
     dims = next((x.dims for x in tensors if x.dims is not None), None)
-    return bind(Concat(normalize_axis("concat", place, rank, "tensors", dims)), *tensors)  # type: ignore[no-any-return]
+    return bind(Concat(normalize_axis("concat", place, rank, "tensors", dims)), *tensors)
 
 
 def lift_all(op: str, items: Sequence[Any]) -> list[Any]:
@@ -198,7 +198,7 @@ class Stack(Op):
         return np.stack(xs, self.axis)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return bind(Unstack(len(ctx.inputs), self.axis), g)  # type: ignore[no-any-return]
+        return bind(Unstack(len(ctx.inputs), self.axis), g)
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         values = all_stacked(ctx, xs)
@@ -220,7 +220,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     Raises: InvalidArgumentError: the shapes differ.
     """
     if hasattr(values, "__graphad_tensor__") and axis == 0:
-        return lift(values)  # type: ignore[no-any-return]
+        return lift(values)
     items = list(values)
     if not items:
         raise InvalidArgumentError("stack: there are no tensors; give one at least.")
@@ -231,12 +231,11 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
 
 
 @define
-class Unstack(Op):
+class Unstack(TupleOp):
     """The `num` slices of x along an axis, without that axis."""
 
     name = "unstack"
     moves = True
-    multiple = True
     keeps = (False, False)
     num: Count
     axis: Axis
@@ -299,12 +298,11 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 
 
 @define
-class Split(Op):
+class Split(TupleOp):
     """As many outputs as there are `sizes`: consecutive pieces of x of these sizes along `axis`, which they add up to."""
 
     name = "split"
     moves = True
-    multiple = True
     keeps = (False, False)
     sizes: tuple[Size, ...]
     axis: int
@@ -352,13 +350,12 @@ class Split(Op):
 
 
 @define
-class SplitAt(Op):
+class SplitAt(TupleOp):
     """`n` outputs: x taken apart along `axis` into equal pieces, or into pieces of the `sizes` given, one of which may be -1 for
     the rest.
     """
 
     name = "split_at"
-    multiple = True
     keeps = (False, False)
     n: Count
     axis: Axis
@@ -446,7 +443,7 @@ def split(
     wanted = static_array(num_or_size_splits)
     if wanted is None:
         vector = lift(num_or_size_splits)
-        count = num if num is not None else (vector.dims[0] if vector.ndim == 1 else None)
+        count = num if num is not None else (ranked(vector.dims)[0] if vector.ndim == 1 else None)
         if count is None:
             raise InvalidArgumentError("split: the number of pieces is not known while tracing; give num.")
         return list(bind(SplitAt(count, place), x, vector))
@@ -454,7 +451,7 @@ def split(
     if isinstance(pieces, int) and pieces < 1:
         raise InvalidArgumentError(f"split: {pieces} pieces were asked for; ask for 1 or more.")
     if total is not None:
-        return list(bind(Split(split_sizes(pieces, x.dims, place), place), x))
+        return list(bind(Split(split_sizes(pieces, ranked(x.dims), place), place), x))
     if isinstance(pieces, int):
         return list(bind(SplitAt(pieces, place), x))
     if -1 in pieces:
@@ -478,7 +475,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     lead = [vectors[i] for i in order]
     sizes: Any
     if all(is_definite(x.dims) for x in lead):
-        sizes = [x.dims[0] for x in lead]
+        sizes = [ranked(x.dims)[0] for x in lead]
     else:
         sizes = bind(Concat(0), *[shape(x) for x in lead])
     grids = []

@@ -14,7 +14,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.schema import Axis, Given
-from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels.sites import Part, Site, row_strides
@@ -38,7 +38,7 @@ from graphad.ops.array.support import require_index, static_array
 Pairs = tuple[tuple[Any, Any], ...]
 
 
-def _padded(op: str, dims: Any, pairs: Pairs) -> Any:
+def _padded(op: str, dims: Any, pairs: Pairs | None) -> Any:
     if dims is None:
         return None if pairs is None else (None,) * len(pairs)
     if pairs is None:
@@ -206,7 +206,7 @@ class MirrorPad(Op):
         return x.with_dims(_padded("pad", x.dims, self.paddings))
 
     def eval(self, x: Any) -> Any:
-        return np.pad(x, self.paddings, mode=self.mode)  # type: ignore[call-overload]
+        return np.pad(x, self.paddings, mode=self.mode)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         return (bind(MirrorPadGrad(self.paddings, self.mode), g),)
@@ -244,7 +244,7 @@ class MirrorPadGrad(Op):
             if not low and not high:
                 continue
             size = g.shape[axis] - low - high
-            source = np.pad(np.arange(size), (low, high), mode=self.mode)  # type: ignore[call-overload]
+            source = np.pad(np.arange(size), (low, high), mode=self.mode)
             g = added_at((*g.shape[:axis], size, *g.shape[axis + 1 :]), source, g, axis)
         return g
 
@@ -271,7 +271,7 @@ def pad(
     Raises: InvalidArgumentError: the paddings have another shape, are negative, or larger than a mirror allows.
     """
     x = lift(tensor)
-    kind = mode.lower()
+    kind: Any = mode.lower()
     if kind not in ("constant", "reflect", "symmetric"):
         raise InvalidArgumentError(
             f"pad: Unknown padding mode: {mode}; it is CONSTANT, REFLECT or SYMMETRIC."
@@ -280,7 +280,7 @@ def pad(
     if values is None:
         if kind != "constant":
             raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")
-        return bind(Pad(((ALL, 1),)), x, _fill(constant_values, x), lift(paddings))  # type: ignore[no-any-return]
+        return bind(Pad(((ALL, 1),)), x, _fill(constant_values, x), lift(paddings))
     if not values.size:
         values = values.reshape(0, 2)
     if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
@@ -290,8 +290,8 @@ def pad(
     _require_paddings(values)
     pairs = tuple((int(low), int(high)) for low, high in values)
     if kind != "constant":
-        return bind(MirrorPad(pairs, kind), x)  # type: ignore[no-any-return]
-    return bind(Pad(pairs), x, _fill(constant_values, x))  # type: ignore[no-any-return]
+        return bind(MirrorPad(pairs, kind), x)
+    return bind(Pad(pairs), x, _fill(constant_values, x))
 
 
 def _fill(value: Any, x: Tensor) -> Any:
@@ -367,7 +367,7 @@ class Tile(Op):
             return None
         pairs = tuple(n for pair in zip(self.multiples, x.dims, strict=True) for n in pair)
         apart = bind(Reshape(tuple(n for size in x.dims for n in (1, size))), x)
-        return bind(Reshape(self.infer(x.spec).dims), bind(BroadcastTo(pairs), apart))
+        return bind(Reshape(ranked(self.infer(x.spec).dims)), bind(BroadcastTo(pairs), apart))
 
 
 def _not_for_each_axis(multiples: Sequence[Any], dims: Any) -> InvalidArgumentError:
@@ -403,10 +403,10 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     values = static_array(multiples)
     if values is None:
         wanted, given = requested("tile", multiples)
-        return bind(Tile(wanted), x, *given)  # type: ignore[no-any-return]
+        return bind(Tile(wanted), x, *given)
     counts = tuple(int(m) for m in np.ravel(values))
     _require_multiples(counts)
-    return bind(Tile(counts), x)  # type: ignore[no-any-return]
+    return bind(Tile(counts), x)
 
 
 def _require_multiples(counts: Sequence[int]) -> None:
@@ -519,12 +519,12 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         many = int(values.reshape(()))
         wide = bind(ExpandDims((axis + 1,)), x)
         wide = bind(BroadcastTo((*x.dims[: axis + 1], many, *x.dims[axis + 1 :])), wide)
-        return bind(Reshape((*x.dims[:axis], x.dims[axis] * many, *x.dims[axis + 1 :])), wide)  # type: ignore[no-any-return]
+        return bind(Reshape((*x.dims[:axis], x.dims[axis] * many, *x.dims[axis + 1 :])), wide)
     counts = lift(repeats)
     if counts.ndim == 0 or counts.dims == (1,):
         size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
         counts = bind(Tile(((AT, 1, 0),)), reshape(counts, [1]), size)
-    return bind(Repeat(axis), x, counts)  # type: ignore[no-any-return]
+    return bind(Repeat(axis), x, counts)
 
 
 __all__ = ["pad", "repeat", "tile"]

@@ -15,7 +15,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import AT
 from graphad.core.schema import Axis, Count, Given
-from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
@@ -52,7 +52,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, *, name: str | None = Non
     i, u = index_tensor("scatter_nd", indices, "indices"), lift(updates)
     sizes, given = requested("scatter_nd", shape)
     require_sizes("scatter_nd", sizes)
-    return bind(ScatterNd(sizes), i, u, *given)  # type: ignore[no-any-return]
+    return bind(ScatterNd(sizes), i, u, *given)
 
 
 @define
@@ -118,7 +118,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, *, name: s
     """
     x = lift(tensor)
     u = lift_like("tensor_scatter_nd_update", updates, x.dtype)
-    return bind(TensorScatterUpdate(), x, index_tensor("tensor_scatter_nd_update", indices, "indices"), u)  # type: ignore[no-any-return]
+    return bind(TensorScatterUpdate(), x, index_tensor("tensor_scatter_nd_update", indices, "indices"), u)
 
 
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
@@ -137,7 +137,7 @@ def _added(op: str, tensor: Any, indices: Any, updates: Any, sign: int) -> Tenso
     i = index_tensor(op, indices, "indices")
     _check_added(op, x, i, u)
     added = scatter_nd(i, u, x.dims if is_definite(x.dims) else shape_of(x))
-    return x + added if sign > 0 else x - added  # type: ignore[operator, no-any-return]
+    return x + added if sign > 0 else x - added
 
 
 def _check_added(op: str, x: Any, indices: Any, updates: Any) -> None:
@@ -182,7 +182,8 @@ class UnsortedSegmentSum(Op):
         require_index(self.name, ids, "segment_ids")
         if not _first_part(data.dims, ids.dims):
             return data.with_dims(None)
-        return data.with_dims((*ids.dims[: self.batch_dims], self.num, *data.dims[len(ids.dims) :]))
+        lead = ranked(ids.dims)
+        return data.with_dims((*lead[: self.batch_dims], self.num, *ranked(data.dims)[len(lead) :]))
 
     def eval(self, data: Any, ids: Any) -> Any:
         return _segment_sum(data, ids, self.num, self.batch_dims)
@@ -268,7 +269,7 @@ class SegmentGather(Op):
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         dims, ids = ctx.shape(0), ctx.inputs[1]
         num = None if dims is None else dims[self.batch_dims]
-        given = () if num is not None else (shape_of(ctx.inputs[0])[self.batch_dims],)  # type: ignore[index]
+        given = () if num is not None else (shape_of(ctx.inputs[0])[self.batch_dims],)
         return (bind(UnsortedSegmentSum((AT, 1) if given else num, self.batch_dims), g, ids, *given), None)
 
     def batch(self, ctx: Any, x: Any, ids: Any) -> Any:
@@ -298,7 +299,7 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     """
     x, ids = lift(data), index_tensor("unsorted_segment_sum", segment_ids, "segment_ids")
     count, given = requested_size("unsorted_segment_sum", num_segments, "num_segments")
-    return bind(UnsortedSegmentSum(count), x, ids, *given)  # type: ignore[no-any-return]
+    return bind(UnsortedSegmentSum(count), x, ids, *given)
 
 
 # -- masks -----------------------------------------------------------------------------------------------------------------
@@ -432,7 +433,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str | No
     """
     x, m = lift(tensor), lift(mask)
     place = normalize_axis("boolean_mask", 0 if axis is None else axis, x.ndim, "tensor", x.dims)
-    return bind(BooleanMask(place), x, m)  # type: ignore[no-any-return]
+    return bind(BooleanMask(place), x, m)
 
 
 __all__ = [

@@ -101,7 +101,8 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
         )
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         return -((start - limit) // delta)
-    return math.ceil(abs((limit - start) / delta))
+    steps: float = abs((limit - start) / delta)
+    return math.ceil(steps)
 
 
 def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
@@ -129,13 +130,13 @@ def range(
     if not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in arguments):
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (np.asarray(x).item() for x in arguments)
-        return lift(in_memory("range", _members, first, _count(first, last, step), step, found))  # type: ignore[no-any-return]
+        return lift(in_memory("range", _members, first, _count(first, last, step), step, found))
     if dtype is None:
         own = [x.dtype for x in arguments if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")]
         found = max(own, key=_order)
     else:
         found = as_dtype(dtype)
-    return bind(Range(), *[_converted(x, found) for x in arguments])  # type: ignore[no-any-return]
+    return bind(Range(), *[_converted(x, found) for x in arguments])
 
 
 def _order(dtype: DType) -> tuple[bool, int]:
@@ -168,6 +169,7 @@ class UnitSteps(WithoutInputs):
     def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
         return {"n": (AT, 1), **attributes}  # it was an input
 
+    @staticmethod
     def _n_was_number(attributes: dict[str, Any]) -> dict[str, Any]:
         """Its `n` is always a number."""
         return attributes
@@ -198,7 +200,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         dtype = _common([first, last])
         if dtype.is_integer:
             dtype = float32 if dtype.itemsize < 4 else float64
-        return lift(in_memory("linspace", np.linspace, start, stop, count, axis=axis).astype(dtype.numpy))  # type: ignore[no-any-return]
+        return lift(in_memory("linspace", np.linspace, start, stop, count, axis=axis).astype(dtype.numpy))
     start = (
         lift(start)
         if isinstance(start, Tensor) or not isinstance(stop, Tensor)

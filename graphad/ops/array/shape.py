@@ -234,10 +234,10 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     known = static_sizes("reshape", shape)
     if known is not None:
         dims = x.dims
-        sizes = resolve_reshape(dims, known) if is_definite(dims) else tuple(known)  # type: ignore[arg-type]
-        return bind(Reshape(sizes), x)  # type: ignore[no-any-return]
+        sizes = resolve_reshape(dims, known) if is_definite(dims) else tuple(known)
+        return bind(Reshape(sizes), x)
     sizes, given = requested("reshape", shape)
-    return bind(Reshape(sizes), x, *given)  # type: ignore[no-any-return]
+    return bind(Reshape(sizes), x, *given)
 
 
 def shape_of(ctx: Any, i: int) -> tuple[Any, tuple[Any, ...]]:
@@ -272,7 +272,7 @@ class BroadcastTo(Op):
         out[...] = x
         return out
 
-    def quick(self, x: Any) -> Any:  # type: ignore[override]
+    def quick(self, x: Any) -> Any:
         if type(x) is not EagerTensor or x.data.shape:
             return None
         out = np.empty(self.shape, x.data.dtype)
@@ -330,7 +330,7 @@ def broadcast_for(op: str, x: Any, shape: Any) -> Tensor:
     """`broadcast_to` for a function whose name messages are to give."""
     sizes, given = requested(op, shape)
     require_sizes(op, sizes)
-    return bind(BroadcastTo(sizes), x, *given)  # type: ignore[no-any-return]
+    return bind(BroadcastTo(sizes), x, *given)
 
 
 @define
@@ -351,7 +351,7 @@ class SumTo(Op):
         want = self.shape
         return summed(x, summed_axes(x.shape, want)).reshape(want)
 
-    def quick(self, x: Any) -> Any:  # type: ignore[override]
+    def quick(self, x: Any) -> Any:
         if type(x) is EagerTensor:
             data = x.data
             if data.ndim and data.shape[1:] == self.shape and data.dtype.char in "fd":
@@ -497,4 +497,4 @@ def expand_dims(input: Any, axis: Any = 0, name: str | None = None) -> Tensor:
     rank = x.ndim
     if rank is not None:
         axes = normalize_axes("expand_dims", axes, rank + len(axes)) or ()
-    return bind(ExpandDims(tuple(int(a) for a in axes)), x)  # type: ignore[no-any-return]
+    return bind(ExpandDims(tuple(int(a) for a in axes)), x)

@@ -479,7 +479,7 @@ def slice_update(x: Any, key: Any, value: Any) -> Tensor:
         value = broadcast_to(value, shape(read(x, encoded, given)))
     elif value.dims != part:
         value = broadcast_to(value, part)
-    return bind(SliceUpdate(encoded), x, value, *given)  # type: ignore[no-any-return]
+    return bind(SliceUpdate(encoded), x, value, *given)
 
 
 def strided_slice(

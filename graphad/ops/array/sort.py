@@ -121,7 +121,7 @@ def argsort(
     """
     x = lift(values)
     place = normalize_axis("argsort", axis, x.ndim, "values", x.dims)
-    return bind(ArgSort(place, _is_descending("argsort", direction), dtypes.int32), x)  # type: ignore[no-any-return]
+    return bind(ArgSort(place, _is_descending("argsort", direction), dtypes.int32), x)
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
@@ -135,7 +135,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
     x = lift(values)
     place = normalize_axis("sort", axis, x.ndim, "values", x.dims)
     order = bind(ArgSort(place, _is_descending("sort", direction), dtypes.int32), x)
-    return bind(TakeAlong(place), x, order)  # type: ignore[no-any-return]
+    return bind(TakeAlong(place), x, order)
 
 
 def top_k(

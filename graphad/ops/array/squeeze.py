@@ -30,7 +30,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     else:
         sizes = shape(x)
         return reshape(x, boolean_mask(sizes, bind(NOT_EQUAL, sizes, lift(np.int32(1)))))
-    return bind(Squeeze(axes), x)  # type: ignore[no-any-return]
+    return bind(Squeeze(axes), x)
 
 
 __all__ = ["squeeze"]

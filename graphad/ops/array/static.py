@@ -93,13 +93,13 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """
     x = index_tensor("broadcast_dynamic_shape", shape_x, "shape_x")
     y = index_tensor("broadcast_dynamic_shape", shape_y, "shape_y")
-    sizes = _sizes(x), _sizes(y)
-    if sizes[0] is not None and sizes[1] is not None:
-        joint = broadcast_dims("broadcast_dynamic_shape", *sizes)
-        return lift(np.array(joint, x.dtype.numpy))  # type: ignore[no-any-return]
+    first, second = _sizes(x), _sizes(y)
+    if first is not None and second is not None:
+        joint = broadcast_dims("broadcast_dynamic_shape", tuple(first), tuple(second))
+        return lift(np.array(joint, x.dtype.numpy))
     maximum, select, equal = lookup("maximum")(), lookup("select")(), lookup("equal")()
-    n = bind(maximum, shape_of(x)[0], shape_of(y)[0])  # type: ignore[index]
-    x, y = (concat([ones([n - shape_of(z)[0]], z.dtype), z], 0) for z in (x, y))  # type: ignore[index]
+    n = bind(maximum, shape_of(x)[0], shape_of(y)[0])
+    x, y = (concat([ones([n - shape_of(z)[0]], z.dtype), z], 0) for z in (x, y))
     of_x, of_y = bind(equal, x, lift(1, x.dtype)), bind(equal, y, lift(1, y.dtype))
     fits = bind(lookup("logical_or")(), bind(lookup("logical_or")(), of_x, of_y), bind(equal, x, y))
     require(

@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.op import MIXED, Op, no_batch, no_gradient
@@ -77,12 +77,12 @@ def static_array(x: Any) -> Any:
     return np.asarray(x)
 
 
-def static_int(op: str, x: Any, name: str) -> int | None:
+def static_int(op: str, x: Any, name: str) -> Size | None:
     """An integer scalar argument as a Python int where its value is known now, else None."""
     if type(x) is int:
         return x
     if isinstance(x, Dim):
-        return x  # type: ignore[return-value]
+        return x
     value = static_array(x)
     if value is None:
         return None

@@ -150,7 +150,7 @@ class SwapAxes(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
             return x
-        return Transpose(_swapped(len(x.dims), self.a, self.b, x.dims)).infer(x)  # type: ignore[no-any-return]
+        return Transpose(_swapped(len(x.dims), self.a, self.b, x.dims)).infer(x)
 
     def eval(self, x: Any) -> Any:
         return np.swapaxes(x, self.a, self.b)
@@ -220,7 +220,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
         y = bind(TransposeBy(), x, lift(perm))
     else:
         y = bind(Transpose(order), x)
-    return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y  # type: ignore[no-any-return]
+    return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y
 
 
 def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
@@ -281,7 +281,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     if values is None:
         raise ArgumentTypeError("reverse: axis must be known while tracing; give integers.")
     axes = normalize_axes("reverse", [int(a) for a in values.ravel()], x.ndim, "tensor", x.dims)
-    return bind(Reverse(axes or ()), x)  # type: ignore[no-any-return]
+    return bind(Reverse(axes or ()), x)
 
 
 @define
@@ -342,7 +342,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     shifts = lift(shift)
     if shifts.ndim is None or shifts.ndim == 0:
         shifts = reshape(shifts, [len(axes)])
-    return bind(Roll(axes), x, shifts)  # type: ignore[no-any-return]
+    return bind(Roll(axes), x, shifts)
 
 
 __all__ = ["matrix_transpose", "reverse", "roll", "transpose"]

@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.shape import known_value
+from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
 
@@ -79,7 +79,7 @@ def bind_cond(test: Any, then_part: Part, else_part: Part) -> tuple[Any, ...]:
     place = {id(x): k for k, x in enumerate(outer)}
     then_graph, else_graph = then_part.with_inputs(specs, (), place), else_part.with_inputs(specs, (), place)
     op = Cond(then_graph, else_graph, (BOTH,) * len(then_graph.outputs))
-    return bind(op, test, *outer)  # type: ignore[no-any-return]
+    return bind(op, test, *outer)
 
 
 def _check_same(
@@ -195,7 +195,7 @@ def switch_case(
     index = lift(branch_index)
     if not index.dtype.is_integer:
         raise DTypeError(f"switch_case: branch_index has dtype {index.dtype.name}; an integer is needed.")
-    otherwise = table[max(table)] if default is None else default
+    otherwise: Any = table[max(table)] if default is None else default
     if type(index) is EagerTensor:
         return table.get(int(index), otherwise)()
     result = otherwise

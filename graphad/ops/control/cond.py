@@ -38,7 +38,11 @@ from graphad.ops.control.rows import joined_rows, rows_of
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.select import SELECT
 
-BOTH, THEN, ELSE, SUM = "both", "then", "else", "sum"
+Which = Literal["both", "then", "else", "sum"]
+BOTH: Which = "both"
+THEN: Which = "then"
+ELSE: Which = "else"
+SUM: Which = "sum"
 
 
 @define
@@ -232,7 +236,7 @@ class Cond(Structured):
                 rows_of(graph, [axis if full else None for full in self.full]) for axis in range(self.depth)
             ]
             proven.append([list(axes) == list(range(self.depth)) for axes in zip(*found, strict=True)])
-        residual = joined(self.kinds, *proven, lambda a, b: a and b)
+        residual = joined(self.kinds, proven[0], proven[1], lambda a, b: a and b)
         return [
             kind == BOTH or (kind != SUM and full) for kind, full in zip(self.kinds, residual, strict=True)
         ]
@@ -256,7 +260,7 @@ class Cond(Structured):
         kinds = self.kinds + (THEN,) * more_then + (ELSE,) * more_else
         op = Cond(then_graph, else_graph, kinds, self.depth, self.full)
         CondLayer(op, self, then_pullback, else_pullback)
-        return op  # type: ignore[no-any-return]
+        return op
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_cond(self, Cond, ctx, x_dots)

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphad.core.bind import bind
 from graphad.core.errors import MissingGradientError
-from graphad.core.op import MIXED, Op, define, no_rows
+from graphad.core.op import MIXED, Op, TupleOp, define, no_rows
 from graphad.core.schema import Count
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.ir import Graph
@@ -21,7 +21,7 @@ from graphad.ops.control.rows import joined_rows, rows_of
 
 
 @define
-class CustomGradient(Op):
+class CustomGradient(TupleOp):
     """(x..., y...) -> y, with the cotangents of x given by a Python rule.
 
     `rule` is a `graphad.gradient.custom.Rule`; `n_inputs` says how many inputs are x.
@@ -30,7 +30,6 @@ class CustomGradient(Op):
     name = "custom_gradient"
     hands_on = True
     live = True
-    multiple = True
     transient = True
     extension = True
     foreign = True
@@ -94,31 +93,32 @@ class ClosedRule:
         require_operands(op.name, graph, [*outputs, *specs[op.n_inputs + op.n_outputs :]], what)
 
 
-class _PassesOutputs(Op):
+class _PassesOutputs(TupleOp):
     """The forward half of an op that was read from a file: its inputs are (x..., y..., closed...), its outputs y."""
 
-    multiple = True
-    n_inputs: Count
-    n_outputs: int
+    def _place(self) -> tuple[int, int]:
+        """Where y begins and ends among the inputs. Its own classes have these attributes, behind the rule."""
+        op: Any = self
+        return op.n_inputs, op.n_inputs + op.n_outputs
 
     def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
-        return specs[self.n_inputs : self.n_inputs + self.n_outputs]
+        return specs[slice(*self._place())]
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
-        last = self.n_inputs + self.n_outputs
+        first, last = self._place()
         require(
-            self.n_outputs >= 0 and len(specs) >= last,
+            first <= last <= len(specs),
             self.name,
             f"it takes {last} inputs, there are {len(specs)}",
         )
-        shown = specs[self.n_inputs : last]
+        shown = specs[first:last]
         require(not any(spec.is_handle for spec in shown), self.name, "a variable is no output")
 
     def eval(self, *values: Any) -> tuple[Any, ...]:
-        return values[self.n_inputs : self.n_inputs + self.n_outputs]
+        return values[slice(*self._place())]
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        return tuple(axes[self.n_inputs : self.n_inputs + self.n_outputs])
+        return tuple(axes[slice(*self._place())])
 
 
 @define

@@ -13,7 +13,7 @@ from graphad.core.bind import bind_all
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32
 from graphad.core.errors import FailedPreconditionError, InternalError
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import IO, WRITES, TupleOp
 from graphad.core.references import entries_of
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -41,19 +41,18 @@ def merged(a: TensorSpec, b: TensorSpec) -> TensorSpec:
     return a if a is b or a.dims == b.dims else a.with_dims(merged_dims(a.dims, b.dims))
 
 
-class Structured(Op):
+class Structured(TupleOp):
     """What call, cond, loop and vectorize share: they hold graphs, and may have a layer of residuals.
 
     Class attributes:
       holder: The attribute with the graph that keeps the layer.
     """
 
-    multiple = True
     structured = True
     layered = True
     keeps = (True, True)
     holder: ClassVar[str]
-    n_outputs: Any
+    n_outputs: ClassVar[Any]
 
     @property
     def layer(self) -> Layer | None:
@@ -95,7 +94,8 @@ class Layer:
 
     def pull_back(self, ctx: Any, y_bars: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of the inputs by those of all outputs; None for none."""
-        n, below = self.base.n_outputs, self.base.layer
+        n: int = self.base.n_outputs
+        below: Layer | None = self.base.layer
         if below is not None and all(bar is None for bar in y_bars[below.base.n_outputs :]):
             if all(has or not ctx.needs(i) for i, has in enumerate(below.needs, below.first)):
                 return below.pull_back(ctx.first(n), y_bars[:n])
@@ -188,7 +188,7 @@ def add_zeros(builder: GraphBuilder, like: int) -> int:
 def add_zeros_of(builder: GraphBuilder, spec: TensorSpec) -> int:
     """Zeros of a definite shape."""
     zero = builder.add_constant(spec.dtype.numpy.type(0))
-    return add(builder, BroadcastTo(tuple(spec.dims)), zero) if spec.dims else zero  # type: ignore[no-any-return]
+    return add(builder, BroadcastTo(tuple(spec.dims)), zero) if spec.dims else zero
 
 
 def add_repeated(builder: GraphBuilder, x: int, size: Any) -> int:

@@ -82,7 +82,7 @@ class Loop(Structured):
         """The same loop without its test, for a limit that is known to be the number of steps."""
         return Loop(
             None, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform
-        )  # type: ignore[no-any-return]
+        )
 
     def parts(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
         """Carry, invariants and xs among the inputs behind the limit."""
@@ -237,7 +237,7 @@ class Loop(Structured):
         uniform = self.n_ys if self.uniform < 0 else self.uniform
         op = Loop(self.test, body, n, self.n_invariant, self.n_xs, self.reverse, self.steps, uniform)
         LoopLayer(op, self, pullback, stacked, invariant)
-        return op  # type: ignore[no-any-return]
+        return op
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_loop(self, Loop, ctx, x_dots)

@@ -14,7 +14,7 @@ from graphad.core import dtypes
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.create import stop_gradient, zeros
 from graphad.ops.array.join import concat, stack
@@ -217,7 +217,7 @@ def _fold(
             return nest.build(last)
         rows = rows[::-1] if reverse else rows
         if not rows:
-            ys = [zeros((0, *x.dims), x.dtype) for x in start]
+            ys = [zeros((0, *ranked(x.dims)), x.dtype) for x in start]
         else:
             ys = [stack([row[k] for row in rows]) for k in range(len(start))]
     if not all_results:

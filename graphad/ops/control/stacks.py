@@ -101,8 +101,9 @@ def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -
         if (
             may_differ and spec.dims and None in spec.dims
         ):  # no step ran that would have told the sizes of a slice
-            stack = stack.view(RaggedStack)
-            stack.slices = [None] * len(stack)
+            empty_rows = stack.view(RaggedStack)
+            empty_rows.slices = [None] * len(stack)
+            return empty_rows
         return stack
     if type(slices) is np.ndarray:
         return slices
@@ -128,7 +129,8 @@ def _padded(slices: Sequence[Any], dtype: Any) -> RaggedStack:
     ).view(RaggedStack)
     for i, y in enumerate(slices):
         if y.ndim == rank:
-            stack[(i, *[slice(size) for size in y.shape])] = y
+            place: tuple[Any, ...] = (i, *[slice(size) for size in y.shape])
+            stack[place] = y
     stack.slices = list(slices)
     return stack
 

@@ -23,7 +23,8 @@ from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, split, stack, unstack
 from graphad.ops.array.scatter import tensor_scatter_nd_update
-from graphad.ops.array.shape import expand_dims, known_value, reshape, shape
+from graphad.ops.array.shape import expand_dims, reshape, shape
+from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional
 from graphad.ops.math import cast, equal, maximum, reduce_all, reduce_max
@@ -431,7 +432,7 @@ class TensorArray:
                 f"TensorArray.{op}: there are no elements, and their shape {format_dims(self._dims)} is not known; give "
                 "element_shape."
             )
-        return self._dims  # type: ignore[return-value]
+        return self._dims
 
     def _empty(self, op: str, number: int) -> Any:
         """What stands under a number that was not written."""

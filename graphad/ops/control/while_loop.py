@@ -21,7 +21,7 @@ from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import stop_gradient, told_apart
-from graphad.ops.array.shape import known_value
+from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.loop import Loop
 from graphad.ops.control.parts import (
@@ -201,7 +201,7 @@ def bind_loop(
     test_graph = None if test is None else test.with_inputs(operands[: n + m], own, place)
     op = Loop(test_graph, body_graph, n, m, len(xs), reverse, steps)
     limit = lift(np.int32(NO_LIMIT)) if limit is None else limit
-    return bind(op, limit, *carry, *outer, *xs)  # type: ignore[no-any-return]
+    return bind(op, limit, *carry, *outer, *xs)
 
 
 def check_carry(specs: Sequence[TensorSpec], after: Sequence[TensorSpec], labels: Sequence[str]) -> None:

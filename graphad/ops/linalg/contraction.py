@@ -18,7 +18,7 @@ from graphad.core.convert import lift_pair
 from graphad.core.dims import Dim, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import format_dims, is_definite, normalize_axes
+from graphad.core.shapes import format_dims, is_definite, normalize_axes, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import widened
@@ -242,7 +242,7 @@ def _pair(
     b, flip_b = _matrices(b, lb, lead, columns, inner)
     y = bind(MatMul(flip_a, not flip_b), a, b)
     if len(rows) != 1 or len(columns) != 1:
-        y = bind(Reshape((*y.dims[: len(lead)], *heights, *widths)), y)
+        y = bind(Reshape((*ranked(y.dims)[: len(lead)], *heights, *widths)), y)
     return y, (*lead, *rows, *columns)
 
 
@@ -408,7 +408,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, **options: Any)
             )
         xs[i], labels[i] = _without_repeats(xs[i], one)
     y = _apply(labels, result, xs)
-    return bind(IDENTITY, y) if y is xs[0] else y  # type: ignore[no-any-return]
+    return bind(IDENTITY, y) if y is xs[0] else y
 
 
 def _without_repeats(x: Any, labels: Labels) -> tuple[Any, Labels]:

@@ -250,7 +250,7 @@ class BandPart(Op):
 
 
 def _offset(op: str, k: Any) -> int:
-    number = static_int(op, k, "k")
+    number: int | None = static_int(op, k, "k")
     if number is None:
         raise InvalidArgumentError(f"{op}: k must be known while tracing; give an int.")
     return number
@@ -264,12 +264,12 @@ def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = Non
       num_lower, num_upper: Diagonals to keep below and above the main one; negative keeps all. (-1, 0) is the lower triangle.
     """
     lower, upper = _offset("band_part", num_lower), _offset("band_part", num_upper)
-    return bind(BandPart(lower, upper), lift(input))  # type: ignore[no-any-return]
+    return bind(BandPart(lower, upper), lift(input))
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of the last two axes: [..., n, m] becomes [...]."""
-    return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)  # type: ignore[no-any-return]
+    return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)
 
 
 __all__ = ["band_part", "eye", "trace"]

@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import fill
 from graphad.ops.array.join import concat, stack
@@ -64,12 +64,12 @@ def diag_part(
     x = lift(input)
     low, high, several = _range("diag_part", k)
     if not several:
-        return bind(DiagPart(low), x)  # type: ignore[no-any-return]
+        return bind(DiagPart(low), x)
     require_rank("diag_part", x.spec, 2, "input")
     if x.dims is None:
         raise InvalidArgumentError("diag_part: the rank of input must be known for a range of diagonals.")
     parts = [bind(DiagPart(at), x) for at in range(high, low - 1, -1)]
-    sizes = [part.dims[-1] for part in parts]
+    sizes: list[Any] = [ranked(part.dims)[-1] for part in parts]
     if any(size is None for size in sizes):
         sizes = [getitem(shape(part), -1) for part in parts]
         most = reduce_max(stack(sizes))
@@ -84,7 +84,13 @@ def diag_part(
         if isinstance(missing, int) and not missing:
             rows.append(part)
         else:
-            rows.append(pad(part, [[0, 0]] * (part.ndim - 1) + [list(ends)], constant_values=padding_value))
+            rows.append(
+                pad(
+                    part,
+                    [[0, 0]] * (len(ranked(part.dims)) - 1) + [list(ends)],
+                    constant_values=padding_value,
+                )
+            )
     return stack(rows, -2)
 
 
@@ -112,7 +118,7 @@ def diag(
     require_rank("diag", d.spec, 1 + several, "diagonal")
     if d.dims is None and several:
         raise InvalidArgumentError("diag: the rank of diagonal must be known for a range of diagonals.")
-    if several and d.dims[-2] not in (None, high - low + 1):
+    if several and ranked(d.dims)[-2] not in (None, high - low + 1):
         raise InvalidArgumentError(
             f"diag: diagonal has shape {format_dims(d.dims)}; for k = ({low}, {high}) it must have {high - low + 1} rows."
         )
@@ -137,7 +143,7 @@ def diag(
     else:
         base = fill(concat([batch, stack([rows, columns])], 0), lift_like("diag", padding_value, d.dtype))
     if not several:
-        return bind(SetDiag(low), base, d)  # type: ignore[no-any-return]
+        return bind(SetDiag(low), base, d)
     if num_rows == num_cols == -1:
         most = max(least)
         missing = {at: abs(at) - most for at in range(low, high + 1)}
@@ -197,7 +203,7 @@ def set_diag(
     d = lift_like("set_diag", diagonal, x.dtype)
     low, high, several = _range("set_diag", k)
     if not several:
-        return bind(SetDiag(low), x, d)  # type: ignore[no-any-return]
+        return bind(SetDiag(low), x, d)
     require_rank("set_diag", x.spec, 2, "input")
     if x.dims is None or type(x.dims[-1]) is not int or type(x.dims[-2]) is not int:
         raise InvalidArgumentError("set_diag: the size of a matrix must be known for a range of diagonals.")

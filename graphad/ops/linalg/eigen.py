@@ -16,7 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError, MissingGradientError
-from graphad.core.op import Op, define
+from graphad.core.op import TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import ExpandDims
@@ -53,13 +53,12 @@ def _real_dtype(x: TensorSpec) -> Any:
 
 
 @define
-class Eigh(Op):
+class Eigh(TupleOp):
     """Two outputs for a Hermitian matrix [..., n, n], of which the lower triangle is read: the eigenvalues, ascending and real,
     and the eigenvectors as columns, each determined up to a factor of absolute value 1.
     """
 
     name = "eigh"
-    multiple = True
     keeps = (False, True)
 
     def infer(self, a: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -96,13 +95,12 @@ class Eigh(Op):
 
 
 @define
-class Svd(Op):
+class Svd(TupleOp):
     """Three outputs for x [..., m, n]: singular values s, descending and real, u and v with x = u diag(s) v^H; min(m, n) columns
     each, or all if `full`.
     """
 
     name = "svd"
-    multiple = True
     keeps = (True, True)
     full: bool
 

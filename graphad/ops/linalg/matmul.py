@@ -17,7 +17,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import broadcast_dims, format_dims, is_definite
+from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
@@ -63,7 +63,7 @@ class MatMul(Op):
     def eval(self, a: Any, b: Any) -> Any:
         return _product(a, b, self.transpose_a, self.transpose_b)
 
-    def quick(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+    def quick(self, x: Any, y: Any) -> Any:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             return None
         a, b = x.data, y.data
@@ -111,7 +111,7 @@ class MatMul(Op):
         if ctx.stacked(0) and not ctx.stacked(1) and len(b.dims) == 2 and not self.transpose_a:
             # One product of all rows instead of one for each.
             flat = bind(self, bind(Reshape((product(a.dims[:-1]), a.dims[-1])), a), b)
-            return bind(Reshape((*a.dims[:-1], flat.dims[-1])), flat)
+            return bind(Reshape((*a.dims[:-1], ranked(flat.dims)[-1])), flat)
         return bind(self, *align_matrices(ctx, (a, b)))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
@@ -245,12 +245,12 @@ def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
         )
     a, b = lift_pair("matmul", a, b)
     if not (ta or tb or aa or ab):
-        return bind(MATMUL, a, b)  # type: ignore[no-any-return]
+        return bind(MATMUL, a, b)
     if aa and a.dtype.is_complex:
         a = bind(CONJ, a)
     if ab and b.dtype.is_complex:
         b = bind(CONJ, b)
-    return bind(MatMul(bool(ta or aa), bool(tb or ab)), a, b)  # type: ignore[no-any-return]
+    return bind(MatMul(bool(ta or aa), bool(tb or ab)), a, b)
 
 
 def matvec(
@@ -267,7 +267,7 @@ def matvec(
     if b.dims is not None and not b.dims:
         raise InvalidArgumentError("matvec: b is a scalar; it must have rank 1 or more.")
     y = _general(a, bind(ExpandDims((-1,)), b), transpose_a, False, adjoint_a, False)
-    return bind(Squeeze((-1,)), y)  # type: ignore[no-any-return]
+    return bind(Squeeze((-1,)), y)
 
 
 __all__ = ["matmul", "matvec"]

@@ -103,7 +103,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
             raise InvalidArgumentError(
                 f"cross: {word} has shape {format_dims(x.dims)}; its last size must be 3."
             )
-    return roll(a, -1, -1) * roll(b, -2, -1) - roll(a, -2, -1) * roll(b, -1, -1)  # type: ignore[operator, no-any-return]
+    return roll(a, -1, -1) * roll(b, -2, -1) - roll(a, -2, -1) * roll(b, -1, -1)
 
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "cross", "global_norm", "l2_normalize", "norm"]

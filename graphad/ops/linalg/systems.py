@@ -11,7 +11,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import Op, define
+from graphad.core.op import Op, TupleOp, define
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -207,13 +207,12 @@ class Determinant(_OfMatrix):
 
 
 @define
-class SLogDet(_OfMatrix):
+class SLogDet(_OfMatrix, TupleOp):
     """Two outputs: the sign (for complex x, a number of absolute value 1) and the logarithm of the absolute value of the
     determinant of the last two axes.
     """
 
     name = "slogdet"
-    multiple = True
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
         require_matrix("slogdet", x, "input", True)
@@ -284,7 +283,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     Raises: InvalidArgumentError: the matrix is singular ("Input matrix is not invertible."), or the sizes do not fit.
     """
     a, b = lift_pair("solve", matrix, rhs)
-    return bind(Solve(bool(adjoint)), a, b)  # type: ignore[no-any-return]
+    return bind(Solve(bool(adjoint)), a, b)
 
 
 def triangular_solve(
@@ -292,7 +291,7 @@ def triangular_solve(
 ) -> Tensor:
     """`solve` for a triangular matrix, of which only the triangle named by `lower` is read."""
     a, b = lift_pair("triangular_solve", matrix, rhs)
-    return bind(TriangularSolve(bool(lower), bool(adjoint)), a, b)  # type: ignore[no-any-return]
+    return bind(TriangularSolve(bool(lower), bool(adjoint)), a, b)
 
 
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -301,7 +300,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     Raises: InvalidArgumentError: a matrix is singular ("Input is not invertible.").
     """
     y = bind(Inverse(), lift(input))
-    return _turned(y) if adjoint else y  # type: ignore[no-any-return]
+    return _turned(y) if adjoint else y
 
 
 _turned = adjoint
@@ -309,18 +308,19 @@ _turned = adjoint
 
 def det(input: Any, name: str | None = None) -> Tensor:
     """The determinant of square matrices: [..., n, n] becomes [...]. The gradient is undefined for a singular matrix."""
-    return bind(Determinant(), lift(input))  # type: ignore[no-any-return]
+    return bind(Determinant(), lift(input))
 
 
 def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The sign and the logarithm of the absolute value of the determinant of square matrices [..., n, n]."""
-    return bind(SLogDet(), lift(input))  # type: ignore[no-any-return]
+    sign, log_det = bind(SLogDet(), lift(input))
+    return sign, log_det
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of positive definite matrices [..., n, n]."""
     d = log(real(bind(DiagPart(0), cholesky(matrix))))
-    return reduce_sum(d + d, axis=-1)  # type: ignore[no-any-return]
+    return reduce_sum(d + d, axis=-1)
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
@@ -329,7 +329,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     Only the lower triangle is read; the gradient is symmetric.
     Raises: InvalidArgumentError: a matrix is not positive definite.
     """
-    return bind(Cholesky(), lift(input))  # type: ignore[no-any-return]
+    return bind(Cholesky(), lift(input))
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:

@@ -385,7 +385,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
         raise ArgumentTypeError(f"add_n: inputs must be a list of tensors, got {type(inputs).__name__}.")
     if not inputs:
         raise InvalidArgumentError("add_n: inputs is empty; give one tensor at least.")
-    return bind(AddN(), *[lift(x) for x in inputs])  # type: ignore[no-any-return]
+    return bind(AddN(), *[lift(x) for x in inputs])
 
 
 negative = unary_function(Neg, "-x, elementwise, any numeric dtype.", "negative")
@@ -414,7 +414,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     if not x.dtype.is_complex:
         return _squared_difference_of_reals(x, y)
     d = bind(SUB, x, y)
-    return bind(MUL, d, conjugate(d))  # type: ignore[no-any-return]
+    return bind(MUL, d, conjugate(d))
 
 
 _divide_no_nan = binary_function(DivideNoNan, "Of floats or complex numbers.", "divide_no_nan")
@@ -455,7 +455,7 @@ def _divide(x: Any, y: Any, name: str | None = None) -> Tensor:
             except SHORT_WAY_ENDS:
                 pass
     x, y = _as_floats(*lift_pair("div", x, y))
-    return bind(DIV, x, y)  # type: ignore[no-any-return]
+    return bind(DIV, x, y)
 
 
 divide = named(

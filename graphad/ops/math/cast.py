@@ -89,12 +89,12 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
                 return EagerTensor(data.astype(numpy))
             except SHORT_WAY_ENDS:
                 pass
-    if isinstance(x, Handle) and x.dtype is wanted:
-        return lift_own(x)  # type: ignore[no-any-return]
+    if isinstance(x, Handle) and x.spec.dtype is wanted:
+        return lift_own(x)
     x = lift(x)
     if x.dtype is wanted:
         return x  # type: ignore[no-any-return]
-    return bind(Cast(wanted), x)  # type: ignore[no-any-return]
+    return bind(Cast(wanted), x)
 
 
 def _limits(dtype: DType) -> tuple[Any, Any]:
@@ -177,4 +177,4 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
       type: The dtype wanted. If its elements are smaller, a last axis is added; if larger, the last axis goes.
     Raises: InvalidArgumentError: the last size does not fit the larger dtype.
     """
-    return bind(Bitcast(dtypes.as_dtype(type)), lift(input))  # type: ignore[no-any-return]
+    return bind(Bitcast(dtypes.as_dtype(type)), lift(input))

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import ComparisonFunction, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import no_gradient
+from graphad.core.op import Op, no_gradient
 from graphad.core.shapes import broadcast_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.elementwise import binary_function, comparison, elementwise, unary_function
+from graphad.ops.elementwise import Elementwise, binary_function, comparison, elementwise, unary_function
 from graphad.ops.rules import ANY, BOOLEAN, INEXACT, INTEGER, REAL
 
 _constant = no_gradient("a truth value is piecewise constant")
@@ -102,13 +103,15 @@ _BOOLS = "operands of dtype bool broadcast together."
 _INTEGERS = "operands of one integer dtype broadcast together."
 
 
-def _with_default_shape_rule(op_class: Any, mismatch: bool, doc: str) -> Any:
+def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: str) -> ComparisonFunction:
     plain = binary_function(op_class, doc)
     op = op_class()
 
-    def function(x: Any, y: Any, name: str | None = None, incompatible_shape_error: bool = True) -> Tensor:
+    def function(
+        x: TensorLike, y: TensorLike, name: str | None = None, incompatible_shape_error: bool = True
+    ) -> Tensor:
         if incompatible_shape_error:
-            return plain(x, y)  # type: ignore[no-any-return]
+            return plain(x, y)
         x, y = lift_pair(op.name, x, y)
         return compare_or(op, x, y, mismatch)
 
@@ -117,7 +120,7 @@ def _with_default_shape_rule(op_class: Any, mismatch: bool, doc: str) -> Any:
     return function
 
 
-def compare_or(op: Any, x: Any, y: Any, mismatch: bool) -> Any:
+def compare_or(op: Op, x: Any, y: Any, mismatch: bool) -> Tensor:
     """`op` of two tensors, or the scalar `mismatch` where their shapes do not broadcast."""
     try:
         broadcast_dims(op.name, x.dims, y.dims)

@@ -117,20 +117,20 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     Returns: Tensor of dtype complex64 or complex128.
     """
     real, imag = lift_pair("complex", real, imag)
-    return bind(COMPLEX, real, imag)  # type: ignore[no-any-return]
+    return bind(COMPLEX, real, imag)
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; `input` itself unless its dtype is complex."""
     x = lift_own(input)
-    return bind(REAL_PART, x) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return bind(REAL_PART, x) if x.dtype.is_complex else x
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; zeros unless the dtype is complex."""
     x = lift(input)
     if x.dtype.is_complex:
-        return bind(IMAG_PART, x)  # type: ignore[no-any-return]
+        return bind(IMAG_PART, x)
     return zeros_of(x)
 
 

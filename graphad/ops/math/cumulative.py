@@ -265,7 +265,7 @@ def cumsum(
       array([0., 1., 3.], dtype=float32)
     """
     x = lift(x)
-    return bind(CumSum(_axis_of("cumsum", axis, x), bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]
+    return bind(CumSum(_axis_of("cumsum", axis, x), bool(exclusive), bool(reverse)), x)
 
 
 def cumprod(
@@ -282,7 +282,7 @@ def cumprod(
     Raises: InvalidArgumentError: `axis` is out of range.
     """
     x = lift(x)
-    return bind(CumProd(_axis_of("cumprod", axis, x), bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]
+    return bind(CumProd(_axis_of("cumprod", axis, x), bool(exclusive), bool(reverse)), x)
 
 
 def cumulative_logsumexp(
@@ -300,4 +300,4 @@ def cumulative_logsumexp(
     """
     x = lift(x)
     number = _axis_of("cumulative_logsumexp", axis, x)
-    return bind(CumLogSumExp(number, bool(exclusive), bool(reverse)), x)  # type: ignore[no-any-return]
+    return bind(CumLogSumExp(number, bool(exclusive), bool(reverse)), x)

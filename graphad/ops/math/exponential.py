@@ -114,11 +114,15 @@ def _softsign_vjp(ctx: Any, g: Any) -> Any:
     return (bind(MUL, g, bind(SQUARE, bind(RECIPROCAL, _plus_one(abs(ctx.inputs[0]))))),)
 
 
+def _exp_of(x: Tensor) -> Tensor:
+    return bind(EXP, x)
+
+
 Exp = elementwise("exp", np.exp, vjp=_exp_vjp, kinds=INEXACT, scalar="exp", keeps=(False, True), doc="e^x.")
 Expm1 = elementwise(
     "expm1",
     np.expm1,
-    vjp=times(lambda x: bind(EXP, x)),
+    vjp=times(_exp_of),
     kinds=INEXACT,
     scalar="expm1",
     doc="e^x - 1, exact near 0.",
@@ -228,7 +232,7 @@ logaddexp = binary_function(
 
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(sigmoid(x)) = -softplus(-x), accurate for any x, elementwise, float dtypes."""
-    return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))  # type: ignore[no-any-return]
+    return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))
 
 
 def _present(x: Any) -> Any:

@@ -98,8 +98,8 @@ def argmin(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: 
     return _position(ArgMin, input, axis, output_type)
 
 
-def _position(op_class: Any, x: Any, axis: Any, output_type: Any) -> Any:
-    x, dtype = lift(x), dtypes.as_dtype(output_type)
+def _position(op_class: type[_Position], input: Any, axis: Any, output_type: Any) -> Tensor:
+    x, dtype = lift(input), dtypes.as_dtype(output_type)
     if not dtype.is_integer:
         raise DTypeError(f"{op_class.name}: output_type is {dtype.name}; an integer dtype is needed.")
     number = normalize_axis(op_class.name, 0 if axis is None else axis, x.ndim, "input", x.dims)

@@ -128,12 +128,12 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     Raises: InvalidArgumentError: integers with a negative exponent.
     """
     if type(y) is int and y == 2 and type(x) is EagerTensor and x.data.dtype.kind == "f":
-        return square(x)  # type: ignore[no-any-return]
+        return square(x)
     if isinstance(y, _EXPONENTS) and not isinstance(y, bool) and y in (1, 2, 3) and not isinstance(x, Number):
         x, exponent = lift(x), int(y)
         if x.dtype.is_differentiable or (x.dtype.is_integer and isinstance(y, int | np.integer)):
             if exponent == 1:
-                return bind(IDENTITY, x)  # type: ignore[no-any-return]
-            return multiply(square(x), x) if exponent == 3 else square(x)  # type: ignore[no-any-return]
+                return bind(IDENTITY, x)
+            return multiply(square(x), x) if exponent == 3 else square(x)
     x, y = lift_pair("pow", x, y)
-    return bind(POW, x, y)  # type: ignore[no-any-return]
+    return bind(POW, x, y)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, ReductionFunction, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import product
@@ -25,7 +26,17 @@ from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
-from graphad.ops.accumulate import as_dtype_of, combined, is_narrow, summed, wide, widened
+from graphad.ops.accumulate import (
+    ADDED,
+    ALL_TRUE,
+    ANY_TRUE,
+    as_dtype_of,
+    combined,
+    is_narrow,
+    summed,
+    wide,
+    widened,
+)
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.shape import ExpandDims, Squeeze, broadcast_like, reshape, reshape_like
 from graphad.ops.elementwise import named, quick_dtypes
@@ -57,7 +68,7 @@ class Reduction(Op):
             normalize_axes(self.name, self.axes, len(x.dims), "x", x.dims)
         return TensorSpec.of(reduced_dims(x.dims, self.axes, self.keepdims), x.dtype)
 
-    def quick(self, x: Any) -> Any:  # type: ignore[override]
+    def quick(self, x: Any) -> Any:
         if self.axes is None and type(x) is EagerTensor and self.kinds >= FLOATING:
             a = x.data
             if a.ndim and a.dtype.char in "fd":
@@ -197,7 +208,7 @@ class ReduceMean(Reduction):
         count = x.size if self.axes is None else product([x.shape[axis] for axis in self.axes])
         if x.dtype.kind in "iu":
             return _integer_mean(x, self.axes, self.keepdims, count)
-        total = np.add.reduce(x, self.axes, wide(x.dtype), None, self.keepdims)
+        total = ADDED(x, self.axes, wide(x.dtype), None, self.keepdims)
         return as_dtype_of(total / total.dtype.type(count), x)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -219,12 +230,12 @@ class ReduceMean(Reduction):
 def _integer_mean(x: Any, axes: Any, keepdims: bool, count: int) -> Any:
     """The mean rounded towards 0, whatever the sum: quotients and remainders are added up, neither of which overflows."""
     if not count:
-        return np.zeros_like(np.add.reduce(x, axes, x.dtype, None, keepdims))
+        return np.zeros_like(ADDED(x, axes, x.dtype, None, keepdims))
     word = np.uint64 if x.dtype.kind == "u" else np.int64
     n = word(count)
     quotients, remainders = np.divmod(x.astype(word), n)
-    rest = np.add.reduce(remainders, axes, None, None, keepdims)
-    mean = np.add.reduce(quotients, axes, None, None, keepdims) + rest // n
+    rest = ADDED(remainders, axes, None, None, keepdims)
+    mean = ADDED(quotients, axes, None, None, keepdims) + rest // n
     return (mean + ((mean < 0) & (rest % n != 0))).astype(x.dtype)
 
 
@@ -233,7 +244,7 @@ class _Extreme(Reduction):
 
     keeps = (True, True)
     kinds = REAL
-    formula: ClassVar[np.ufunc]
+    formula: ClassVar[Any]  # np.maximum or np.minimum
 
     def eval(self, x: Any) -> Any:
         formula = type(self).formula
@@ -308,7 +319,7 @@ class ReduceAll(Reduction):
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
-        return np.logical_and.reduce(x, self.axes, None, None, self.keepdims)
+        return ALL_TRUE(x, self.axes, None, None, self.keepdims)
 
     vjp = no_gradient("a truth value is piecewise constant")
 
@@ -322,7 +333,7 @@ class ReduceAny(Reduction):
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
-        return np.logical_or.reduce(x, self.axes, None, None, self.keepdims)
+        return ANY_TRUE(x, self.axes, None, None, self.keepdims)
 
     vjp = no_gradient("a truth value is piecewise constant")
 
@@ -338,9 +349,9 @@ class ReduceLogSumExp(Reduction):
 
     def eval(self, x: Any) -> Any:
         dtype, x = x.dtype, widened(x)
-        top = np.maximum.reduce(x, self.axes, None, None, True, initial=-np.inf)
+        top = np.maximum.reduce(x, self.axes, keepdims=True, initial=-np.inf)
         top = np.where(np.isfinite(top), top, top.dtype.type(0))
-        total = np.add.reduce(np.exp(x - top), self.axes, None, None, True)
+        total = ADDED(np.exp(x - top), self.axes, None, None, True)
         y = (np.log(total) + top).astype(dtype)
         y = y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
         return y if y.ndim else y[()]
@@ -384,7 +395,7 @@ def as_axes(op: str, axis: Any, x: Any) -> tuple[int, ...] | None:
     return normalize_axes(op, axis, x.ndim, "x", x.dims)
 
 
-def _reduce(op_class: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+def _reduce(op_class: type[Reduction], x: Any, axis: Any, keepdims: bool) -> Tensor:
     x = lift(x)
     axes = as_axes(op_class.name, axis, x)
     if not axes and axes is not None:
@@ -401,12 +412,12 @@ _ARGUMENTS = """
     """
 
 
-def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
+def _reduction(op_class: type[Reduction], first: str, kinds: str, last: str = "") -> ReductionFunction:
     quick = quick_dtypes(op_class.kinds)
     over_all = op_class(None, False)
 
     def function(
-        input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+        input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
     ) -> Tensor:
         if type(input_tensor) is EagerTensor:
             data = input_tensor.data
@@ -424,7 +435,7 @@ def _reduction(op_class: Any, first: str, kinds: str, last: str = "") -> Any:
                         return EagerTensor(y if y.ndim else y[()])
                 except SHORT_WAY_ENDS:
                     pass
-        return _reduce(op_class, input_tensor, axis, keepdims)  # type: ignore[no-any-return]
+        return _reduce(op_class, input_tensor, axis, keepdims)
 
     doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}Returns: Tensor with the dtype of the input{last}.\n    "
     return named(function, op_class.name, doc)

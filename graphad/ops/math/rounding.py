@@ -17,7 +17,7 @@ from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.rules import FLOATING, NUMERIC, scalar_like
 
 
-def zeros_of(x: Any) -> Any:
+def zeros_of(x: Any) -> Tensor:
     """Zeros with the shape and dtype of x."""
     zero = scalar_like(0, x)
     if is_definite(x.dims):

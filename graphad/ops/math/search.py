@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class SearchSorted(Op):
         return TensorSpec.of(values.dims, self.dtype)
 
     def eval(self, sequence: Any, values: Any) -> Any:
-        side = "right" if self.right else "left"
+        side: Literal["left", "right"] = "right" if self.right else "left"
         out = np.empty(values.shape, self.dtype.numpy)
         for index in np.ndindex(values.shape[:-1]):
             out[index] = np.searchsorted(sequence[index], values[index], side)
@@ -87,7 +87,7 @@ def searchsorted(
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"searchsorted: side {side!r} is unknown; it is 'left' or 'right'.")
     sequence, x = lift_pair("searchsorted", sorted_sequence, values)
-    return bind(SearchSorted(side == "right", as_dtype(out_type)), sequence, x)  # type: ignore[no-any-return]
+    return bind(SearchSorted(side == "right", as_dtype(out_type)), sequence, x)
 
 
 def sequence_mask(

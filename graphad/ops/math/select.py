@@ -113,11 +113,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     condition = lift(condition)
     if x is None and y is None:
-        return bind(WhereIndices(), condition)  # type: ignore[no-any-return]
+        return bind(WhereIndices(), condition)
     if x is None or y is None:
         raise DTypeError("where: x and y must be given together, or neither.")
     x, y = lift_pair("where", x, y)
-    return bind(SELECT, condition, x, y)  # type: ignore[no-any-return]
+    return bind(SELECT, condition, x, y)
 
 
 def _split(ctx: Any, g: Any, first: Any) -> Sequence[Any]:
@@ -202,4 +202,4 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     t = lift(t)
     low = lift_like("clip_by_value", clip_value_min, t.dtype)
     high = lift_like("clip_by_value", clip_value_max, t.dtype)
-    return bind(CLIP_BY_VALUE, t, low, high)  # type: ignore[no-any-return]
+    return bind(CLIP_BY_VALUE, t, low, high)

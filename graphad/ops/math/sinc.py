@@ -74,4 +74,4 @@ def _integral(n: int, x: np.ndarray) -> np.ndarray:
 
 def sinc(x: Any, name: str | None = None) -> Tensor:
     """sin(pi x) / (pi x), and 1 for 0, elementwise, float and complex dtypes."""
-    return bind(Sinc(), lift(x))  # type: ignore[no-any-return]
+    return bind(Sinc(), lift(x))

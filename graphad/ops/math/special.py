@@ -70,7 +70,8 @@ def _near(x: np.ndarray) -> np.ndarray:
     for factor in _NEAR[-2::-1]:
         y *= z
         y += factor
-    return y * x
+    near: np.ndarray = y * x
+    return near
 
 
 def _far(x: np.ndarray) -> np.ndarray:
@@ -84,7 +85,8 @@ def _far(x: np.ndarray) -> np.ndarray:
         last, before = twice * last - before + factor, last
     q = u * last - before + _FAR[0]
     head = x.astype(np.float32).astype(np.float64)
-    return np.exp(-head * head) * np.exp((head - x) * (head + x)) / x * q
+    far: np.ndarray = np.exp(-head * head) * np.exp((head - x) * (head + x)) / x * q
+    return far
 
 
 def _erf(x: Any) -> Any:

@@ -116,13 +116,13 @@ def norm(
         largest = reduce_max(sums, outer, True)
         if keepdims:
             return largest
-        return bind(Squeeze(normalize_axes("norm", list(axis), x.ndim, "x", x.dims) or ()), largest)  # type: ignore[no-any-return]
+        return bind(Squeeze(normalize_axes("norm", list(axis), x.ndim, "x", x.dims) or ()), largest)
     if ord == 2:
         return _two_norm(x, axis, keepdims)
     if ord == 1:
-        return reduce_sum(abs(x), axis, keepdims)  # type: ignore[no-any-return]
+        return reduce_sum(abs(x), axis, keepdims)
     if ord == np.inf:
-        return reduce_max(abs(x), axis, keepdims)  # type: ignore[no-any-return]
+        return reduce_max(abs(x), axis, keepdims)
     if not ord > 0:
         raise InvalidArgumentError(
             f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number."
@@ -130,7 +130,7 @@ def norm(
     return pow(reduce_sum(pow(abs(x), ord), axis, keepdims), 1.0 / ord)
 
 
-def _two_norm(x: Any, axis: Any, keepdims: bool) -> Any:
+def _two_norm(x: Any, axis: Any, keepdims: bool) -> Tensor:
     squares = real(bind(MUL, x, conjugate(x))) if x.dtype.is_complex else square(x)
     return sqrt(reduce_sum(squares, axis, keepdims))
 
@@ -148,4 +148,4 @@ def count_nonzero(
     """
     x = lift(input)
     nonzero = x if x.dtype.is_bool else not_equal(x, scalar_like(0, x))
-    return reduce_sum(cast(nonzero, dtype), axis, keepdims)  # type: ignore[no-any-return]
+    return reduce_sum(cast(nonzero, dtype), axis, keepdims)

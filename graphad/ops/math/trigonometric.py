@@ -9,7 +9,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
-from graphad.ops.elementwise import binary_function, elementwise, unary_function
+from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, NEG, SQUARE, SUB
 from graphad.ops.math.complexes import conjugate, imag, real
 from graphad.ops.math.exponential import over, times
@@ -47,12 +47,28 @@ def _atan2_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-def _row(name: str, formula: Any, vjp: Any, keeps: Any = (True, False), *, doc: str) -> Any:
+def _row(name: str, formula: Any, vjp: Any, keeps: Any = (True, False), *, doc: str) -> type[Elementwise]:
     return elementwise(name, formula, vjp=vjp, kinds=INEXACT, scalar=name, keeps=keeps, doc=doc)
 
 
-Sin = _row("sin", np.sin, times(lambda x: bind(COS, x)), doc="The sine.")
-Cos = _row("cos", np.cos, times(lambda x: bind(NEG, bind(SIN, x))), doc="The cosine.")
+def _cos_of(x: Tensor) -> Tensor:
+    return bind(COS, x)
+
+
+def _minus_sin_of(x: Tensor) -> Tensor:
+    return bind(NEG, bind(SIN, x))
+
+
+def _cosh_of(x: Tensor) -> Tensor:
+    return bind(COSH, x)
+
+
+def _sinh_of(x: Tensor) -> Tensor:
+    return bind(SINH, x)
+
+
+Sin = _row("sin", np.sin, times(_cos_of), doc="The sine.")
+Cos = _row("cos", np.cos, times(_minus_sin_of), doc="The cosine.")
 Tan = _row("tan", np.tan, _tan_vjp, (False, True), doc="The tangent.")
 Asin = _row(
     "asin",
@@ -67,8 +83,8 @@ Acos = _row(
     doc="The y from 0 to pi with cos(y) = x.",
 )
 Atan = _row("atan", np.arctan, over(_one_plus_square), doc="The y from -pi/2 to pi/2 with tan(y) = x.")
-Sinh = _row("sinh", np.sinh, times(lambda x: bind(COSH, x)), doc="The hyperbolic sine.")
-Cosh = _row("cosh", np.cosh, times(lambda x: bind(SINH, x)), doc="The hyperbolic cosine.")
+Sinh = _row("sinh", np.sinh, times(_cosh_of), doc="The hyperbolic sine.")
+Cosh = _row("cosh", np.cosh, times(_sinh_of), doc="The hyperbolic cosine.")
 # Their slopes are told by the output, whose square does not overflow.
 Asinh = _row("asinh", np.arcsinh, _asinh_vjp, (False, True), doc="The y with sinh(y) = x.")
 Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y from 0 on with cosh(y) = x.")
@@ -105,4 +121,4 @@ atan2 = binary_function(
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative."""
     x = lift(input)
-    return bind(ATAN2, imag(x), real(x))  # type: ignore[no-any-return]
+    return bind(ATAN2, imag(x), real(x))

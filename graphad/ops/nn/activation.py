@@ -120,7 +120,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     x = relu(features)
     six = lift(6, x.dtype)
-    return where(x >= six, six, x)  # type: ignore[no-any-return]
+    return where(x >= six, six, x)
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
@@ -128,24 +128,24 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     x = lift(features)
     if x.dtype.is_integer:
         x = cast(x, float32)
-    return where(x > _zero(x), x, x * alpha)  # type: ignore[no-any-return]
+    return where(x > _zero(x), x, x * alpha)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
     """Scaled elu: scale * (x where x >= 0, else alpha * (exp(x) - 1)) (Klambauer et al., 2017). The gradient at 0 is scale."""
     x = lift(features)
-    return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE  # type: ignore[no-any-return]
+    return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """x times the probability that a standard normal is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016)."""
     x = lift(features)
     if approximate:
-        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)  # type: ignore[no-any-return]
-    return x * 0.5 * (erf(x * math.sqrt(0.5)) + 1.0)  # type: ignore[no-any-return]
+        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
+    return x * 0.5 * (erf(x * math.sqrt(0.5)) + 1.0)
 
 
 def silu(features: Any, beta: float = 1.0) -> Tensor:
     """x * sigmoid(beta * x), elementwise (Ramachandran et al., 2017)."""
     x = lift(features)
-    return x * sigmoid(x if type(beta) is float and beta == 1.0 else x * beta)  # type: ignore[no-any-return]
+    return x * sigmoid(x if type(beta) is float and beta == 1.0 else x * beta)

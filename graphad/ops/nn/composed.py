@@ -7,6 +7,7 @@ from typing import Any
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import gather
@@ -36,7 +37,7 @@ def weighted_cross_entropy_with_logits(
     """-pos_weight * labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too."""
     x, z = lift_pair("weighted_cross_entropy_with_logits", logits, labels)
     require_fit("weighted_cross_entropy_with_logits", z, x, ("labels", "logits"))
-    weight = 1 + (pos_weight - 1) * z
+    weight: Tensor = 1 + (pos_weight - 1) * z
     return (1 - z) * x + weight * softplus(-x)
 
 
@@ -99,7 +100,7 @@ def local_response_normalization(
 ) -> Tensor:
     """x / (bias + alpha * s)**beta, where s is the sum of squares of the channels up to `depth_radius` away."""
     x = lift(input)
-    squares = pad(square(x), [[0, 0]] * (x.ndim - 1) + [[depth_radius, depth_radius]])
+    squares = pad(square(x), [[0, 0]] * (len(ranked(x.dims)) - 1) + [[depth_radius, depth_radius]])
     channels = shape(x)[-1]
     total = squares[..., :channels]
     for k in range(1, 2 * depth_radius + 1):

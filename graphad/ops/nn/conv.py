@@ -15,7 +15,7 @@ from graphad.core.dims import Size, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.schema import Given, Padding, Positive
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.shape import Reshape
@@ -66,9 +66,10 @@ class Filtering(w.Windowed):
         op = w.Patches(tuple(kernel[:rank]), self.strides, self.padding, self.dilations)
         stacked = len(x.dims) == rank + 3
         y = bind(op, w.fold_rows(x) if stacked else x)
-        places = y.dims[: rank + 1]
+        dims = ranked(y.dims)
+        places = dims[: rank + 1]
         lead = (x.dims[0], x.dims[1] * product(places[1:])) if stacked else (product(places),)
-        return bind(Reshape((*lead, product(y.dims[rank + 1 :]))), y)
+        return bind(Reshape((*lead, product(dims[rank + 1 :]))), y)
 
 
 def _as_matrix(x: Any, stacked: bool) -> Any:

@@ -366,4 +366,4 @@ def separable_conv2d(
             f"separable_conv2d: pointwise_filter has shape {format_dims(dims)}; [1, 1, channels * multiplier, channels out] "
             "is needed."
         )
-    return bind(Convolution((1, 1), "VALID", (1, 1)), y, kernel)  # type: ignore[no-any-return]
+    return bind(Convolution((1, 1), "VALID", (1, 1)), y, kernel)

@@ -15,7 +15,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, TupleOp, define
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -60,13 +60,12 @@ def _loss_of_labels(labels: TensorSpec, logits: TensorSpec) -> TensorSpec:
 
 
 @define
-class SparseCrossEntropy(_PerLabel):
+class SparseCrossEntropy(_PerLabel, TupleOp):
     """Two outputs for labels [...] and logits [..., n]: -log(softmax(logits))[label], NaN for labels outside of 0 to n - 1;
     and log(softmax(logits)).
     """
 
     name = "sparse_cross_entropy"
-    multiple = True
     keeps = ((0,), (1,))
 
     def infer(self, labels: TensorSpec, logits: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -164,7 +163,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     if labels.dtype.itemsize < 4 or labels.dtype.kind == "uint":
         # The numbers of all classes must fit.
         labels = cast(labels, int32 if labels.dtype.itemsize < 4 else int64)
-    return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]  # type: ignore[no-any-return]
+    return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]
 
 
 def _require_labels(labels: Any, classes: int) -> None:
@@ -182,7 +181,7 @@ def softmax_cross_entropy_with_logits(
     """-sum(labels * log(softmax(logits))) along `axis`; both [..., classes], one number per row."""
     logits, labels = lift_pair("softmax_cross_entropy_with_logits", logits, labels)
     require_fit("softmax_cross_entropy_with_logits", labels, logits, ("labels", "logits"))
-    return -reduce_sum(labels * log_softmax(logits, axis), axis=axis)  # type: ignore[no-any-return]
+    return -reduce_sum(labels * log_softmax(logits, axis), axis=axis)
 
 
 def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
@@ -192,4 +191,4 @@ def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None
     zero = lift(0, x.dtype)
     # max(x, 0) and -|x| by `where`, since their derivatives of all orders belong together at 0.
     positive = x >= zero
-    return where(positive, x, zero) - x * z + softplus(where(positive, -x, x))  # type: ignore[no-any-return]
+    return where(positive, x, zero) - x * z + softplus(where(positive, -x, x))

@@ -82,7 +82,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """sum(t**2) / 2."""
     t = lift(t)
-    return reduce_sum(square(t)) * 0.5  # type: ignore[no-any-return]
+    return reduce_sum(square(t)) * 0.5
 
 
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
@@ -109,7 +109,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
     elif noise_shape is not None:
         sizes = noise_shape
     kept = uniform(sizes, dtype=x.dtype, seed=seed) >= lift_like("dropout", rate, x.dtype)
-    return where(kept, x * (1.0 / (1.0 - rate)), lift(0.0, x.dtype))  # type: ignore[no-any-return]
+    return where(kept, x * (1.0 / (1.0 - rate)), lift(0.0, x.dtype))
 
 
 def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
@@ -117,8 +117,9 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
     rows = gather(params, ids)
     if max_norm is None:
         return rows
-    if rows.ndim is None or lift(ids).ndim is None:
+    first, last = lift(ids).ndim, rows.ndim
+    if first is None or last is None:
         raise InvalidArgumentError(
             "embedding_lookup: the ranks of params and ids must be known for max_norm."
         )
-    return clip_by_norm(rows, max_norm, list(range(lift(ids).ndim, rows.ndim)))  # type: ignore[no-any-return]
+    return clip_by_norm(rows, max_norm, list(range(first, last)))  # type: ignore[no-any-return]

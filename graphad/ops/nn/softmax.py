@@ -86,10 +86,10 @@ class LogSoftmax(AlongAxis):
 def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis`; float tensor [..., n, ...], same shape back."""
     x = lift(logits)
-    return bind(Softmax(normalize_axis("softmax", axis, x.ndim, "logits", x.dims)), x)  # type: ignore[no-any-return]
+    return bind(Softmax(normalize_axis("softmax", axis, x.ndim, "logits", x.dims)), x)
 
 
 def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """log(softmax(logits)) along `axis`, without loss for small probabilities."""
     x = lift(logits)
-    return bind(LogSoftmax(normalize_axis("log_softmax", axis, x.ndim, "logits", x.dims)), x)  # type: ignore[no-any-return]
+    return bind(LogSoftmax(normalize_axis("log_softmax", axis, x.ndim, "logits", x.dims)), x)

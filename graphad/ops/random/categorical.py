@@ -41,18 +41,18 @@ def stateless_categorical(
     return _drawn(logits, stateless_uniform(_sizes(logits, num_samples), seed), dtype)
 
 
-def _rows(op: str, logits: Any) -> Any:
+def _rows(op: str, logits: Any) -> Tensor:
     logits = lift(logits)
     if logits.ndim not in (None, 2):
         raise InvalidArgumentError(f"{op}: logits has shape {logits.shape}; [batch, classes] is needed.")
     return logits if logits.dtype == float32 else cast(logits, float32)
 
 
-def _sizes(logits: Any, num_samples: Any) -> Any:
+def _sizes(logits: Any, num_samples: Any) -> Tensor:
     sizes = shape(logits)
     return stack([sizes[0], cast(num_samples, sizes.dtype), sizes[1]])
 
 
-def _drawn(logits: Any, u: Any, dtype: Any) -> Any:
+def _drawn(logits: Any, u: Any, dtype: Any) -> Tensor:
     noise = -log(-log(u + _SMALLEST * 0.5))
     return argmax(logits[:, None] + noise, axis=-1, output_type=int64 if dtype is None else as_dtype(dtype))

@@ -23,6 +23,7 @@ from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.ops.random import philox
 from graphad.ops.state.variables import require_assignable
 
+Distribution = Literal["bits", "integers", "normal", "truncated_normal", "uniform"]
 _lock = forks.lock()
 KEY = (2,)
 

@@ -24,16 +24,16 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import requested, require_count, require_sizes
 from graphad.ops.array.sort import ArgSort
 from graphad.ops.random import philox
-from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Draw
+from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw
 
 
-def _draw(kind: str, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Any:
+def _draw(kind: Distribution, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Any:
     sizes, given = requested("random", size)
     require_sizes(f"random.{kind}", sizes)
     return bind(Draw(kind, sizes, dtype), key, *limits, *given)
 
 
-def _normal(kind: str, key: Any, size: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+def _normal(kind: Distribution, key: Any, size: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     dtype = as_dtype(dtype)
     z = _draw(kind, key, size, dtype)
     if not (isinstance(stddev, int | float) and stddev == 1):
@@ -70,9 +70,9 @@ def _shuffled(key: Any, value: Any) -> Tensor:
     x = lift(value)
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("random.shuffle: value is a scalar; it must have rank 1 or more.")
-    size = [x.dims[0]] if x.dims is not None and x.dims[0] is not None else shape(x)[:1]  # type: ignore[index]
+    size = [x.dims[0]] if x.dims is not None and x.dims[0] is not None else shape(x)[:1]
     order = bind(ArgSort(0, False, dtypes.int32), _draw("bits", key, size, dtypes.int64))
-    return bind(Gather(0, 0, False), x, order)  # type: ignore[no-any-return]
+    return bind(Gather(0, 0, False), x, order)
 
 
 def _state_of(caller: str, state: Any) -> Any:
@@ -159,7 +159,7 @@ class Generator:
 
     def next_key(self) -> Tensor:
         """A key for the stateless functions, [2] int64, different every time."""
-        return bind(RANDOM_KEY, self._state)  # type: ignore[no-any-return]
+        return bind(RANDOM_KEY, self._state)
 
     def split(self, count: int = 1) -> list[Generator]:
         """New generators with seeds drawn from this one."""
@@ -269,7 +269,9 @@ def shared_generator(seed: int | None) -> Generator:
 
 def shared_generators() -> dict[int | None, Generator]:
     """The generators that belong to the process by the seed that ops name; the global one under None."""
-    return {None: get_global_generator(), **_by_seed}
+    found: dict[int | None, Generator] = {None: get_global_generator()}
+    found.update(_by_seed.items())
+    return found
 
 
 def normal(

@@ -43,7 +43,7 @@ def words(key: Any, count: int, bits: int) -> np.ndarray:
     """The first `count` words of 32 or 64 bits of the stream."""
     source = stream(key)
     if bits == 64:
-        return source.random_raw(count)
+        return np.asarray(source.random_raw(count))
     return source.random_raw((count + 1) // 2).astype("<u8", copy=False).view("<u4")[:count]  # type: ignore[no-any-return]
 
 
@@ -54,7 +54,7 @@ def uniform(key: Any, count: int, dtype: Any) -> np.ndarray:
 
 def _unit(bits: np.ndarray, dtype: Any) -> np.ndarray:
     if bits.dtype.itemsize == 8:
-        return (bits >> np.uint64(11)) * 2.0**-53  # type: ignore[no-any-return]
+        return (bits >> np.uint64(11)) * 2.0**-53
     if dtype == np.float32:
         return (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
     precision = 11 if dtype == np.float16 else 8
@@ -86,7 +86,7 @@ def truncated_normal(key: Any, count: int, dtype: Any) -> np.ndarray:
             break
         out[outside] = normal(derived(key, turn), outside.size, dtype)
         outside = outside[np.abs(out[outside]) > 2.0]
-    return np.clip(out, -2.0, 2.0)
+    return np.asarray(np.clip(out, -2.0, 2.0))
 
 
 def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> np.ndarray:

@@ -17,7 +17,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.create import rank as rank_of
-from graphad.ops.array.shape import known_value
+from graphad.ops.array.sizes import known_value
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.compare import equal, greater, greater_equal, is_finite, less, less_equal, not_equal
 from graphad.ops.math.reduce import reduce_all
@@ -70,7 +70,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
       message: What the error begins with.
     Raises: InvalidArgumentError (a ValueError): there is a NaN or an infinity.
     """
-    return bind(CheckNumerics(str(message)), lift(tensor))  # type: ignore[no-any-return]
+    return bind(CheckNumerics(str(message)), lift(tensor))
 
 
 def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
@@ -163,7 +163,7 @@ def assert_all_finite(x: Any, message: str | None = None, name: str | None = Non
         f"{message + ' ' if message else ''}x has elements that are not finite: {SLOT}",
         [a],
     )
-    return a  # type: ignore[no-any-return]
+    return a
 
 
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
@@ -210,7 +210,7 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
         raise InvalidArgumentError(
             f"{message + ' ' if message else ''}Expected scalar shape, saw shape: {format_dims(x.dims)}."
         )
-    return bind(IDENTITY, x)  # type: ignore[no-any-return]
+    return bind(IDENTITY, x)
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:

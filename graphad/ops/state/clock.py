@@ -40,4 +40,4 @@ class Timestamp(Op):
 
 def timestamp(name: str | None = None) -> Tensor:
     """The seconds since 1970 as a float64 scalar: of now, and in a traced function of the moment when the function gets there."""
-    return bind(Timestamp())  # type: ignore[no-any-return]
+    return bind(Timestamp())

@@ -15,7 +15,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.nest import flatten
-from graphad.core.op import IO, Op, define, no_gradient
+from graphad.core.op import IO, TupleOp, define, no_gradient
 from graphad.core.schema import Kind, declare
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -38,7 +38,7 @@ declare(
 
 
 @define
-class Print(Op):
+class Print(TupleOp):
     """No outputs. Writes the inputs between `pieces`, which are one more; `summarize` elements are shown at either end of an
     axis, all for -1. `stream` is where to.
 
@@ -49,7 +49,6 @@ class Print(Op):
     """
 
     name = "print"
-    multiple = True
     effects = IO
     keeps = (False, False)
     pieces: tuple[str, ...]
@@ -81,11 +80,10 @@ class Print(Op):
 
 
 @define
-class Check(Op):
+class Check(TupleOp):
     """No outputs. An error unless the first input is true everywhere; `pieces` and `summarize` say how the others are shown."""
 
     name = "assert"
-    multiple = True
     effects = IO
     keeps = (False, False)
     pieces: tuple[str, ...]

@@ -31,7 +31,7 @@ class Read(Op):
     def eval(self, handle: Any) -> Any:
         return handle.data
 
-    def quick(self, handle: Any) -> Any:  # type: ignore[override]
+    def quick(self, handle: Any) -> Any:
         return handle.data if isinstance(handle, Handle) else None
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -66,7 +66,7 @@ class Assign(Op):
             handle.data = value
         return value
 
-    def quick(self, handle: Any, value: Any) -> Any:  # type: ignore[override]
+    def quick(self, handle: Any, value: Any) -> Any:
         return self.eval(handle, value.data) if type(value) is EagerTensor else None
 
     vjp = no_gradient(

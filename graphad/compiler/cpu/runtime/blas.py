@@ -128,7 +128,7 @@ _SPELLINGS = (
 
 
 def _libraries() -> Iterator[ctypes.CDLL]:
-    import numpy._core._multiarray_umath as core
+    import numpy._core._multiarray_umath as core  # type: ignore[import-not-found]
 
     names = [core.__file__]
     if sys.platform == "win32":  # a symbol's search does not follow dependencies there

@@ -137,7 +137,7 @@ def _tile(shape: Shape, suffix: str, rows: int, wide: int) -> str:
     v = shape.vector
     sums = [f.slot(v, "zeroinitializer") for _ in range(rows * wide)]
     # Three rows for each pointer: their distances are addressing modes, so that the pointers fit the registers.
-    steps = [0, "%row", f.math("shl", "%row", 1)]
+    steps: list[str | int] = [0, "%row", f.math("shl", "%row", 1)]
     pointers = [f.slot("ptr", f.item("%a", f.math("mul", "%row", r))) for r in range(0, rows, 3)]
     panel = f.slot("ptr", "%b")
     with f.loop(0, "%depth"):
