@@ -20,6 +20,7 @@ from graphad import optimize as optimize
 from graphad import optimizers as optimizers
 from graphad import random as random
 from graphad import saved_model as saved_model
+from graphad import signal as signal
 from graphad import test as test
 from graphad import train as train
 from graphad import version as version
@@ -153,6 +154,8 @@ from graphad.ops.control.tensor_array import TensorArray as TensorArray
 from graphad.ops.control.while_loop import while_loop as while_loop
 from graphad.ops.linalg import clip_by_global_norm as clip_by_global_norm
 from graphad.ops.linalg import clip_by_norm as clip_by_norm
+from graphad.ops.linalg import eig as eig
+from graphad.ops.linalg import eigvals as eigvals
 from graphad.ops.linalg import einsum as einsum
 from graphad.ops.linalg import global_norm as global_norm
 from graphad.ops.linalg import matmul as matmul

@@ -64,7 +64,7 @@ LAZY = {
     "numba": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
     "llvmlite": ("graphad.compiler",),
     "cupy": ("graphad.compiler.cuda",),
-    "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.optimize"),
+    "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.ops.library", "graphad.optimize"),
     "matplotlib": (),
     "tqdm": (),
     "ml_dtypes": ("graphad.core.dtypes", "serialization.wire"),

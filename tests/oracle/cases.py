@@ -405,6 +405,22 @@ def _linalg() -> list[Case]:
         ("cross", "tf.linalg.cross(a, b)", {"a": real(2, 3), "b": real(2, 3)}),
         ("eigvalsh", "tf.linalg.eigvalsh(a)", {"a": spd(4, 4)}),
         ("singular_values", "tf.linalg.svd(a, compute_uv=False)", {"a": regular(3, 3)}),
+        ("qr", "tf.linalg.qr(a)", {"a": real(2, 4, 3)}),
+        ("qr_wide", "tf.linalg.qr(a)", {"a": real(3, 5)}),
+        ("lu", "tf.linalg.lu(a)", {"a": regular(2, 3, 3)}),
+        ("lu_solve", "tf.linalg.lu_solve(*tf.linalg.lu(a), b)", {"a": real(3, 3), "b": real(3, 2)}),
+        ("lu_reconstruct", "tf.linalg.lu_reconstruct(*tf.linalg.lu(a))", {"a": real(2, 3, 3)}),
+        ("lu_matrix_inverse", "tf.linalg.lu_matrix_inverse(*tf.linalg.lu(a))", {"a": regular(3, 3)}),
+        ("expm", "tf.linalg.expm(a)", {"a": real(2, 3, 3)}),
+        ("expm_complex", "tf.linalg.expm(z)", {"z": cplx(3, 3)}),
+        ("logm", "tf.linalg.logm(z + 5.0 * tf.eye(3, dtype=z.dtype))", {"z": cplx(3, 3)}),
+        (
+            "sqrtm",
+            "tf.linalg.sqrtm(tf.matmul(a, a, transpose_b=True) + tf.eye(3, dtype=a.dtype))",
+            {"a": real(3, 3)},
+        ),
+        ("eigvals", "tf.math.abs(tf.math.reduce_prod(tf.linalg.eigvals(a), -1))", {"a": regular(2, 3, 3)}),
+        ("eig", "tf.sort(tf.math.real(tf.linalg.eig(a)[0]), -1)", {"a": spd(3, 3)}),
     ]
     slack = {
         "eigvalsh": 20,
@@ -414,12 +430,95 @@ def _linalg() -> list[Case]:
         "solve": 5,
         "det": 5,
         "triangular_solve_upper": 5,
+        "expm": 10,
+        "expm_complex": 10,
+        "sqrtm": 10,
+        "qr": 10,
+        "qr_wide": 10,
+        "eigvals": 20,
+        "eig": 20,
     }
-    once = {"eigvalsh", "singular_values"}
+    # TensorFlow has no derivative of logarithms of matrices and of LU factors, and no second one of most factors.
+    valued = {"logm", "lu", "lu_solve", "lu_reconstruct", "lu_matrix_inverse"}
+    once = {
+        "eigvalsh",
+        "singular_values",
+        "qr",
+        "qr_wide",
+        "lu",
+        "lu_solve",
+        "lu_reconstruct",
+        "lu_matrix_inverse",
+        "eigvals",
+        "eig",
+    }
+    once |= {"sqrtm"}
     return [
-        Case(f"linalg.{n}", call, inputs, second=n not in once, slack=slack.get(n, 2))
+        Case(
+            f"linalg.{n}", call, inputs, second=n not in once, gradient=n not in valued, slack=slack.get(n, 2)
+        )
         for n, call, inputs in rows
     ]
+
+
+def _signal() -> list[Case]:
+    x, z = {"x": real(3, 8)}, {"z": cplx(2, 6)}
+    rows: list[tuple[str, str, dict[str, Draw]]] = [
+        ("fft", "tf.signal.fft(z)", z),
+        ("ifft", "tf.signal.ifft(z)", z),
+        ("fft2d", "tf.signal.fft2d(z)", {"z": cplx(2, 3, 4)}),
+        ("ifft2d", "tf.signal.ifft2d(z)", {"z": cplx(2, 3, 4)}),
+        ("fft3d", "tf.signal.fft3d(z)", {"z": cplx(2, 3, 4)}),
+        ("ifft3d", "tf.signal.ifft3d(z)", {"z": cplx(2, 3, 4)}),
+        ("rfft", "tf.signal.rfft(x)", x),
+        ("rfft_odd", "tf.signal.rfft(x)", {"x": real(2, 7)}),
+        ("rfft_cut", "tf.signal.rfft(x, [6])", x),
+        ("rfft_continued", "tf.signal.rfft(x, [11])", x),
+        ("rfft2d", "tf.signal.rfft2d(x)", {"x": real(2, 3, 4)}),
+        ("rfft3d", "tf.signal.rfft3d(x)", {"x": real(2, 3, 4)}),
+        ("irfft", "tf.signal.irfft(z)", z),
+        ("irfft_odd", "tf.signal.irfft(z, [9])", z),
+        ("irfft_cut", "tf.signal.irfft(z, [6])", z),
+        ("irfft2d", "tf.signal.irfft2d(z)", {"z": cplx(2, 3, 4)}),
+        ("irfft3d", "tf.signal.irfft3d(z)", {"z": cplx(2, 3, 4)}),
+        ("fftshift", "[tf.signal.fftshift(x), tf.signal.ifftshift(x, axes=[0])]", {"x": real(3, 5)}),
+        ("dct", "tf.signal.dct(x)", x),
+        ("dct_ortho", "tf.signal.dct(x, norm='ortho')", x),
+        ("dct_one", "tf.signal.dct(x, type=1)", x),
+        ("dct_three", "tf.signal.dct(x, type=3, n=6)", x),
+        ("dct_four", "tf.signal.dct(x, type=4, n=10, norm='ortho')", x),
+        ("idct", "tf.signal.idct(x, norm='ortho')", x),
+        ("frame", "tf.signal.frame(x, 4, 3, pad_end=True, pad_value=2.0)", x),
+        ("frame_axis", "tf.signal.frame(x, 3, 2, axis=1)", {"x": real(2, 7, 3)}),
+        ("overlap_and_add", "tf.signal.overlap_and_add(x, 3)", {"x": real(2, 4, 5)}),
+        ("stft", "tf.signal.stft(x, 8, 4)", {"x": real(2, 25)}),
+        (
+            "stft_plain",
+            "tf.signal.stft(x, 6, 4, fft_length=9, window_fn=None, pad_end=True)",
+            {"x": real(15)},
+        ),
+        ("inverse_stft", "tf.signal.inverse_stft(z, 8, 4)", {"z": cplx(3, 5)}),
+        (
+            "stft_and_back",
+            "tf.signal.inverse_stft(tf.signal.stft(x, 8, 2), 8, 2, window_fn=tf.signal.inverse_stft_window_fn(2))",
+            {"x": real(20)},
+        ),
+        ("mdct", "tf.signal.mdct(x, 8)", {"x": real(24)}),
+        ("mdct_ortho", "tf.signal.mdct(x, 8, norm='ortho', window_fn=None)", {"x": real(2, 20)}),
+        ("inverse_mdct", "tf.signal.inverse_mdct(x)", {"x": real(3, 4)}),
+        ("mfcc", "tf.signal.mfccs_from_log_mel_spectrograms(x)", x),
+        (
+            "windows",
+            "[tf.signal.hann_window(8), tf.signal.hann_window(7), tf.signal.hamming_window(6, periodic=False), "
+            "tf.signal.hann_window(1), tf.signal.vorbis_window(8), tf.signal.kaiser_window(7, 5.0), "
+            "tf.signal.kaiser_bessel_derived_window(8)]",
+            {},
+        ),
+        ("mel", "tf.signal.linear_to_mel_weight_matrix(6, 17)", {}),
+    ]
+    # TensorFlow has no derivative of these: three axes, and inputs that are cut.
+    valued = {"rfft_cut", "irfft_odd", "irfft_cut", "rfft3d", "irfft3d"}
+    return [Case(f"signal.{n}", call, inputs, gradient=n not in valued, slack=5) for n, call, inputs in rows]
 
 
 def _nn() -> list[Case]:
@@ -680,7 +779,7 @@ def _poles() -> list[Case]:
 
 
 def all_cases() -> list[Case]:
-    families = (_unary, _binary, _complex, _reductions, _array, _linalg, _nn, _kinks, _poles)
+    families = (_unary, _binary, _complex, _reductions, _array, _linalg, _signal, _nn, _kinks, _poles)
     cases = [case for family in families for case in family()]
     seen: dict[str, Case] = {}
     for case in cases:

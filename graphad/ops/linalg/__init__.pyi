@@ -19,6 +19,16 @@ from graphad.ops.linalg.eigen import adjoint as adjoint
 from graphad.ops.linalg.eigen import eigh as eigh
 from graphad.ops.linalg.eigen import eigvalsh as eigvalsh
 from graphad.ops.linalg.eigen import svd as svd
+from graphad.ops.linalg.factors import eig as eig
+from graphad.ops.linalg.factors import eigvals as eigvals
+from graphad.ops.linalg.factors import lu as lu
+from graphad.ops.linalg.factors import lu_matrix_inverse as lu_matrix_inverse
+from graphad.ops.linalg.factors import lu_reconstruct as lu_reconstruct
+from graphad.ops.linalg.factors import lu_solve as lu_solve
+from graphad.ops.linalg.factors import qr as qr
+from graphad.ops.linalg.functions import expm as expm
+from graphad.ops.linalg.functions import logm as logm
+from graphad.ops.linalg.functions import sqrtm as sqrtm
 from graphad.ops.linalg.matmul import matmul as matmul
 from graphad.ops.linalg.matmul import matvec as matvec
 from graphad.ops.linalg.norms import clip_by_global_norm as clip_by_global_norm

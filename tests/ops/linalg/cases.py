@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from graphad.ops import array as a
 from graphad.ops import linalg as la
+from graphad.ops import math as m
 from tests.support.op_case import OpCase, complex_, integer, real
 
 SIZES = ("sizes",)
@@ -280,4 +282,68 @@ EIGEN = [
     OpCase(la.adjoint, complex_(2, 3), expected=lambda x: np.conj(x.T)),
 ]
 
-CASES = [*MATMUL, *EINSUM, *DIAGONAL, *SOLVE, *NORM, *EIGEN]
+
+def lu_of_ordered(x: Any) -> Any:
+    """The factors alone, of matrices whose rows stay in order."""
+    return la.lu(x)[0]
+
+
+def _packed(x: Any) -> Any:
+    p, low, up = scipy.linalg.lu(x)
+    assert (p == np.eye(x.shape[-1])).all()
+    return np.tril(low, -1) + up
+
+
+def solved_by_factors(x: Any, b: Any) -> Any:
+    return la.lu_solve(*la.lu(x), b)
+
+
+def rebuilt(x: Any) -> Any:
+    return la.lu_reconstruct(*la.lu(x))
+
+
+def eigen_projectors(x: Any) -> Any:
+    """Eigenvalues, and what the vectors are whatever their phase."""
+    e, v = la.eig(x)
+    return e, la.matmul(v * m.conj(v), v * m.conj(v), transpose_b=True)
+
+
+def _eigen_projectors(x: Any) -> Any:
+    e, v = np.linalg.eig(x)
+    square = (v * np.conj(v)).astype(complex)
+    return [e.astype(complex), square @ _swap(square)]
+
+
+def complex_qr(x: Any) -> Any:
+    """The projector on the columns, and the triangle."""
+    q, r = la.qr(x)
+    return la.matmul(q, q, adjoint_b=True), r
+
+
+def real_roots(x: Any) -> Any:
+    return la.sqrtm(la.matmul(x, x, transpose_b=True) + a.eye(3, dtype=x.dtype))
+
+
+FACTORS = [
+    OpCase(la.qr, real(2, 4, 3), expected=lambda x: list(np.linalg.qr(x))),
+    OpCase(la.qr, definite(3, 3), expected=lambda x: list(np.linalg.qr(x))),
+    OpCase(la.qr, real(2, 5), expected=lambda x: list(np.linalg.qr(x))),
+    OpCase(la.qr, real(2, 3), full_matrices=True, unknown=(), expected=lambda x: list(np.linalg.qr(x))),
+    OpCase(complex_qr, complex_(4, 2)),
+    OpCase(complex_qr, complex_(2, 3)),
+    OpCase(lu_of_ordered, definite(2, 3, 3), expected=_packed),
+    OpCase(lu_of_ordered, complex_(3, 3) + 9 * np.eye(3), expected=_packed),
+    OpCase(solved_by_factors, real(3, 3), real(3, 2, seed=3), expected=np.linalg.solve, unknown=SIZES),
+    OpCase(rebuilt, real(2, 3, 3), expected=lambda x: x, unknown=SIZES),
+    OpCase(la.eigvals, separated(2, 3, 3), expected=lambda x: np.linalg.eigvals(x).astype(complex)),
+    OpCase(la.eigvals, complex_(3, 3) + np.diag([0, 5, 11]), expected=np.linalg.eigvals),
+    OpCase(eigen_projectors, separated(3, 3), expected=_eigen_projectors),
+    OpCase(eigen_projectors, complex_(2, 2) + np.diag([0, 4]), expected=_eigen_projectors),
+    OpCase(la.expm, real(2, 3, 3), expected=scipy.linalg.expm),
+    OpCase(la.expm, complex_(2, 2), expected=scipy.linalg.expm),
+    OpCase(la.logm, complex_(3, 3) + 6 * np.eye(3), expected=scipy.linalg.logm),
+    OpCase(la.sqrtm, complex_(3, 3) + 6 * np.eye(3), expected=scipy.linalg.sqrtm),
+    OpCase(real_roots, real(3, 3), expected=lambda x: scipy.linalg.sqrtm(x @ x.T + np.eye(3)).real),
+]
+
+CASES = [*MATMUL, *EINSUM, *DIAGONAL, *SOLVE, *NORM, *EIGEN, *FACTORS]

@@ -241,3 +241,43 @@ def test_diagonals_of_unknown_length_fill_matrices_of_a_given_size(k: tuple[int,
         tf.errors.InvalidArgumentError, match="diag: for a range of diagonals of unknown length"
     ):
         one_side(d)
+
+
+def test_factors_of_more_rows_than_columns_give_all_columns_or_a_derivative() -> None:
+    x = tf.constant(np.random.default_rng(0).normal(size=(4, 2)))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        q, r = la.qr(x, full_matrices=True)
+    assert q.shape == (4, 4) and r.shape == (4, 2)
+    np.testing.assert_allclose(q @ r, x, atol=1e-13)
+    np.testing.assert_allclose(tf.transpose(q) @ q, np.eye(4), atol=1e-13)
+    with pytest.raises(LookupError, match="qr: with full_matrices=True"):
+        tape.gradient(q, x)
+
+
+def test_inverse_by_factors_serves_stacks_and_rows_of_any_rank() -> None:
+    x = np.random.default_rng(1).normal(size=(2, 3, 3))
+    factors, order = la.lu(x, output_idx_type=tf.int64)
+    assert order.dtype == tf.int64
+    np.testing.assert_allclose(
+        la.lu_matrix_inverse(factors, order) @ x, np.broadcast_to(np.eye(3), (2, 3, 3)), atol=1e-12
+    )
+    one = np.ones((3, 1))
+    np.testing.assert_allclose(
+        la.lu_solve(factors, order, one), np.linalg.solve(x, np.stack([one, one])), atol=1e-12
+    )
+    with pytest.raises(ValueError, match="Input is not invertible"):
+        la.lu(np.ones((2, 2)))
+    with pytest.raises(TypeError, match="lu: output_idx_type is float32"):
+        la.lu(x, tf.float32)
+
+
+def test_roots_that_are_not_real_are_nan_and_logarithms_are_complex() -> None:
+    assert np.isnan(np.asarray(la.sqrtm(-np.eye(2)))).all()
+    root = la.sqrtm(-np.eye(2).astype(complex))
+    np.testing.assert_allclose(root @ root, -np.eye(2), atol=1e-14)
+    with pytest.raises(TypeError, match="logm: input has dtype float64; complex64 or complex128 is needed"):
+        la.logm(np.eye(2))
+    for function in (la.expm, la.sqrtm, la.qr, la.eig, la.lu):
+        assert tf.nest.flatten(function(np.zeros((0, 3, 3))))[0].shape[0] == 0
+        assert tf.nest.flatten(function(np.zeros((2, 0, 0))))[0].shape[0] == 2

@@ -1,0 +1,40 @@
+"""SciPy, which does the work of some ops: imported when the first of them runs, and asked for by name where it is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.errors import UnavailableError
+
+
+def special() -> Any:
+    """`scipy.special`."""
+    try:
+        import scipy.special
+    except ImportError as cause:
+        raise _missing() from cause
+    return scipy.special
+
+
+def linalg() -> Any:
+    """`scipy.linalg`."""
+    try:
+        import scipy.linalg
+    except ImportError as cause:
+        raise _missing() from cause
+    return scipy.linalg
+
+
+def fft() -> Any:
+    """`scipy.fft`."""
+    try:
+        import scipy.fft
+    except ImportError as cause:
+        raise _missing() from cause
+    return scipy.fft
+
+
+def _missing() -> UnavailableError:
+    return UnavailableError(
+        "scipy: this op is computed by SciPy, which is not installed; install `graphad[scipy]` or `scipy`."
+    )

@@ -1,0 +1,295 @@
+"""Factors of matrices that need not be symmetric: QR, LU, and eigenvalues. LAPACK through NumPy and SciPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import DType, as_dtype, int32, int64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, MissingGradientError
+from graphad.core.op import Op, define
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops import library
+from graphad.ops.array.create import one_hot, zeros_like
+from graphad.ops.array.gather import Gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import ExpandDims, broadcast_to, shape, sizes_of
+from graphad.ops.array.slice import getitem
+from graphad.ops.array.sort import argsort
+from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.matmul import adjoint, times
+from graphad.ops.linalg.systems import Solve, TriangularSolve, require_matrix
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import equal
+from graphad.ops.math.complexes import CONJ, complex_dtype, real
+from graphad.ops.math.select import where
+from graphad.ops.rules import scalar_like
+
+
+class _Factors(Op):
+    """What factorisations of stacks of matrices share."""
+
+    multiple = True
+
+    def batch(self, ctx: Any, a: Any) -> Any:
+        return bind(self, a)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = matrix_rows(specs, axes, (2,))
+        return row, row
+
+
+def _least(m: Any, n: Any) -> Any:
+    return None if m is None or n is None else m if m == n or m < n else n
+
+
+def _lower(x: Any) -> Any:
+    return bind(BandPart(-1, 0), x)
+
+
+def _upper(x: Any) -> Any:
+    return bind(BandPart(0, -1), x)
+
+
+def _strictly_lower(x: Any) -> Any:
+    low = _lower(x)
+    return bind(SetDiag(0), low, zeros_like(bind(DiagPart(0), low)))
+
+
+@define
+class Qr(_Factors):
+    """Two outputs for x [..., m, n]: q with orthonormal columns and r, upper triangular, with x = q r; min(m, n) columns of q and
+    rows of r, or m each if `full`.
+    """
+
+    name = "qr"
+    keeps = (False, True)
+    full: bool
+
+    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        require_matrix("qr", x, "input", False)
+        if x.dims is None:
+            return x, x
+        *lead, m, n = x.dims
+        inner = m if self.full else _least(m, n)
+        return x.with_dims((*lead, m, inner)), x.with_dims((*lead, inner, n))
+
+    def eval(self, x: Any) -> Any:
+        q, r = np.linalg.qr(x, "complete" if self.full else "reduced")
+        return q, r
+
+    def vjp(self, ctx: Any, q_bar: Any, r_bar: Any) -> Sequence[Any]:
+        # Walter and Lehmann (2018), "On evaluating higher-order derivatives of the QR decomposition of tall matrices with full
+        # column rank"; where there are more columns than rows, the others are q^H x (Roberts and Roberts, 2020).
+        q, r = ctx.outputs
+        m, n = (None, None) if q.dims is None else (q.dims[-2], r.dims[-1])
+        tall = isinstance(m, int) and isinstance(n, int) and m >= n
+        if self.full and not (isinstance(m, int) and isinstance(n, int) and m <= n):
+            raise MissingGradientError(
+                "qr: with full_matrices=True there is a derivative where it is known that rows are not more than columns; "
+                "use full_matrices=False."
+            )
+        q_bar = zeros_like(q) if q_bar is None else q_bar
+        r_bar = zeros_like(r) if r_bar is None else r_bar
+        if tall:
+            return (_square_bar(q, r, q_bar, r_bar),)
+        k = m if isinstance(m, int) and isinstance(n, int) else getitem(sizes_of(q), -1)
+        first, rest = getitem(r, (..., slice(0, k))), getitem(r, (..., slice(k, None)))
+        of_first, of_rest = getitem(r_bar, (..., slice(0, k))), getitem(r_bar, (..., slice(k, None)))
+        q_bar = q_bar + times(times(q, rest), of_rest, adjoint_b=True)
+        return (concat([_square_bar(q, first, q_bar, of_first), times(q, of_rest)], axis=-1),)
+
+
+def _square_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
+    """The cotangent of q r for a square r."""
+    middle = times(r, _upper(r_bar), adjoint_b=True) - times(q_bar, q, adjoint_a=True)
+    # Made Hermitian from its lower triangle. The diagonal is real, since that of r is.
+    low = _strictly_lower(middle)
+    diagonal = bind(DiagPart(0), middle)
+    if q.dtype.is_complex:
+        diagonal = cast(real(diagonal), q.dtype)
+    middle = bind(SetDiag(0), low + adjoint(low), diagonal)
+    return adjoint(bind(TriangularSolve(False, False), r, adjoint(q_bar + times(q, middle))))
+
+
+@define
+class Lu(_Factors):
+    """Two outputs for square x [..., n, n]: l and u in one matrix, without the ones on the diagonal of l; and p, of `index`,
+    with x[p] = l u: row p[i] of x is row i of the product.
+    """
+
+    name = "lu"
+    keeps = (False, True)
+    index: DType
+
+    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        require_matrix("lu", x, "input", True)
+        if self.index not in (int32, int64):
+            raise ArgumentTypeError(f"lu: output_idx_type is {self.index.name}; int32 or int64 is taken.")
+        return x, TensorSpec.of(None if x.dims is None else x.dims[:-1], self.index)
+
+    def eval(self, x: Any) -> Any:
+        factors, order = np.array(x), np.empty(x.shape[:-1], self.index.numpy)
+        if not x.size:
+            return factors, order
+        getrf = library.linalg().lapack.get_lapack_funcs("getrf", (factors,))
+        for place in np.ndindex(x.shape[:-2]):
+            factors[place], pivots, info = getrf(x[place])
+            if info > 0:
+                raise InvalidArgumentError("Input is not invertible.")
+            rows = np.arange(x.shape[-1])
+            for i, k in enumerate(pivots):
+                rows[[i, k]] = rows[[k, i]]
+            order[place] = rows
+        return factors, order
+
+    def vjp(self, ctx: Any, g: Any, p_bar: Any) -> Sequence[Any]:
+        # de Hoog, Anderssen and Lukas (2011), "Differentiation of matrix functionals using triangular factorization".
+        if g is None:
+            return (None,)
+        factors, order = ctx.outputs
+        inner = _strictly_lower(times(_unit(factors), _strictly_lower(g), adjoint_a=True))
+        inner = inner + _upper(times(_upper(g), _upper(factors), adjoint_b=True))
+        inner = bind(TriangularSolve(True, True), _unit(factors), inner)
+        inner = adjoint(bind(TriangularSolve(False, False), _upper(factors), adjoint(inner)))
+        return (_rows_at(inner, argsort(order, axis=-1)),)
+
+
+def _unit(factors: Any) -> Any:
+    """The lower factor, with the ones on its diagonal."""
+    low = _lower(factors)
+    d = bind(DiagPart(0), low)
+    return bind(SetDiag(0), low, zeros_like(d) + scalar_like(1, d))
+
+
+def _rows_at(x: Any, order: Any) -> Any:
+    """Row order[..., i] of x for row i."""
+    rank = order.ndim
+    if rank is None or x.ndim is None:
+        return times(one_hot(order, getitem(sizes_of(order), -1), dtype=x.dtype), x)
+    if x.ndim - 1 > rank:
+        order = broadcast_to(order, concat([shape(x)[:-2], shape(order)[-1:]], axis=0))
+    elif x.ndim - 1 < rank:
+        x = broadcast_to(x, concat([shape(order)[:-1], shape(x)[-2:]], axis=0))
+    return bind(Gather(x.ndim - 2, x.ndim - 2, False), x, order)
+
+
+@define
+class Eig(_Factors):
+    """Two outputs for square x [..., n, n]: its eigenvalues in LAPACK's order, and its eigenvectors as columns of length 1, each
+    determined up to a factor of absolute value 1; both complex.
+    """
+
+    name = "eig"
+    keeps = (True, True)
+
+    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        require_matrix("eig", x, "tensor", True)
+        dtype = x.dtype if x.dtype.is_complex else complex_dtype(x.dtype)
+        return TensorSpec.of(None if x.dims is None else x.dims[:-1], dtype), TensorSpec.of(x.dims, dtype)
+
+    def eval(self, x: Any) -> Any:
+        dtype = np.result_type(x.dtype, np.complex64)
+        if not x.size:
+            return np.zeros(x.shape[:-1], dtype), np.zeros(x.shape, dtype)
+        try:
+            values, vectors = np.linalg.eig(x)
+        except np.linalg.LinAlgError as cause:
+            raise InvalidArgumentError(
+                "eig: the iteration did not converge; does the matrix hold NaN?"
+            ) from cause
+        return values.astype(dtype), vectors.astype(dtype)
+
+    def vjp(self, ctx: Any, e_bar: Any, v_bar: Any) -> Sequence[Any]:
+        # Boeddeker et al. (2017), "On the computation of complex-valued gradients with application to statistically optimum
+        # beamforming", (4.77); what would turn the phase of a vector of length 1 is taken out.
+        e, v = ctx.outputs
+        inner = None
+        if v_bar is not None:
+            turn = times(v, v_bar, adjoint_a=True)
+            gram = times(v, v, adjoint_a=True)
+            lengths = cast(real(bind(DiagPart(0), turn)), v.dtype)
+            turn = turn - gram * bind(ExpandDims((-2,)), lengths)
+            difference = bind(ExpandDims((-2,)), e) - bind(ExpandDims((-1,)), e)
+            same = equal(difference, scalar_like(0, e))
+            inverse = where(
+                same, scalar_like(0, e), scalar_like(1, e) / where(same, scalar_like(1, e), difference)
+            )
+            inner = turn * bind(CONJ, inverse)
+        if e_bar is not None:
+            base = zeros_like(v) if inner is None else inner
+            inner = bind(SetDiag(0), base, e_bar)
+        x_bar = bind(Solve(True), v, times(inner, v, adjoint_b=True))
+        return (x_bar if ctx.inputs[0].dtype.is_complex else real(x_bar),)
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """(q, r) with q r = input, q having orthonormal columns and r being upper triangular.
+
+    Args:
+      input: Tensor [..., m, n].
+      full_matrices: Give m columns of q and m rows of r instead of min(m, n).
+    """
+    q, r = bind(Qr(bool(full_matrices)), lift(input))
+    return q, r
+
+
+def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """(lu, p): the factors of square matrices [..., n, n] in one, without the ones on the diagonal of the lower one, and the
+    order of rows p [..., n] of which they are the factors.
+
+    Raises: InvalidArgumentError: a matrix is singular.
+    """
+    factors, order = bind(Lu(as_dtype(output_idx_type)), lift(input))
+    return factors, order
+
+
+def lu_solve(
+    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """x with a x = rhs for the matrix of which `lu` gave the factors and the order of rows."""
+    factors, b = lift_pair("lu_solve", lower_upper, rhs)
+    b = _rows_at(b, lift(perm))
+    return bind(TriangularSolve(False, False), factors, bind(TriangularSolve(True, False), _unit(factors), b))
+
+
+def lu_reconstruct(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrix of which `lu` gave the factors and the order of rows."""
+    factors = lift(lower_upper)
+    return _rows_at(times(_unit(factors), _upper(factors)), argsort(lift(perm), axis=-1))  # type: ignore[no-any-return]
+
+
+def lu_matrix_inverse(
+    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The inverse of the matrix of which `lu` gave the factors and the order of rows."""
+    factors = lift(lower_upper)
+    none = zeros_like(factors)
+    d = bind(DiagPart(0), none)
+    return lu_solve(factors, perm, bind(SetDiag(0), none, d + scalar_like(1, d)))
+
+
+def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and eigenvectors of square matrices, complex.
+
+    Args:
+      tensor: Tensor [..., n, n].
+    Returns: (values [..., n]; vectors [..., n, n], one in each column, of length 1).
+    """
+    values, vectors = bind(Eig(), lift(tensor))
+    return values, vectors
+
+
+def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """The eigenvalues of square matrices; see `eig`."""
+    return eig(tensor)[0]
+
+
+__all__ = ["eig", "eigvals", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "qr"]

@@ -1,0 +1,36 @@
+"""Fourier and cosine transforms, windows, frames, short-time spectra."""
+
+from graphad.ops.signal.cosine import dct as dct
+from graphad.ops.signal.cosine import idct as idct
+from graphad.ops.signal.fourier import fft as fft
+from graphad.ops.signal.fourier import fft2d as fft2d
+from graphad.ops.signal.fourier import fft3d as fft3d
+from graphad.ops.signal.fourier import fftnd as fftnd
+from graphad.ops.signal.fourier import fftshift as fftshift
+from graphad.ops.signal.fourier import ifft as ifft
+from graphad.ops.signal.fourier import ifft2d as ifft2d
+from graphad.ops.signal.fourier import ifft3d as ifft3d
+from graphad.ops.signal.fourier import ifftnd as ifftnd
+from graphad.ops.signal.fourier import ifftshift as ifftshift
+from graphad.ops.signal.fourier import irfft as irfft
+from graphad.ops.signal.fourier import irfft2d as irfft2d
+from graphad.ops.signal.fourier import irfft3d as irfft3d
+from graphad.ops.signal.fourier import irfftnd as irfftnd
+from graphad.ops.signal.fourier import rfft as rfft
+from graphad.ops.signal.fourier import rfft2d as rfft2d
+from graphad.ops.signal.fourier import rfft3d as rfft3d
+from graphad.ops.signal.fourier import rfftnd as rfftnd
+from graphad.ops.signal.frames import frame as frame
+from graphad.ops.signal.frames import inverse_mdct as inverse_mdct
+from graphad.ops.signal.frames import inverse_stft as inverse_stft
+from graphad.ops.signal.frames import inverse_stft_window_fn as inverse_stft_window_fn
+from graphad.ops.signal.frames import linear_to_mel_weight_matrix as linear_to_mel_weight_matrix
+from graphad.ops.signal.frames import mdct as mdct
+from graphad.ops.signal.frames import mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms
+from graphad.ops.signal.frames import overlap_and_add as overlap_and_add
+from graphad.ops.signal.frames import stft as stft
+from graphad.ops.signal.windows import hamming_window as hamming_window
+from graphad.ops.signal.windows import hann_window as hann_window
+from graphad.ops.signal.windows import kaiser_bessel_derived_window as kaiser_bessel_derived_window
+from graphad.ops.signal.windows import kaiser_window as kaiser_window
+from graphad.ops.signal.windows import vorbis_window as vorbis_window

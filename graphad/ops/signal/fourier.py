@@ -1,0 +1,356 @@
+"""Discrete Fourier transforms along the last axes, by NumPy; each is linear, and its adjoint is another one of them.
+
+The transform of complex numbers has the inverse one, without its factor, for its adjoint. Those of real numbers keep half of the
+spectrum, since the other half is its mirror image; their adjoints count what the mirror doubles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Size
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Given, Positive
+from graphad.core.shapes import format_dims, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.pad import pad
+from graphad.ops.array.shape import sizes_of
+from graphad.ops.array.slice import getitem
+from graphad.ops.array.support import requested_size, static_array, static_int
+from graphad.ops.array.transpose import roll, transpose
+from graphad.ops.elementwise import named
+from graphad.ops.math.cast import cast
+from graphad.ops.math.complexes import complex_dtype, part_dtype
+from graphad.ops.math.select import maximum
+
+
+def _check(op: str, x: TensorSpec, dtypes: tuple[str, ...], rank: int) -> None:
+    if x.dtype.name not in dtypes:
+        raise DTypeError(
+            f"{op}: input has dtype {x.dtype.name}; {' or '.join(dtypes)} is needed. Use cast(x, ...)."
+        )
+    if x.dims is not None and len(x.dims) < rank:
+        raise InvalidArgumentError(
+            f"{op}: input has shape {format_dims(x.dims)}; it must have rank {rank} at least, for it is transformed along "
+            f"its last {rank} axes."
+        )
+
+
+def _last(rank: int) -> tuple[int, ...]:
+    return tuple(range(-rank, 0))
+
+
+class _Transform(Op):
+    """What transforms along the last `rank` axes share."""
+
+    rank: Positive
+    keeps = (False, False)
+
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+        return bind(self, x, *given)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        row = axes[0]
+        return row if row is None or row < len(specs[0].dims or ()) - self.rank else MIXED
+
+
+@define
+class Fft(_Transform):
+    """y[k] is the sum over j of x[j] exp(-2 pi i j k / n) along each of the last `rank` axes, each of its size n; with `inverse`
+    the sign in the exponent is plus. `scaled`: the result is divided by the product of the sizes.
+    """
+
+    name = "fft"
+    rank: Positive
+    inverse: bool
+    scaled: bool
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        _check("fft", x, ("complex64", "complex128"), self.rank)
+        return x
+
+    def eval(self, x: Any) -> Any:
+        if not x.size:
+            return np.array(x)
+        if self.inverse:
+            return np.fft.ifftn(x, axes=_last(self.rank), norm="backward" if self.scaled else "forward")
+        return np.fft.fftn(x, axes=_last(self.rank), norm="forward" if self.scaled else "backward")
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(Fft(self.rank, not self.inverse, self.scaled), g),)
+
+
+def _ends(n: int) -> list[int]:
+    """Where the half spectrum of n real numbers has no mirror image."""
+    return [0, n // 2] if n % 2 == 0 else [0]
+
+
+@define
+class Rfft(_Transform):
+    """The first n // 2 + 1 numbers, along the last axis, of the Fourier transform of real x [..., n] along its last `rank` axes;
+    with `adjoint` instead the adjoint of `irfft`: they are divided by the product of the sizes, and those doubled which stand
+    for a mirror image.
+    """
+
+    name = "rfft"
+    rank: Positive
+    adjoint: bool = False
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        _check("rfft", x, ("float32", "float64"), self.rank)
+        dtype = complex_dtype(x.dtype)
+        if x.dims is None:
+            return TensorSpec.of(None, dtype)
+        n = x.dims[-1]
+        return TensorSpec.of((*x.dims[:-1], None if n is None else n // 2 + 1), dtype)
+
+    def eval(self, x: Any) -> Any:
+        n = x.shape[-1]
+        if not x.size:
+            return np.zeros(
+                (*x.shape[:-1], n // 2 + 1), np.complex64 if x.dtype == np.float32 else np.complex128
+            )
+        if not self.adjoint:
+            return np.fft.rfftn(x, axes=_last(self.rank))
+        y = np.fft.rfftn(x, axes=_last(self.rank), norm="forward")
+        once = y[..., _ends(n)]
+        y *= 2
+        y[..., _ends(n)] = once
+        return y
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        dims = ctx.shape(0)
+        n = dims[-1] if dims is not None else None
+        size, given = (n, ()) if n is not None else requested_size("rfft", _last_size(ctx.inputs[0]), "n")
+        return (bind(Irfft(self.rank, size, not self.adjoint), g, *given),)
+
+
+@define
+class Irfft(_Transform):
+    """Real numbers [..., size] of which x [..., size // 2 + 1] is the half spectrum that `rfft` gives: the inverse transform
+    along the last `rank` axes; imaginary parts that such a spectrum cannot have are left out. With `adjoint` instead the adjoint
+    of `rfft`: the inverse transform without its factor of x continued by zeros, its real part.
+    """
+
+    name = "irfft"
+    rank: Positive
+    size: Given[Size]
+    adjoint: bool = False
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        _check("irfft", x, ("complex64", "complex128"), self.rank)
+        dtype = part_dtype(x.dtype)
+        if x.dims is None:
+            return TensorSpec.of(None, dtype)
+        have = x.dims[-1]
+        if isinstance(have, int) and isinstance(self.size, int) and have != self.size // 2 + 1:
+            raise InvalidArgumentError(
+                f"irfft: input has shape {format_dims(x.dims)}; for {self.size} numbers its last size must be "
+                f"{self.size // 2 + 1}."
+            )
+        return TensorSpec.of((*x.dims[:-1], self.size), dtype)
+
+    def eval(self, x: Any) -> Any:
+        n = self.size
+        shape = (*x.shape[:-1], n)
+        if not x.size or not n:
+            return np.zeros(shape, np.float32 if x.dtype == np.complex64 else np.float64)
+        sizes = shape[-self.rank :]
+        if not self.adjoint:
+            return np.fft.irfftn(x, sizes, axes=_last(self.rank))
+        half = x * x.dtype.type(0.5)
+        half[..., _ends(n)] = x[..., _ends(n)]
+        return np.fft.irfftn(half, sizes, axes=_last(self.rank), norm="forward")
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(Rfft(self.rank, not self.adjoint), g),)
+
+
+def _last_size(x: Any) -> Any:
+    return getitem(sizes_of(x), -1)
+
+
+def with_size(x: Any, axis: int, size: Any) -> Any:
+    """x cut, or continued by zeros, to a size along one of its last axes, counted from the end."""
+    n = static_int("fft_length", size, "fft_length")
+    have = None if x.dims is None else x.dims[axis]
+    if isinstance(n, int) and isinstance(have, int):
+        if have > n:
+            x = getitem(x, (..., slice(0, n), *(slice(None),) * (-1 - axis)))
+        if have >= n:
+            return x
+        return pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, n - have)] + [(0, 0)] * (-1 - axis))
+    if x.dims is None:
+        raise InvalidArgumentError("fft_length: the rank of the input must be known while tracing.")
+    x = getitem(x, (..., slice(0, size), *(slice(None),) * (-1 - axis)))
+    missing = maximum(cast(size, "int32") - getitem(sizes_of(x), axis), 0)
+    return pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, missing)] + [(0, 0)] * (-1 - axis))
+
+
+def _lengths(op: str, fft_length: Any, rank: int) -> list[Any] | None:
+    """The sizes that a transform is asked for."""
+    if fft_length is None:
+        return None
+    known = static_array(fft_length)
+    if known is not None:
+        known = np.ravel(known)
+        if known.dtype.kind not in "iu" or len(known) != rank:
+            raise ArgumentTypeError(f"{op}: fft_length must be {rank} integers, got {fft_length!r}.")
+        return [int(n) for n in known]
+    vector = lift(fft_length)
+    return [getitem(vector, k) if vector.ndim else vector for k in range(rank)]
+
+
+def _complex_transform(name: str, rank: int, inverse: bool) -> Any:
+    op = Fft(rank, inverse, inverse)
+
+    def transform(input: Any, name: str | None = None) -> Tensor:
+        return bind(op, lift(input))
+
+    sign, along = ("inverse ", "") if inverse else ("", "")
+    along = "the last axis" if rank == 1 else f"the last {rank} axes"
+    return named(transform, name, f"The {sign}discrete Fourier transform of complex numbers along {along}.")
+
+
+def _real_transform(name: str, rank: int) -> Any:
+    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+        return _rfft(lift(input_tensor), _lengths("rfft", fft_length, rank), rank)
+
+    return named(
+        transform,
+        name,
+        f"The Fourier transform of real numbers along the last {rank} axes, n // 2 + 1 numbers of n along the last one; "
+        "`fft_length` says to which sizes the input is cut or continued by zeros.",
+    )
+
+
+def _rfft(x: Any, lengths: list[Any] | None, rank: int) -> Any:
+    for k, n in enumerate(lengths or ()):
+        x = with_size(x, k - rank, n)
+    return bind(Rfft(rank), x)
+
+
+def _real_inverse(name: str, rank: int) -> Any:
+    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+        return _irfft(lift(input_tensor), _lengths("irfft", fft_length, rank), rank)
+
+    return named(
+        transform,
+        name,
+        f"Real numbers from half of their spectrum along the last {rank} axes: the inverse of `rfft`. `fft_length` says how "
+        "many there are along each, by default 2 * (n - 1) along the last one.",
+    )
+
+
+def _irfft(x: Any, lengths: list[Any] | None, rank: int) -> Any:
+    if lengths is None:
+        have = None if x.dims is None else x.dims[-1]
+        last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)
+    else:
+        for k, n in enumerate(lengths[:-1]):
+            x = with_size(x, k - rank, n)
+        last = lengths[-1]
+        x = with_size(x, -1, last // 2 + 1)
+    size, given = requested_size("irfft", last, "fft_length")
+    return bind(Irfft(rank, size), x, *given)
+
+
+fft, fft2d, fft3d = (_complex_transform(f"fft{d}", k, False) for k, d in ((1, ""), (2, "2d"), (3, "3d")))
+ifft, ifft2d, ifft3d = (_complex_transform(f"ifft{d}", k, True) for k, d in ((1, ""), (2, "2d"), (3, "3d")))
+rfft, rfft2d, rfft3d = (_real_transform(f"rfft{d}", k) for k, d in ((1, ""), (2, "2d"), (3, "3d")))
+irfft, irfft2d, irfft3d = (_real_inverse(f"irfft{d}", k) for k, d in ((1, ""), (2, "2d"), (3, "3d")))
+
+
+def _along(
+    op: str, x: Any, fft_length: Any, axes: Any, run: Callable[[Any, list[Any] | None, int], Any], norm: Any
+) -> Any:
+    """A transform along any axes: they are moved to the end, and back."""
+    if x.ndim is None:
+        raise InvalidArgumentError(f"{op}: the rank of the input must be known while tracing.")
+    if norm not in (None, "backward"):
+        raise InvalidArgumentError(f'{op}: norm is {norm!r}; None or "backward" is taken.')
+    count = (
+        len(fft_length) if axes is None and fft_length is not None else x.ndim if axes is None else len(axes)
+    )
+    places = [
+        normalize_axis(op, k, x.ndim) for k in (range(x.ndim - count, x.ndim) if axes is None else axes)
+    ]
+    if len(set(places)) != len(places):
+        raise InvalidArgumentError(f"{op}: axes {list(axes)} are not all different.")
+    order = [*(k for k in range(x.ndim) if k not in places), *places]
+    y = run(transpose(x, order), _lengths(op, fft_length, count), count)
+    return transpose(y, [int(k) for k in np.argsort(order)])
+
+
+def fftnd(
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+) -> Tensor:
+    """The Fourier transform of complex numbers along `axes`, all by default, cut or continued by zeros to `fft_length`."""
+    return _along("fftnd", lift(input_tensor), fft_length, axes, _sized(False), norm)  # type: ignore[no-any-return]
+
+
+def ifftnd(
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+) -> Tensor:
+    """The inverse of `fftnd`."""
+    return _along("ifftnd", lift(input_tensor), fft_length, axes, _sized(True), norm)  # type: ignore[no-any-return]
+
+
+def rfftnd(
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+) -> Tensor:
+    """`rfft` along `axes`, of which the last one has half of its numbers."""
+    return _along("rfftnd", lift(input_tensor), fft_length, axes, _rfft, norm)  # type: ignore[no-any-return]
+
+
+def irfftnd(
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+) -> Tensor:
+    """The inverse of `rfftnd`."""
+    return _along("irfftnd", lift(input_tensor), fft_length, axes, _irfft, norm)  # type: ignore[no-any-return]
+
+
+def _sized(inverse: bool) -> Callable[[Any, list[Any] | None, int], Any]:
+    def run(x: Any, lengths: list[Any] | None, rank: int) -> Any:
+        for k, n in enumerate(lengths or ()):
+            x = with_size(x, k - rank, n)
+        return bind(Fft(rank, inverse, inverse), x)
+
+    return run
+
+
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """The number of frequency 0 moved to the middle of `axes`, all by default."""
+    return _rolled("fftshift", x, axes, False)
+
+
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return _rolled("ifftshift", x, axes, True)
+
+
+def _rolled(op: str, x: Any, axes: Any, back: bool) -> Tensor:
+    x = lift(x)
+    if x.ndim is None:
+        raise InvalidArgumentError(f"{op}: the rank of the input must be known while tracing.")
+    places = range(x.ndim) if axes is None else [axes] if hasattr(axes, "__index__") else axes
+    places = [normalize_axis(op, k, x.ndim, "x", x.dims) for k in places]
+    shifts = []
+    for k in places:
+        n = x.dims[k] if isinstance(x.dims[k], int) else getitem(sizes_of(x), k)
+        shifts.append(-(n // 2) if back else n // 2)
+    return roll(x, shifts, places) if places else x + zeros_like(x)
+
+
+__all__ = [
+    "fft", "fft2d", "fft3d", "fftnd", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftnd", "ifftshift", "irfft", "irfft2d",
+    "irfft3d", "irfftnd", "rfft", "rfft2d", "rfft3d", "rfftnd",
+]  # fmt: skip

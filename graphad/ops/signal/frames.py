@@ -1,0 +1,269 @@
+"""Frames of signals, their spectra, and signals put together from frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import as_dtype, float32, int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import Gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.pad import pad
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.slice import getitem
+from graphad.ops.array.support import static_int
+from graphad.ops.array.transpose import reverse, swap_axes
+from graphad.ops.math.cast import cast
+from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.math.select import maximum
+from graphad.ops.signal.cosine import dct
+from graphad.ops.signal.fourier import irfft, rfft, with_size
+from graphad.ops.signal.windows import hann_window, vorbis_window
+
+Window = Callable[..., Any]
+
+
+def _positive(op: str, x: Any, word: str) -> int:
+    n = static_int(op, x, word)
+    if n is None or n < 1:
+        raise InvalidArgumentError(f"{op}: {word} is {x!r}; an int from 1, known while tracing, is needed.")
+    return int(n)
+
+
+def frame(
+    signal: Any,
+    frame_length: Any,
+    frame_step: Any,
+    pad_end: bool = False,
+    pad_value: Any = 0,
+    axis: int = -1,
+    name: str | None = None,
+) -> Tensor:
+    """A signal cut into frames along an axis: [..., samples, ...] becomes [..., frames, frame_length, ...].
+
+    Args:
+      frame_step: The distance from the beginning of one frame to that of the next.
+      pad_end: Frames that stick out at the end are filled with `pad_value`; by default they are left out.
+    """
+    x: Any = lift(signal)
+    length, step = (
+        _positive("frame", frame_length, "frame_length"),
+        _positive("frame", frame_step, "frame_step"),
+    )
+    if x.ndim is None:
+        raise InvalidArgumentError("frame: the rank of signal must be known while tracing.")
+    place = normalize_axis("frame", axis, x.ndim, "signal", x.dims)
+    have = x.dims[place] if isinstance(x.dims[place], int) else getitem(shape(x), place)
+    if pad_end:
+        count = -(-have // step)
+        missing = (count - 1) * step + length - have
+        missing = max(missing, 0) if isinstance(missing, int) else maximum(missing, 0)
+        sides = [(0, missing if k == place else 0) for k in range(x.ndim)]
+        x = pad(x, sides, constant_values=cast(lift(pad_value), x.dtype))
+    else:
+        count = 1 + (have - length) // step
+        count = max(count, 0) if isinstance(count, int) else maximum(count, 0)
+    starts = range_of(count) * step
+    places = getitem(starts, (slice(None), None)) + np.arange(length, dtype=np.int32)
+    return bind(Gather(place, 0, False), x, places)
+
+
+def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+    """Frames [..., frames, length] added up at places `frame_step` apart: [..., (frames - 1) * frame_step + length]."""
+    x: Any = lift(signal)
+    step = _positive("overlap_and_add", frame_step, "frame_step")
+    if x.ndim is None or x.ndim < 2 or not isinstance(x.dims[-1], int):
+        raise InvalidArgumentError(
+            "overlap_and_add: signal must have rank 2 at least, and frames of a length known while tracing."
+        )
+    length = x.dims[-1]
+    parts = max(-(-length // step), 1)
+    sizes = shape(x)
+    lead = [k if isinstance(k, int) else getitem(sizes, i) for i, k in enumerate(x.dims[:-2])]
+    frames = x.dims[-2] if isinstance(x.dims[-2], int) else getitem(sizes, -2)
+    none = [(0, 0)] * len(lead)
+    # Each frame is cut into parts of one step; part k of all frames is a signal that begins k steps later. Rows of frames + parts
+    # that are read as rows of one less are such signals.
+    x = pad(x, [*none, (0, 0), (0, parts * step - length)])
+    x = swap_axes(reshape(x, [*lead, frames, parts, step]), -3, -2)
+    x = reshape(pad(x, [*none, (0, 0), (0, parts), (0, 0)]), [*lead, parts * (frames + parts), step])
+    x = getitem(x, (..., slice(0, parts * (frames + parts - 1)), slice(None)))
+    x = reduce_sum(reshape(x, [*lead, parts, frames + parts - 1, step]), axis=-3)
+    x = reshape(x, [*lead, (frames + parts - 1) * step])
+    return getitem(x, (..., slice(0, (frames - 1) * step + length)))
+
+
+def _smallest_power(n: int) -> int:
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def stft(
+    signals: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Window | None = hann_window,
+    pad_end: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Spectra of windowed frames: [..., samples] becomes complex [..., frames, fft_length // 2 + 1].
+
+    Args:
+      fft_length: By default the smallest power of 2 that holds a frame.
+      window_fn: A function of (length, dtype=...) that gives the window; None for none.
+    """
+    x = lift(signals)
+    length = _positive("stft", frame_length, "frame_length")
+    size = _smallest_power(length) if fft_length is None else fft_length
+    frames = frame(x, length, frame_step, pad_end=pad_end)
+    if window_fn is not None:
+        frames = frames * window_fn(length, dtype=frames.dtype)
+    return rfft(frames, [size])  # type: ignore[no-any-return]
+
+
+def inverse_stft_window_fn(
+    frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
+) -> Callable[..., Tensor]:
+    """The window with which `inverse_stft` gives back what `stft` with the given window was given: that window by the sum of the
+    squares of all that overlap at a place.
+    """
+    step = _positive("inverse_stft_window_fn", frame_step, "frame_step")
+
+    def window(frame_length: Any, dtype: Any = float32) -> Tensor:
+        length = _positive("inverse_stft_window_fn", frame_length, "frame_length")
+        forward = lift(forward_window_fn(length, dtype=dtype))
+        count = -(-length // step)
+        squares = pad(forward * forward, [(0, count * step - length)])
+        total = reduce_sum(reshape(squares, [count, step]), axis=0, keepdims=True)
+        total = reshape(concat([total] * count, axis=0), [count * step])
+        return forward / getitem(total, slice(0, length))
+
+    return window
+
+
+def inverse_stft(
+    stfts: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Window | None = hann_window,
+    name: str | None = None,
+) -> Tensor:
+    """Signals from the spectra of their frames: inverse transforms, windowed, added up; see `inverse_stft_window_fn`."""
+    length = _positive("inverse_stft", frame_length, "frame_length")
+    size = _smallest_power(length) if fft_length is None else fft_length
+    frames = with_size(irfft(stfts, [size]), -1, length)
+    if window_fn is not None:
+        frames = frames * window_fn(length, dtype=frames.dtype)
+    return overlap_and_add(frames, frame_step)
+
+
+def mdct(
+    signals: Any,
+    frame_length: Any,
+    window_fn: Window | None = vorbis_window,
+    pad_end: bool = False,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The modified cosine transform: [..., samples] becomes [..., frames, frame_length // 2], frames being half a frame apart.
+
+    Args:
+      frame_length: A multiple of 4.
+      norm: "ortho" for a transform that, with a window of Princen and Bradley's kind, keeps the energy.
+    """
+    length = _positive("mdct", frame_length, "frame_length")
+    if length % 4:
+        raise InvalidArgumentError(f"mdct: frame_length is {length}; a multiple of 4 is needed.")
+    half = length // 2
+    x = frame(signals, length, half, pad_end=pad_end)
+    x = x * (window_fn(length, dtype=x.dtype) if window_fn is not None else _flat(x.dtype))
+    quarter = length // 4
+    a, b, c, d = (getitem(x, (..., slice(k * quarter, (k + 1) * quarter))) for k in range(4))
+    first = -reverse(c, [-1]) - d
+    second = a - reverse(b, [-1])
+    return dct(concat([first, second], axis=-1), type=4, norm=norm)
+
+
+def _flat(dtype: Any) -> Any:
+    """The constant window whose overlapping squares add up to 1."""
+    return lift(math.sqrt(0.5), dtype)
+
+
+def inverse_mdct(
+    mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
+) -> Tensor:
+    """The inverse of `mdct` where frames overlap: [..., frames, half] becomes [..., (frames + 1) * half]."""
+    y: Any = lift(mdcts)
+    if y.ndim is None or y.ndim < 2 or not isinstance(y.dims[-1], int):
+        raise InvalidArgumentError(
+            "inverse_mdct: mdcts must have rank 2 at least and a last size known while tracing."
+        )
+    half = y.dims[-1]
+    z = dct(y, type=4, norm=norm)
+    if norm is None:
+        z = z * lift(0.5 / half, z.dtype)
+    first, second = getitem(z, (..., slice(0, half // 2))), getitem(z, (..., slice(half // 2, None)))
+    x = concat([second, -reverse(second, [-1]), -reverse(first, [-1]), -first], axis=-1)
+    x = x * (window_fn(2 * half, dtype=x.dtype) if window_fn is not None else _flat(x.dtype))
+    return overlap_and_add(x, half)
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins: Any = 20,
+    num_spectrogram_bins: Any = 129,
+    sample_rate: Any = 8000,
+    lower_edge_hertz: float = 125.0,
+    upper_edge_hertz: float = 3800.0,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """Weights [num_spectrogram_bins, num_mel_bins] of triangles that stand evenly on the mel scale, 1127 log(1 + f / 700)."""
+    bins, mels = (_positive("linear_to_mel_weight_matrix", n, word) for n, word in (
+        (num_spectrogram_bins, "num_spectrogram_bins"), (num_mel_bins, "num_mel_bins"),
+    ))  # fmt: skip
+    rate = float(sample_rate)
+    if not 0.0 <= lower_edge_hertz < upper_edge_hertz <= rate / 2:
+        raise InvalidArgumentError(
+            f"linear_to_mel_weight_matrix: edges are {lower_edge_hertz} and {upper_edge_hertz} hertz; 0 <= lower < upper <= "
+            f"sample_rate / 2 = {rate / 2} is needed."
+        )
+
+    def mel(f: Any) -> Any:
+        return 1127.0 * np.log1p(f / 700.0)
+
+    places = mel(np.linspace(0.0, rate / 2, bins)[1:])[:, None]
+    edges = np.linspace(mel(lower_edge_hertz), mel(upper_edge_hertz), mels + 2)
+    lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
+    weights = np.maximum(
+        0.0, np.minimum((places - lower) / (centre - lower), (upper - places) / (upper - centre))
+    )
+    return lift(np.concatenate([np.zeros((1, mels)), weights]).astype(as_dtype(dtype).numpy))
+
+
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+    """The cosine transform of kind 2 along the last axis of n numbers, by sqrt(2 n): mel-frequency cepstral coefficients."""
+    x = lift(log_mel_spectrograms)
+    n = x.dims[-1] if x.dims is not None and isinstance(x.dims[-1], int) else getitem(shape(x), -1)
+    if isinstance(n, int):
+        if not n:
+            raise InvalidArgumentError(
+                "mfccs_from_log_mel_spectrograms: there must be one mel bin at least, got 0."
+            )
+        return dct(x) * lift(1.0 / math.sqrt(2.0 * n), x.dtype)
+    return dct(x) / cast(cast(n, int32) * 2, x.dtype) ** 0.5
+
+
+__all__ = [
+    "frame", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn", "linear_to_mel_weight_matrix", "mdct",
+    "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft",
+]  # fmt: skip

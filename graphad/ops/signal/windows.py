@@ -1,0 +1,90 @@
+"""Windows: weights that let a frame of a signal fade in and out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import as_dtype, float32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops import library
+from graphad.ops.array.support import static_int
+
+
+def _length(op: str, window_length: Any) -> int:
+    n = static_int(op, window_length, "window_length")
+    if n is None or n < 0:
+        raise InvalidArgumentError(
+            f"{op}: window_length is {window_length!r}; an int from 0, known while tracing, is needed."
+        )
+    return int(n)
+
+
+def _as(op: str, window: Any, dtype: Any) -> Tensor:
+    dtype = as_dtype(dtype)
+    if dtype.kind != "float":
+        raise InvalidArgumentError(f"{op}: dtype is {dtype.name}; a float dtype is needed.")
+    return lift(window.astype(dtype.numpy))
+
+
+def _raised_cosine(op: str, window_length: Any, periodic: Any, dtype: Any, mean: float) -> Tensor:
+    n = _length(op, window_length)
+    if n == 1:
+        return _as(op, np.ones(1), dtype)
+    steps = n if bool(periodic) and n % 2 == 0 else n - 1
+    return _as(op, mean - (1 - mean) * np.cos(2 * math.pi * np.arange(n) / max(steps, 1)), dtype)
+
+
+def hann_window(
+    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """0.5 - 0.5 cos(2 pi k / n) for k from 0 to window_length - 1, where n is window_length if that is even and `periodic`
+    is asked for, else one less."""
+    return _raised_cosine("hann_window", window_length, periodic, dtype, 0.5)
+
+
+def hamming_window(
+    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """0.54 - 0.46 cos(2 pi k / n) for k from 0 to window_length - 1, where n is window_length if that is even and `periodic`
+    is asked for, else one less."""
+    return _raised_cosine("hamming_window", window_length, periodic, dtype, 0.54)
+
+
+def _kaiser(n: int, beta: Any) -> Any:
+    if n == 1:
+        return np.ones(1)
+    x = 2 * np.arange(n) / max(n - 1, 1) - 1
+    beta, i0e = float(beta), library.special().i0e
+    inner = beta * np.sqrt(np.maximum(1 - x * x, 0))
+    return i0e(inner) / i0e(beta) * np.exp(inner - beta)
+
+
+def kaiser_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """I0(beta sqrt(1 - x^2)) / I0(beta) for window_length x from -1 to 1."""
+    return _as("kaiser_window", _kaiser(_length("kaiser_window", window_length), beta), dtype)
+
+
+def kaiser_bessel_derived_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """Square roots of the running sum of a Kaiser window of half the length and 1, by its whole sum; and their mirror image."""
+    half = np.cumsum(_kaiser(_length("kaiser_bessel_derived_window", window_length) // 2 + 1, beta))
+    rising = np.sqrt(half[:-1] / half[-1])
+    return _as("kaiser_bessel_derived_window", np.concatenate([rising, rising[::-1]]), dtype)
+
+
+def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """sin(pi / 2 sin(pi (k + 1/2) / n)^2) for k from 0 to n - 1."""
+    n = _length("vorbis_window", window_length)
+    inner = np.sin(math.pi * (np.arange(n) + 0.5) / max(n, 1))
+    return _as("vorbis_window", np.sin(math.pi / 2 * inner * inner), dtype)
+
+
+__all__ = ["hamming_window", "hann_window", "kaiser_bessel_derived_window", "kaiser_window", "vorbis_window"]

@@ -1,0 +1,5 @@
+"""The names of `tf.signal`."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

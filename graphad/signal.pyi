@@ -1,0 +1,3 @@
+"""The names of `tf.signal`."""
+
+from graphad.ops.signal import *
