@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
@@ -19,11 +20,15 @@ class Module(Trackable):
     Args:
       name: A Python identifier; by default the class name in snake case.
     Raises: InvalidArgumentError (a ValueError): the name is no identifier.
+
+    A subclass may name attributes that are not to be searched in `_TF_MODULE_IGNORED_PROPERTIES`, a set that holds its base's.
     """
+
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
 
     def __init__(self, name: str | None = None) -> None:
         name = snake_case(type(self).__name__) if name is None else name
-        if not name.isidentifier():
+        if not isinstance(name, str) or not name.isidentifier():
             raise InvalidArgumentError(
                 f"'{name}' is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
             )
@@ -43,7 +48,12 @@ class Module(Trackable):
     @property
     def name_scope(self) -> name_scope:
         """The scope in which variables get this module's name in front of theirs, that of its creation included."""
-        return self._graphad_scope
+        try:
+            return self._graphad_scope
+        except AttributeError:
+            raise AttributeError(
+                f"{type(self).__name__} has no name scope: its constructor must call super().__init__() first."
+            ) from None
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,14 +103,78 @@ class Module(Trackable):
 
     def _graphad_parts(self) -> Iterable[Variable | Module]:
         """The variables and modules among the attributes, also in containers, in the order in which they are listed."""
-        for name in sorted(vars(self)):
-            if not name.startswith(PRIVATE):
+        for name in self._searched():
+            try:
+                yield from parts_of(vars(self)[name], sorted)
+            except TypeError as cause:
+                raise self._unsorted(name) from cause
+
+    def _searched(self) -> list[str]:
+        """The attributes in which parts are looked for, in order."""
+        ignored = self._TF_MODULE_IGNORED_PROPERTIES
+        return [name for name in sorted(vars(self)) if not name.startswith(PRIVATE) and name not in ignored]
+
+    def _unsorted(self, name: str) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"Error processing property '{name}' of {self!r}: its keys cannot be sorted."
+        )
+
+    def _flatten(
+        self,
+        recursive: bool = True,
+        predicate: Callable[[Any], bool] | None = None,
+        attribute_traversal_key: Callable[[str], Any] | None = None,
+        attributes_to_ignore: Iterable[str] = (),
+        with_path: bool = False,
+    ) -> Iterator[Any]:
+        """What is in the attributes and in the containers there: this module's first, then that of the modules among it.
+
+        Args:
+          recursive: Whether modules are gone into.
+          predicate: Which values count; all, if it is not given.
+          attribute_traversal_key: By what the names of attributes are sorted.
+          attributes_to_ignore: Names of attributes to pass over.
+          with_path: Give (path, value), the path being a tuple of names, keys and numbers; a value comes once for each path.
+            Otherwise each value comes once.
+        Raises: InvalidArgumentError (a ValueError): the keys of a dictionary cannot be sorted.
+        """
+        ignored = set(attributes_to_ignore)
+        seen: set[int] = set()
+        queue: list[tuple[tuple[Any, ...], Module, tuple[int, ...]]] = [((), self, (id(self),))]
+        while queue:
+            path, module, above = queue.pop(0)
+            below = []
+            for name in sorted(module._searched(), key=attribute_traversal_key):
+                if name in ignored:
+                    continue
                 try:
-                    yield from parts_of(vars(self)[name], sorted)
+                    leaves = list(_leaves(vars(module)[name], (*path, name)))
                 except TypeError as cause:
-                    raise InvalidArgumentError(
-                        f"Error processing property '{name}' of {self!r}: its keys cannot be sorted."
-                    ) from cause
+                    raise module._unsorted(name) from cause
+                for where, leaf in leaves:
+                    if not with_path:
+                        if id(leaf) in seen:
+                            continue
+                        seen.add(id(leaf))
+                    if predicate is None or predicate(leaf):
+                        yield (where, leaf) if with_path else leaf
+                    if recursive and isinstance(leaf, Module) and id(leaf) not in above:
+                        below.append((where, leaf, (*above, id(leaf))))
+            queue[:0] = below
+
+
+def _leaves(x: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(x, dict):
+        for key in sorted(x):
+            yield from _leaves(x[key], (*path, key))
+    elif isinstance(x, tuple) and hasattr(x, "_fields"):
+        for key, item in zip(x._fields, x, strict=True):
+            yield from _leaves(item, (*path, key))
+    elif isinstance(x, list | tuple | deque):
+        for i, item in enumerate(x):
+            yield from _leaves(item, (*path, i))
+    else:
+        yield path, x
 
 
 def parts_of(x: Any, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Iterator[Variable | Module]:
@@ -110,7 +184,7 @@ def parts_of(x: Any, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Ite
     elif isinstance(x, dict):
         for key in in_order(x):
             yield from parts_of(x[key], in_order)
-    elif isinstance(x, list | tuple):
+    elif isinstance(x, list | tuple | deque):
         for item in x:
             yield from parts_of(item, in_order)
 

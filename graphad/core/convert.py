@@ -1,7 +1,8 @@
 """From Python and NumPy values to tensors: `lift`, and the adoption of one operand's dtype by the other.
 
-Python floats are float32, ints int32 (int64 where they do not fit), NumPy arrays keep their dtype; Python numbers and
-NumPy values next to a tensor adopt the tensor's dtype where that loses no kind (an int may become a float, not back).
+Python floats are float32, ints int32 (int64 where they do not fit), NumPy arrays keep their dtype. In a list integers are int32
+whoever made them, and the first float says whether all are float32. Python numbers and NumPy values next to a tensor adopt the
+tensor's dtype where that loses no kind (a bool may become an int, that a float, and not back).
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
         array = _from_python(x, dtype)
     mine = dtypes.as_dtype(array.dtype)
     if dtype is not None and mine is not dtype:
-        if _RANK[mine.kind] > _RANK[dtype.kind] or (mine.is_bool and not dtype.is_bool):
+        if _RANK[mine.kind] > _RANK[dtype.kind]:
             raise _wrong_kind(_short(x), mine.kind, dtype)
         array = _fitted(array, dtype, x)
     array = np.ascontiguousarray(array) if array.ndim and not array.flags.c_contiguous else array
@@ -160,15 +161,13 @@ def _number(x: Any, dtype: DType | None) -> Any:
     if kind is float and (dtype is dtypes.float32 or dtype is dtypes.float64):
         return _float(dtype.numpy.type, x)
     rank = 0 if kind is bool else 1 if kind is int else 2 if kind is float else 3
-    if rank > _RANK[dtype.kind] or (rank == 0 and not dtype.is_bool):
+    if rank > _RANK[dtype.kind]:
         raise _wrong_kind(repr(x), ("bool", "int", "float", "complex")[rank], dtype)
     return _fitted(x, dtype, x)
 
 
 def _wrong_kind(shown: str, kind: str, dtype: DType) -> DTypeError:
-    what = {"bool": "a bool", "float": "a number with a fraction", "complex": "a complex number"}.get(
-        kind, "an integer"
-    )
+    what = {"float": "a number with a fraction", "complex": "a complex number"}.get(kind, "an integer")
     return DTypeError(
         f"Cannot convert {shown} to EagerTensor of dtype {dtype.name}: {what} is not rounded or reinterpreted unasked; give a "
         f"value of the kind of {dtype.name}, or tf.cast the {dtype.name} tensor that it meets first."
@@ -220,22 +219,34 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     if isinstance(x, Sequence) and not isinstance(x, list | tuple):
         return _from_python(list(x), dtype)  # a range, or a class of the user's
     kinds = {type(item) for item in _leaves(x)} if isinstance(x, list | tuple) else set()
-    if bool in kinds and len(kinds) > 1:
+    if dtype is None and kinds & {bool, np.bool_} and not kinds <= {bool, np.bool_}:
         raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")
     try:
         array = np.array(x)
     except ValueError as cause:
         raise InvalidArgumentError("Can't convert non-rectangular Python sequence to Tensor.") from cause
     array = _as_known(array, x)
-    if not kinds or any(issubclass(kind, np.generic | np.ndarray) for kind in kinds):
-        return array.astype(np.float32) if not kinds and isinstance(x, list | tuple) else array
-    if array.dtype == np.float64 and dtype is not dtypes.float64:
-        return array if dtype is not None else unreported(array.astype, np.float32)
-    if array.dtype == np.int64 and (
+    if not kinds:
+        return array.astype(np.float32) if isinstance(x, list | tuple) else array
+    if array.dtype.kind == "f" and dtype is None:
+        wanted = _float_of(x)
+        return array if array.dtype == wanted else unreported(array.astype, wanted)
+    if array.dtype.kind in "iu" and (
         not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
     ):
         return array.astype(np.int32)
     return array
+
+
+def _float_of(x: Any) -> Any:
+    """The dtype of a list of floats: that of its first item if NumPy made that one, else float32."""
+    while isinstance(x, list | tuple):
+        x = next(
+            (item for item in x if not isinstance(item, list | tuple) or any(True for _ in _leaves(item))),
+            0.0,
+        )
+    mine = x.dtype if isinstance(x, np.generic | np.ndarray) else np.dtype(np.float32)
+    return mine if mine.kind == "f" else np.dtype(np.float32)
 
 
 _EXPORTS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__")

@@ -56,7 +56,9 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """The spec of an existing tensor."""
+        """The spec of an existing tensor. Raises: InvalidArgumentError (a ValueError): it is none."""
+        if not hasattr(tensor, "shape") or not hasattr(tensor, "dtype"):
+            raise InvalidArgumentError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
         return cls(tensor.shape, tensor.dtype, name)
 
     @classmethod

@@ -339,7 +339,7 @@ class EagerTensor(Exports, Tensor):
 
     def __format__(self, spec: str) -> str:
         if self.data.shape:
-            return format(str(self), spec)
+            return format(self.numpy(), spec)
         return format(self.data, spec) if spec else str(self.data)  # in as few digits as tell it apart
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from graphad.core.errors import (
 )
 from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
-from graphad.core.shapes import TensorShape, as_dims, format_dims
+from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import (
     EagerTensor,
@@ -320,7 +320,9 @@ class Variable(Scattered, Handle, Arithmetic):
         """Add `delta`, in one step for other threads; see `assign`."""
         delta = self._operand(delta)  # which may run anybody's code: not under the guard
         with self.guard or self._first_guard():
-            bind(ASSIGN, self, self._fitting(bind(ADD, bind(READ, self), delta)))
+            value = bind(READ, self)
+            self._check_update(value, delta)
+            bind(ASSIGN, self, self._fitting(bind(ADD, value, delta)))
         return self if read_value else None
 
     def assign_sub(
@@ -329,8 +331,17 @@ class Variable(Scattered, Handle, Arithmetic):
         """Subtract `delta`, in one step for other threads; see `assign`."""
         delta = self._operand(delta)
         with self.guard or self._first_guard():
-            bind(ASSIGN, self, self._fitting(bind(SUB, bind(READ, self), delta)))
+            value = bind(READ, self)
+            self._check_update(value, delta)
+            bind(ASSIGN, self, self._fitting(bind(SUB, value, delta)))
         return self if read_value else None
+
+    def _check_update(self, value: Any, delta: Any) -> None:
+        if not are_compatible(value.dims, delta.dims):
+            raise InvalidArgumentError(
+                f"Cannot update variable {self.name!r} with shape {format_dims(value.dims)} using a tensor with shape "
+                f"{format_dims(delta.dims)}: shapes must be equal; use v.assign(v + x), which broadcasts."
+            )
 
     def rewrite(self, change: Callable[[Any], Any]) -> Variable:
         """Assign what `change` makes of the value, in one step for other threads."""

@@ -178,7 +178,7 @@ def test_clip_by_norm_of_four_and_of_zeros():
             lambda: tf.constant([1, 2]) + 0.5,
             r"Cannot convert 0.5 to EagerTensor of dtype int32: a number with .* tf.cast",
         ),
-        (lambda: tf.constant(True, tf.int32), r"Cannot convert True to EagerTensor of dtype int32: a bool"),
+        (lambda: tf.constant(1, tf.bool), r"Cannot convert 1 to EagerTensor of dtype bool: an integer"),
         (
             lambda: tf.Variable(),
             r"`initial_value` .* must be specified: a number, an array, a tensor, or a function",
