@@ -12,15 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphad.core.convert import lift
+from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError
 from graphad.core.levels import busy, current
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.trackable import Trackable
 from graphad.function.concrete import ConcreteFunction
-from graphad.function.printing import listing
-from graphad.function.signature import Arguments, Literal, Signature
+from graphad.function.printing import listing, pretty
+from graphad.function.signature import Arguments, Literal, Signature, sort_out
 from serialization.convert.values import with_restored_tuples
 
 _KEPT = 64  # kinds of arguments for which the choice of a trace is remembered
@@ -139,17 +140,19 @@ class RestoredFunction:
             raise self._without_traces()
         if any(isinstance(x, list | tuple | dict) for x in (*args, *kwargs.values())):
             args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
-        try:
-            return self.signature.arguments(args, kwargs)
-        except TypeError:
-            if self.signature.input_signature is not None:
-                raise
-            raise self._misfit(args, kwargs) from None
+        return self.signature.arguments(args, kwargs)
 
     def _fitting(self, arguments: Arguments, args: Any, kwargs: Any) -> tuple[ConcreteFunction, list[Any]]:
         best: tuple[int, ConcreteFunction, list[Any]] | None = None
+        listed = None
+        if self.signature.input_signature is None and any(
+            isinstance(x, list | tuple) for x in (*args, *kwargs.values())
+        ):
+            listed = self.signature.bound(args, kwargs)
         for concrete in self.concrete_functions:
             values = _values_for(concrete.arguments, arguments)
+            if values is None and listed is not None:
+                values = self._with_tensors_for_lists(concrete, *listed)
             if values is None:
                 continue
             score = sum(_known(leaf) for leaf in concrete.arguments.leaves)
@@ -158,6 +161,20 @@ class RestoredFunction:
         if best is None:
             raise self._misfit(args, kwargs)
         return best[1], best[2]
+
+    def _with_tensors_for_lists(
+        self, concrete: ConcreteFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> list[Any] | None:
+        """The tensors to pass where a trace took a tensor for what is a list of numbers now, or None."""
+        traced_args, traced_kwargs = concrete.structured_input_signature
+        if len(traced_args) != len(args) or traced_kwargs.keys() != kwargs.keys():
+            return None
+        try:
+            ordered = tuple([_tensor_for(a, x) for a, x in zip(traced_args, args, strict=True)])
+            named = {key: _tensor_for(traced_kwargs[key], x) for key, x in kwargs.items()}
+        except GraphadError:
+            return None
+        return _values_for(concrete.arguments, sort_out(ordered, named))
 
     def _without_traces(self) -> ValueError:
         return ValueError(
@@ -191,12 +208,7 @@ class RestoredFunction:
         ):
             return self.concrete_functions[0]
         args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
-        try:
-            arguments = self.signature.placeholders(args, kwargs)
-        except TypeError:
-            if self.signature.input_signature is not None:
-                raise
-            raise self._misfit(args, kwargs) from None
+        arguments = self.signature.placeholders(args, kwargs)
         return self._chosen.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
 
     def experimental_get_tracing_count(self) -> int:
@@ -219,6 +231,13 @@ class RestoredFunction:
 
     def __repr__(self) -> str:
         return f"<restored function {self._name} with {len(self.concrete_functions)} traces>"
+
+
+def _tensor_for(traced: Any, given: Any) -> Any:
+    """A list of numbers as a tensor, where a trace took one."""
+    if isinstance(traced, TensorSpec) and not traced.is_handle and isinstance(given, list | tuple):
+        return lift(given, traced.dtype)
+    return given
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -287,7 +306,48 @@ class SignatureFunction:
 
     @property
     def structured_outputs(self) -> dict[str, TensorSpec]:
-        return self._named(self.concrete.structured_outputs)
+        """The specs of what a call gives, under its names."""
+        found = self._named(self.concrete.structured_outputs)
+        return {name: TensorSpec(spec.dims, spec.dtype, name) for name, spec in found.items()}
+
+    @property
+    def output_shapes(self) -> dict[str, TensorShape]:
+        return {name: spec.shape for name, spec in self.structured_outputs.items()}
+
+    @property
+    def output_dtypes(self) -> dict[str, DType]:
+        return {name: spec.dtype for name, spec in self.structured_outputs.items()}
+
+    @property
+    def name(self) -> bytes:
+        return self.concrete.name
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables it reads or writes."""
+        return self.concrete.variables
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        return self.concrete.trainable_variables
+
+    @property
+    def captured_inputs(self) -> list[Any]:
+        return self.concrete.captured_inputs
+
+    @property
+    def graph(self) -> Any:
+        return self.concrete.graph
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """Keywords, result and captures, one a line; if not verbose, keywords and result in one line."""
+        shown = [(name, pretty(spec)) for name, spec in self.structured_input_signature[1].items()]
+        results = pretty(self.structured_outputs)
+        if not verbose:
+            return f"({', '.join(['*', *[f'{name}: {spec}' for name, spec in shown]]) if shown else ''}) -> {results}"
+        lines = ["Input Parameters:", *[f"  {name} (KEYWORD_ONLY): {spec}" for name, spec in shown]]
+        captured = [f"  {i}: {pretty(x.spec)}" for i, x in enumerate(self.captured_inputs)] or ["  None"]
+        return "\n".join([*lines, "Output Type:", f"  {results}", "Captures:", *captured])
 
     @property
     def inputs(self) -> list[TensorSpec]:

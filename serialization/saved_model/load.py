@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from graphad.core.errors import GraphadError
+from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.frames import warn_user
 from serialization.convert.objects import ObjectReader, as_load_error
 from serialization.errors import LoadError
-from serialization.saved_model.options import LoadOptions, directory_of, options_of
+from serialization.saved_model.options import SERVING, LoadOptions, directory_of, options_of
 from serialization.storage import contains_model, read_model
 
 
@@ -23,16 +23,22 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
 
     Args:
       export_dir: The directory.
-      tags: Accepted for compatibility.
+      tags: None, or "serve", alone or in a list: there is one version of each model, made for that.
       options: See `LoadOptions`.
     Returns: An object with the attributes of the saved one, callable if its `__call__` was a function; `signatures` maps keys
       to functions.
     Raises:
       ArgumentTypeError (a TypeError): `export_dir` is no path, or `options` are others.
+      InvalidArgumentError (a ValueError): other tags.
       MissingModelError (an OSError): there is no model.
       LoadError (a ValueError): the file is damaged, too large, too new or unsafe; the message names file and field.
     """
     export_dir, options = directory_of("load", export_dir), options_of("load", LoadOptions, options)
+    asked = [] if tags is None else [tags] if isinstance(tags, str) else list(tags)
+    if asked not in ([], [SERVING]):
+        raise InvalidArgumentError(
+            f"load: Got an incompatible argument to `tags`: {asked}. A saved model has the one tag {SERVING!r}; leave `tags` out."
+        )
     model, arrays = read_model(export_dir, options.limits, options.verify, options.links)
     reader = ObjectReader(model, arrays)
     try:

@@ -9,6 +9,11 @@ from graphad.core.errors import ArgumentTypeError
 
 T = TypeVar("T")
 
+SERVING = "serve"
+ASSETS_DIRECTORY = "assets"
+VARIABLES_DIRECTORY = "variables"
+DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
+
 
 def directory_of(op: str, path: Any) -> str:
     """A directory's path as a string. Raises: ArgumentTypeError: it is neither a string nor a path."""
@@ -16,11 +21,9 @@ def directory_of(op: str, path: Any) -> str:
 
 
 def path_of_user(op: str, path: Any, name: str = "the path") -> str:
-    """A path as a string. Raises: ArgumentTypeError: it is neither a string nor a path."""
-    if isinstance(path, str | os.PathLike):
-        location = os.fspath(path)
-        if isinstance(location, str):
-            return location
+    """A path as a string. Raises: ArgumentTypeError: it is neither a string, encoded or not, nor a path."""
+    if isinstance(path, str | bytes | os.PathLike):
+        return os.fsdecode(path)
     raise ArgumentTypeError(f"{op}: {name} must be a string or a path, got {path!r}.")
 
 
@@ -40,10 +43,25 @@ class SaveOptions:
       experimental_custom_gradients: Save custom gradients as graphs, so that the loaded model can be differentiated in
         every process. Their functions must be traceable then.
       durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one.
+      namespace_whitelist, save_debug_info, function_aliases, experimental_io_device: About namespaces of ops, stacks, names of
+        functions for profilers, and devices. None of these is in a file: they are taken and nothing follows from them.
     """
 
-    def __init__(self, experimental_custom_gradients: bool = True, durable: bool = True) -> None:
+    def __init__(
+        self,
+        experimental_custom_gradients: bool = True,
+        durable: bool = True,
+        *,
+        namespace_whitelist: Any = None,
+        save_debug_info: bool = False,
+        function_aliases: Any = None,
+        experimental_io_device: Any = None,
+    ) -> None:
         self.experimental_custom_gradients = bool(experimental_custom_gradients)
+        self.namespace_whitelist = namespace_whitelist
+        self.save_debug_info = save_debug_info
+        self.function_aliases = function_aliases
+        self.experimental_io_device = experimental_io_device
         self.durable = durable
 
 
@@ -55,9 +73,18 @@ class LoadOptions:
       limits: Bounds on sizes and counts, see `serialization.wire.limits.Limits`.
       links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
         keep the files of a model elsewhere. What they lead to is checked as ever.
+      experimental_io_device: Taken; files are read where the program runs.
     """
 
-    def __init__(self, verify: Any = "lazy", limits: Any = None, links: str = "refuse") -> None:
+    def __init__(
+        self,
+        verify: Any = "lazy",
+        limits: Any = None,
+        links: str = "refuse",
+        *,
+        experimental_io_device: Any = None,
+    ) -> None:
+        self.experimental_io_device = experimental_io_device
         self.verify = verify
         self.limits = limits
         self.links = links

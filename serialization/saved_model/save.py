@@ -20,11 +20,14 @@ from serialization.convert.graphs import GraphWriter
 from serialization.convert.objects import ObjectReader, ObjectWriter, savable_root
 from serialization.convert.restored import RestoredFunction, SignatureFunction, SignatureMap
 from serialization.errors import LoadError, SaveError
-from serialization.saved_model.options import SaveOptions, directory_of, options_of
+from serialization.saved_model.options import (
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+    SaveOptions,
+    directory_of,
+    options_of,
+)
 from serialization.schema.model import ModelRecord, SignatureRecord
 from serialization.storage import write_model
-
-DEFAULT_KEY = "serving_default"
 
 
 class TracedSaveError(SaveError, AssertionError):
@@ -116,8 +119,8 @@ def _signatures(given: Any, objects: ObjectWriter) -> dict[str, ConcreteFunction
     if given is None:
         found = [_with_signature(f) for f in objects.functions_of_root()]
         fitting = [concrete for concrete in found if concrete is not None and _is_flat(concrete)]
-        return {DEFAULT_KEY: fitting[0]} if len(fitting) == 1 else {}
-    listed = dict(given) if isinstance(given, Mapping) else {DEFAULT_KEY: given}
+        return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: fitting[0]} if len(fitting) == 1 else {}
+    listed = dict(given) if isinstance(given, Mapping) else {DEFAULT_SERVING_SIGNATURE_DEF_KEY: given}
     for key in listed:
         if not isinstance(key, str):
             raise SaveError(f"signatures: the key {key!r} is no string.")
@@ -174,18 +177,16 @@ def _signature(
     if isinstance(function, SignatureFunction):
         names = function.input_names
     else:
-        names = tuple(concrete.argument_names)
-        if len(set(names)) != len(names):
-            raise SaveError(
-                f"signature {key!r}: two arguments are called alike ({', '.join(names)}); name the specs apart."
-            )
+        names = tuple(concrete.flat_names)
     place = objects.functions.place_of(concrete)
     return SignatureRecord(key, *place, names, _output_names(key, concrete))
 
 
 def _output_names(key: str, concrete: ConcreteFunction) -> tuple[str, ...]:
     results = concrete.structured_outputs
-    if isinstance(results, dict):
+    if isinstance(results, tuple) and hasattr(results, "_fields"):
+        names, values = list(results._fields), list(results)
+    elif isinstance(results, dict):
         if not all(isinstance(name, str) for name in results):
             raise SaveError(
                 f"signature {key!r}: the keys of its outputs must be strings, got {list(results)}."

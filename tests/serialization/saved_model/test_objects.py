@@ -357,7 +357,7 @@ def test_functions_bring_the_traces_made_before():
     for wrong in (gd.constant(1), "x", None, [1.0], gd.constant([[1.0]])):
         with pytest.raises(ValueError, match="Could not find matching"):
             loaded.f(wrong)
-    with pytest.raises(ValueError, match="Could not find matching"):
+    with pytest.raises(TypeError, match="too many positional arguments"):
         loaded.f(gd.constant(1.0), gd.constant(1.0))
 
 
@@ -635,7 +635,7 @@ def test_variable_that_changes_while_it_is_saved_is_saved_as_it_was(tmp_path, mo
     assert np.asarray(module.v)[0] > 3 and np.all(np.asarray(loaded.v) == 1)
 
 
-@pytest.mark.parametrize("path", [None, 3, b"m"])
+@pytest.mark.parametrize("path", [None, 3, ["m"]])
 def test_what_is_no_path_is_refused_by_name(path):
     for name, call in (
         ("save", lambda: save(gd.Module(), path)),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import graphad as gd
-from serialization.errors import SaveError
 from serialization.saved_model import load, save
 from tests.serialization.saved_model.generations import assert_same, reloaded
 
@@ -104,12 +103,6 @@ def test_nested_arguments_have_names_of_their_own():
     concrete = f.get_concrete_function({"x": gd.TensorSpec([], name="p"), "y": gd.TensorSpec([], name="q")})
     loaded = reloaded(module(), signatures=concrete)
     assert float(loaded.signatures["serving_default"](p=1.0, q=2.0)["output_0"]) == 3.0
-
-
-def test_arguments_called_alike_are_refused(tmp_path):
-    f = described(lambda a, b: a + b, gd.TensorSpec([], name="x"), gd.TensorSpec([], name="x"))
-    with pytest.raises(SaveError, match="two arguments are called alike"):
-        save(module(), tmp_path / "m", f)
 
 
 def test_a_signature_takes_keywords_and_checks_them():
