@@ -21,6 +21,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.shape import BroadcastTo
+from graphad.ops.control.stacks import known_dims
 from graphad.ops.math.arithmetic import ADD
 
 Entry = tuple[Op, Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]]
@@ -83,7 +84,7 @@ class Context:
 
 def zeros_of(x: Any) -> Any:
     """Zeros with the shape and dtype of a value that may have been dropped."""
-    dims = x.dims
+    dims = known_dims(x)
     if is_definite(dims):
         zero = lift(x.dtype.numpy.type(0))
         return bind(BroadcastTo(dims), zero) if dims else zero

@@ -37,6 +37,7 @@ from graphad.ops.array.support import (
     shifted,
     static_int,
 )
+from graphad.ops.control.stacks import full_like, known_dims
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
@@ -142,7 +143,7 @@ class _Like(Op):
         return TensorSpec.of(x.dims, self.dtype)
 
     def eval(self, x: Any) -> Any:
-        return np.full(np.shape(x), self.value, self.dtype.numpy)
+        return full_like(x, self.value, self.dtype.numpy)
 
     vjp = no_gradient("it does not depend on the values of its input")
 
@@ -187,7 +188,7 @@ def _like(kind: Any, x: Any, dtype: Any) -> Tensor:
     if not isinstance(x, Tensor):
         x = lift(x)
     wanted = x.dtype if dtype is None else as_dtype(dtype)
-    if is_definite(x.dims):
+    if is_definite(known_dims(x)):
         return _filled(kind.name, x.dims, wanted, kind.value)
     return bind(kind(wanted), x)  # type: ignore[no-any-return]
 

@@ -22,6 +22,7 @@ from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
 from graphad.ops.array.create import ZerosLike, zeros_like
 from graphad.ops.array.shape import BroadcastTo, ExpandDims, Shape
+from graphad.ops.control.stacks import known_spec
 from graphad.ops.state.variables import READ, Read
 
 
@@ -165,7 +166,7 @@ def pull_back_residuals(op: Any, ctx: Any, y_bars: Sequence[Any]) -> Sequence[An
 
 def zeros_for(x: Any) -> Any:
     """Zeros with the shape of an operand, which may be a handle."""
-    spec = x.spec
+    spec = known_spec(x)
     if is_definite(spec.dims):
         return zeros_of(spec)
     return zeros_like(bind_all(READ, (x,))[0] if spec.is_handle else x)

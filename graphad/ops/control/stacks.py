@@ -20,8 +20,9 @@ from graphad.core.tensor import EagerTensor
 class RaggedStack(np.ndarray):
     """Slices of several shapes, padded; `slices` has them as they were, None for those of which nothing is known.
 
-    What an op makes of such a stack is an array like any other, but for a transpose: where a loop runs over rows, the rows of
-    its stacks come first, and before it is walked again its steps do.
+    What an op makes of such a stack is an array like any other, but for a transpose (where a loop runs over rows, the rows of
+    its stacks come first, and before it is walked again its steps do), for zeros like it, and for sums of two: the cotangents of
+    a stack have slices as it has.
     """
 
     slices: list[Any] | None = None
@@ -37,8 +38,46 @@ class RaggedStack(np.ndarray):
             stack.axis = order.index(self.axis)
         return stack
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        return array[()] if return_scalar else np.asarray(array)
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc is np.add and method == "__call__" and not options:
+            a, b = inputs
+            if _has_slices(a) and _has_slices(b) and a.axis == b.axis and len(a.slices) == len(b.slices):
+                slices = [_sum(x, y) for x, y in zip(a.slices, b.slices, strict=True)]
+                return _with_slices(np.add(np.asarray(a), np.asarray(b)), slices, a.axis)
+        if "out" in options:
+            options["out"] = tuple(map(_plain, options["out"]))
+        return getattr(ufunc, method)(*map(_plain, inputs), **options)
+
+    def full_like(self, value: Any, dtype: Any) -> RaggedStack | np.ndarray:
+        """The same number everywhere, in slices of the same shapes."""
+        whole = np.full(self.shape, value, dtype)
+        if self.slices is None:
+            return whole
+        slices = [None if y is None else full_like(y, value, dtype) for y in self.slices]
+        return _with_slices(whole, slices, self.axis)
+
+
+def _plain(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, RaggedStack) else x
+
+
+def _has_slices(x: Any) -> bool:
+    return type(x) is RaggedStack and x.slices is not None
+
+
+def _with_slices(whole: Any, slices: list[Any], axis: int) -> RaggedStack:
+    stack = whole.view(RaggedStack)
+    stack.slices, stack.axis = slices, axis
+    return stack  # type: ignore[no-any-return]
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return y if x is None else x if y is None else np.add(x, y)
+
+
+def full_like(x: Any, value: Any, dtype: Any) -> Any:
+    """An array with the shape of `x`, slices included, and the same number everywhere."""
+    return x.full_like(value, dtype) if type(x) is RaggedStack else np.full(np.shape(x), value, dtype)
 
 
 def _moved(y: Any, order: Sequence[int]) -> Any:
@@ -57,7 +96,8 @@ def known_shape(x: Any) -> tuple[int | None, ...]:
         return x.shape  # type: ignore[no-any-return]
     shapes = {known_shape(y) for y in x.slices if y is not None and y.ndim == x.ndim - 1}
     sizes = [found[0] if len(set(found)) == 1 else None for found in zip(*shapes, strict=True)]
-    sizes = sizes or [None] * (x.ndim - 1)
+    # Where no slice is there, a size that is not zero is one that all of them would have had; see `closed_stack`.
+    sizes = sizes or [size or None for size in (*x.shape[: x.axis], *x.shape[x.axis + 1 :])]
     return (*sizes[: x.axis], len(x.slices), *sizes[x.axis :])
 
 
@@ -66,6 +106,11 @@ def known_spec(x: Any) -> TensorSpec:
     if type(x) is EagerTensor and type(x.data) is RaggedStack:
         return TensorSpec.of(known_shape(x.data), x.dtype)
     return x.spec  # type: ignore[no-any-return]
+
+
+def known_dims(x: Any) -> Any:
+    """The shape of a tensor as far as all slices share it."""
+    return known_shape(x.data) if type(x) is EagerTensor and type(x.data) is RaggedStack else x.dims
 
 
 def walked(stack: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -269,3 +271,32 @@ def test_what_the_answer_of_a_test_does_not_need_goes_with_the_inputs_that_only_
     assert inputs == [0, 1]
     assert all(value >= 0 for node in op.test.nodes for value in node.inputs)
     assert op.eval(np.int32(9), np.int32(0))[0] == 3
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("shared", ["none", "vector", "number"])
+def test_second_derivatives_of_a_state_that_grows_have_slices_as_it_has(shared: str, known: bool) -> None:
+    """A cotangent of zeros for what the steps keep has their shapes, and not that of the largest."""
+    start = {"none": None, "vector": [0.3, 0.2, -0.5], "number": 0.7}[shared]
+    w = 0.0 if start is None else tf.Variable(start, dtype=tf.float64)
+
+    def f(x: Any) -> Any:
+        shapes = (tf.TensorShape([]), tf.TensorShape([None, 3]))
+        step = lambda i, p: (i + 1, tf.concat([tf.sin(p * 1.5 + w), p[:1]], 0))  # noqa: E731
+        return tf.while_loop(lambda i, p: i < 2, step, (0, x), shape_invariants=shapes)[1]
+
+    def second(f: Any, x: Any) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            slope = tf.reduce_sum(inner.gradient(y, x) * tf.sin(x))
+        return outer.gradient(slope, x)
+
+    specs = None if known else [tf.TensorSpec([None, 3], tf.float64)]
+    for rows in (3, 1):
+        x = tf.constant(np.linspace(-1.0, 1.0, 3 * rows).reshape(rows, 3))
+        want = second(f, x)
+        np.testing.assert_allclose(second(tf.function(f, input_signature=specs), x), want, 1e-12)
+        np.testing.assert_allclose(tf.function(lambda x: second(f, x), input_signature=specs)(x), want, 1e-12)
