@@ -112,9 +112,7 @@ class Case:
         """With all branches run: where a trace's zeros for the one that is not taken meet a pole, NaN comes here too."""
         variables = self.variables()
         found = self.run(self.bound(variables, library=Everywhere(self.tf)), self.arrays(rows), variables)
-        if isinstance(found, Failure) or isinstance(base, Failure):
-            return found
-        return {key: x for key, x in found.items() if base.get(key) is not None}
+        return connected(found, base)
 
     def _in_double(self, rows: int) -> Any:
         wider = {"float32": "float64", "float16": "float64", "complex64": "complex128"}
@@ -123,8 +121,18 @@ class Case:
         return self.run(f, [_wide(x) for x in self.arrays(rows)], variables)
 
 
+def connected(found: Any, base: Any) -> Any:
+    """Outcomes without those that the base has not: what is not connected there says nothing about rounding."""
+    if isinstance(found, Failure) or isinstance(base, Failure):
+        return found
+    return {key: x for key, x in found.items() if base.get(key) is not None}
+
+
 class Everywhere:
-    """The library with branches that are all run, one result selected."""
+    """The library with branches that are all run, one result selected, and loops whose steps all hang on those before.
+
+    So a derivative comes to what a trace's comes to, with zeros where the program on its own is not connected.
+    """
 
     def __init__(self, tf: Any) -> None:
         self._tf = tf
@@ -146,6 +154,27 @@ class Everywhere:
         for k, x in reversed(list(enumerate(first))):
             y = self._tf.where(self._tf.equal(index, k), x, y)
         return y
+
+    def while_loop(self, test: Any, body: Any, start: Any, **options: Any) -> Any:
+        def step(*before: Any) -> Any:
+            return tuple(map(self._hung, before, body(*before)))
+
+        return self._tf.while_loop(test, step, start, **options)
+
+    def scan(self, f: Any, *rows: Any, **options: Any) -> Any:
+        return self._tf.scan(lambda a, b: self._hung(a, f(a, b)), *rows, **options)
+
+    def foldl(self, f: Any, *rows: Any, **options: Any) -> Any:
+        return self._tf.foldl(lambda a, b: self._hung(a, f(a, b)), *rows, **options)
+
+    def foldr(self, f: Any, *rows: Any, **options: Any) -> Any:
+        return self._tf.foldr(lambda a, b: self._hung(a, f(a, b)), *rows, **options)
+
+    def _hung(self, before: Any, after: Any) -> Any:
+        """`after`, with zeros for the slope by `before`."""
+        if before.shape != after.shape:
+            return after
+        return self._tf.where(self._tf.zeros_like(after, dtype=self._tf.bool), before, after)
 
 
 def _wide(x: np.ndarray) -> np.ndarray:
@@ -266,7 +295,7 @@ def _vectorised(case: Case) -> Yielded:
     def mapped(*xs: Any) -> list[Any]:
         return as_list(tf.vectorized_map(lambda rows: f(*rows), list(xs)))
 
-    def looped(*xs: Any) -> list[Any]:
+    def looped(*xs: Any, f: Any = f) -> list[Any]:
         rows = [as_list(f(*[x[k] for x in xs])) for k in range(2)]
         return [tf.stack(list(ys)) for ys in zip(*rows)]
 
@@ -277,6 +306,11 @@ def _vectorised(case: Case) -> Yielded:
             case.run(looped, [nudged(x, case.eps, seed) for x in stacks], variables, wanted)
             for seed in range(3)
         ]
+        if case.program.has_branches:
+            everywhere = case.bound(variables, library=Everywhere(tf))
+            others.append(
+                connected(case.run(lambda *xs: looped(*xs, f=everywhere), stacks, variables, wanted), want)
+            )
         return spread_of(want, [x for x in others if not isinstance(x, Failure)])
 
     yield "", case.run(mapped, stacks, variables, wanted), want, spread
@@ -462,7 +496,7 @@ def _recomputed(case: Case) -> Yielded:
             if key[0] not in "JB" or x is None:
                 continue
             if want[key] is None:
-                got[key] = x if np.any(x) else None
+                got[key] = x if np.any(np.where(np.isnan(x), 0.0, x)) else None
             elif x.shape == want[key].shape:
                 got[key] = np.where(np.isnan(x), want[key], x)
     yield "", got, want, case.spread
