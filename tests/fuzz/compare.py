@@ -130,6 +130,9 @@ def _differs(
         with np.errstate(all="ignore"):
             allowed = TIGHT * eps * (1.0 if key[0] in "yv" else 4.0) * _scale(want)
             wrong = _apart(got, want, allowed)
+        if key[0] in "JB" and np.any(np.isinf(want)):
+            # In reverse mode the zeros for other rows times an infinite slope are NaN; forward mode has no such zeros.
+            wrong = wrong & (np.isnan(got) == np.isnan(want))
     if not np.any(wrong):
         return ""
     moved = None
@@ -140,7 +143,7 @@ def _differs(
                 wrong = wrong & ~moved
             else:
                 with np.errstate(all="ignore"):
-                    wrong = _apart(got, want, allowed + LOOSE * moved)
+                    wrong = wrong & _apart(got, want, allowed + LOOSE * moved)
             if not np.any(wrong):
                 return ""
     places = np.argwhere(wrong)[:3]

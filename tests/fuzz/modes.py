@@ -159,7 +159,8 @@ class Everywhere:
         def step(*before: Any) -> Any:
             return tuple(map(self._hung, before, body(*before)))
 
-        return self._tf.while_loop(test, step, start, **options)
+        once = body(*start)  # a trace sees the body of a loop that makes no step
+        return tuple(map(self._hung, once, self._tf.while_loop(test, step, start, **options)))
 
     def scan(self, f: Any, *rows: Any, **options: Any) -> Any:
         return self._tf.scan(lambda a, b: self._hung(a, f(a, b)), *rows, **options)

@@ -201,6 +201,14 @@ def test_an_entry_that_jumps_excuses_no_other() -> None:
     assert not _same(np.array([1.001, -np.pi, 2.0, 3.0]), x, 2.0**-52, moved)
 
 
+def test_nan_of_an_infinite_slope_excuses_nan_in_jacobians_alone() -> None:
+    x, nan = np.array([1.0, np.inf, 2.0]), np.array([np.nan, np.inf, 2.0])
+    assert not compare("mode", {"J0": nan}, {"J0": x}, 1e-7)
+    assert compare("mode", {"g0": nan}, {"g0": x}, 1e-7)
+    assert compare("mode", {"J0": np.array([np.nan, np.inf, 2.5])}, {"J0": x}, 1e-7)
+    assert compare("mode", {"J0": np.array([np.nan, 1.0, 2.0])}, {"J0": np.array([1.0, 1.0, 2.0])}, 1e-7)
+
+
 def test_a_pole_in_a_branch_that_is_not_taken_excuses_nan_where_it_is() -> None:
     """Zeros that a trace gives the branch times the slope there; TensorFlow's functions give the same NaN."""
     x, u = Value("x1", (3,), "float64"), Value("t2", (3,), "float64")
