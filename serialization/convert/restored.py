@@ -140,7 +140,10 @@ class RestoredFunction:
             raise self._without_traces()
         if any(isinstance(x, list | tuple | dict) for x in (*args, *kwargs.values())):
             args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
-        return self.signature.arguments(args, kwargs)
+        try:
+            return self.signature.arguments(args, kwargs)
+        except TypeError:
+            raise self._refused(args, kwargs) from None
 
     def _fitting(self, arguments: Arguments, args: Any, kwargs: Any) -> tuple[ConcreteFunction, list[Any]]:
         best: tuple[int, ConcreteFunction, list[Any]] | None = None
@@ -182,6 +185,16 @@ class RestoredFunction:
             "nothing of it; give it an input_signature, or call it once, before saving."
         )
 
+    def _refused(self, args: Any, kwargs: Any) -> Exception:
+        """The error for arguments that do not fit the parameters, the signature, or, nested as they are, any trace."""
+        try:
+            self.signature.bound(args, kwargs)
+            if self.signature.input_signature is not None:
+                self.signature.arguments(args, kwargs)
+        except TypeError as error:
+            return error
+        return self._misfit(args, kwargs)
+
     def _misfit(self, args: Any, kwargs: Any) -> ValueError:
         options = [
             f"Option {k + 1}:\n  {concrete.structured_input_signature!r}"
@@ -208,7 +221,10 @@ class RestoredFunction:
         ):
             return self.concrete_functions[0]
         args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
-        arguments = self.signature.placeholders(args, kwargs)
+        try:
+            arguments = self.signature.placeholders(args, kwargs)
+        except TypeError:
+            raise self._refused(args, kwargs) from None
         return self._chosen.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
 
     def experimental_get_tracing_count(self) -> int:
