@@ -19,6 +19,7 @@ from graphad.functional.arguments import (
     split_aux,
 )
 from graphad.functional.products import jvp
+from graphad.gradient.backward import dense
 from graphad.gradient.recompute import recompute_grad
 from graphad.gradient.tape import GradientTape
 
@@ -77,7 +78,7 @@ def value_and_grad(
         value, aux = split_aux(name, value) if has_aux else (value, None)
         y = scalar(name, value)
         slopes = tape.gradient(y, sources.leaves, unconnected_gradients="zero")
-        return (value, aux) if has_aux else value, sources.nest(slopes)
+        return (value, aux) if has_aux else value, sources.nest([dense(slope) for slope in slopes])
 
     return with_gradient
 

@@ -9,6 +9,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.nest import flatten, flatten_tree
 from graphad.functional.arguments import Sources, check_function, outputs, split_aux
+from graphad.gradient.backward import dense
 from graphad.gradient.forward import ForwardAccumulator, push_forward
 from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
@@ -69,9 +70,8 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(cotangents: Any) -> Any:
         bars = _alike("vjp", value, cotangents, "the cotangents", "the function's result")
         bars = [lift(bar, y.dtype) for y, bar in zip(ys, bars, strict=True)]
-        return sources.nest(
-            tape.gradient(ys, sources.leaves, output_gradients=bars, unconnected_gradients="zero")
-        )
+        found = tape.gradient(ys, sources.leaves, output_gradients=bars, unconnected_gradients="zero")
+        return sources.nest([dense(bar) for bar in found])
 
     return (value, pull, aux) if has_aux else (value, pull)
 

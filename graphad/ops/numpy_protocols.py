@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import is_followed, trace_in_progress
 from graphad.core.nest import flatten
@@ -62,7 +63,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any)
     if method == "__call__" and not plain and ufunc in _UFUNCS:
         return _UFUNCS[ufunc](*inputs)
     if method == "reduce" and ufunc in _REDUCES and plain.keys() <= {"axis", "keepdims"}:
-        return _REDUCES[ufunc](inputs[0], kwargs.get("axis", 0), kwargs.get("keepdims", False))
+        operand = _wide(inputs[0]) if ufunc in (np.add, np.multiply) else inputs[0]
+        return _REDUCES[ufunc](operand, kwargs.get("axis", 0), kwargs.get("keepdims", False))
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     known = ufunc in (_UFUNCS if method == "__call__" else _REDUCES if method == "reduce" else ())
     lacking = f"graphad's takes no {', '.join(sorted(plain))}" if known else _NO_SUCH
@@ -127,6 +129,11 @@ def _plain(args: Any) -> Any:
     )
 
 
+def function_of(function: Any) -> Callable[..., Any]:
+    """What graphad has for one of NumPy's functions."""
+    return _UFUNCS[function] if function in _UFUNCS else _FUNCTIONS[function]
+
+
 def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return function(a, axis, keepdims)
@@ -134,7 +141,55 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     return reduce
 
 
+def _added(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A sum or product: NumPy's of small integers are as wide as its largest."""
+
+    def reduce(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+        return function(_wide(a, dtype), axis, keepdims)
+
+    return reduce
+
+
+def _wide(a: Any, dtype: Any = None) -> Any:
+    """The operand of a sum: in `dtype`, and without one, small integers and bools as the largest integers of their sign."""
+    a = lift(a)
+    if dtype is None:
+        if not (a.dtype.is_integer or a.dtype.is_bool):
+            return a
+        dtype = np.uint64 if a.dtype.is_unsigned else np.int64
+    return math.cast(a, dtype)
+
+
+def _in_floats(a: Any, dtype: Any = None) -> Any:
+    """The operand of a mean: in `dtype`, and without one, integers and bools as float64."""
+    a = lift(a)
+    if dtype is None:
+        if not (a.dtype.is_integer or a.dtype.is_bool):
+            return a
+        dtype = np.float64
+    return math.cast(a, dtype)
+
+
+def _as_bool(a: Any) -> Any:
+    a = lift(a)
+    return a if a.dtype.is_bool else math.not_equal(a, 0)
+
+
+def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    return math.reduce_mean(_in_floats(a, dtype), axis, keepdims)
+
+
+def _round(a: Any, decimals: int = 0) -> Any:
+    a = lift(a)
+    if not decimals or a.dtype.is_integer:
+        return math.round(a)
+    scale = 10.0 ** abs(decimals)
+    scaled = math.round(a * scale if decimals > 0 else a / scale)
+    return scaled / scale if decimals > 0 else scaled * scale
+
+
 def _variance(a: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False, correction: Any = None) -> Any:
+    a = _in_floats(a)
     spread = math.reduce_variance(a, axis, keepdims)
     ddof = ddof if correction is None else correction
     if type(ddof) is int and ddof == 0:
@@ -166,7 +221,8 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, **limits: Any) -> Any:
 
 
 def _cumulative(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(a: Any, axis: Any = None) -> Any:
+    def run(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+        a = _wide(a, dtype)
         if axis is None:
             a, axis = array.reshape(a, [-1]), 0
         return function(a, axis)
@@ -175,10 +231,14 @@ def _cumulative(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _position(function: Callable[..., Any]) -> Callable[..., Any]:
-    def search(a: Any, axis: Any = None) -> Any:
+    def search(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        a = lift(a)
+        rank = a.ndim
         if axis is None:
-            a, axis = array.reshape(a, [-1]), 0
-        return function(a, axis)
+            found = function(array.reshape(a, [-1]), 0)
+            return array.reshape(found, [1] * rank) if keepdims else found
+        found = function(a, axis)
+        return array.expand_dims(found, axis) if keepdims else found
 
     return search
 
@@ -229,7 +289,8 @@ def _flip(m: Any, axis: Any = None) -> Any:
 
 def _sorted_by(name: str) -> Callable[..., Any]:
     def run(a: Any, axis: int = -1) -> Any:
-        return getattr(array, name)(a, axis)
+        found = getattr(array, name)(a, axis)
+        return math.cast(found, np.int64) if name == "argsort" else found
 
     return run
 
@@ -246,15 +307,15 @@ def _algebra(name: str) -> Callable[..., Any]:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.sum: _over(math.reduce_sum),
-    np.mean: _over(math.reduce_mean),
-    np.prod: _over(math.reduce_prod),
+    np.sum: _added(math.reduce_sum),
+    np.mean: _mean,
+    np.prod: _added(math.reduce_prod),
     np.max: _over(math.reduce_max),
     np.min: _over(math.reduce_min),
     np.amax: _over(math.reduce_max),
     np.amin: _over(math.reduce_min),
-    np.all: _over(math.reduce_all),
-    np.any: _over(math.reduce_any),
+    np.all: _over(lambda a, *rest: math.reduce_all(_as_bool(a), *rest)),
+    np.any: _over(lambda a, *rest: math.reduce_any(_as_bool(a), *rest)),
     np.var: _variance,
     np.std: _deviation,
     np.cumsum: _cumulative(math.cumsum),
@@ -267,7 +328,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.imag: math.imag,
     np.angle: math.angle,
     np.sinc: math.sinc,
-    np.round: math.round,
+    np.round: _round,
     np.count_nonzero: _over(math.count_nonzero),
     np.reshape: _reshape,
     np.transpose: _transpose,

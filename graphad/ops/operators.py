@@ -1,4 +1,4 @@
-"""Python's operators for tensors and variables: the only place where an upper floor fills slots of a lower one.
+"""Operators and NumPy's methods of tensors and variables: the only place where an upper floor fills slots of a lower one.
 
 The hot ones have a short way: nothing listens, both operands are eager tensors of one dtype (or one is a Python number that
 the dtype takes), so one Python operator on the data is the whole work. Everything else goes through the op.
@@ -42,6 +42,7 @@ from graphad.ops.math.compare import (
     logical_xor,
 )
 from graphad.ops.math.power import pow
+from graphad.ops.methods import METHODS
 
 _BOOL = np.dtype(bool)
 
@@ -199,6 +200,7 @@ def _set_shape(self: Any, shape: Any) -> None:
 
 def _operators() -> dict[str, Any]:
     table: dict[str, Any] = {
+        **METHODS,
         "__neg__": _neg,
         "__pos__": _pos,
         "__abs__": _abs,

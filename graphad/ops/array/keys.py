@@ -27,10 +27,7 @@ from graphad.ops.array.sizes import known_value
 Key = tuple[Any, ...]
 NEW, REST = "new", "..."
 FULL = ("slice", None, None, None, None)
-_VALID = (
-    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
-    "valid indices"
-)
+REFUSED = "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`), arrays of integers and masks are valid indices"
 
 
 _LARGEST = 256
@@ -70,14 +67,14 @@ def encode_bound(item: Any, given: list[Any]) -> Any:
     if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
         x = lift(item)
         if not x.dtype.is_integer or x.dims:
-            raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
+            raise ArgumentTypeError(f"{REFUSED}, got {item!r}.")
         value = known_value(x)
         if value is not None:
             return int(value)
         given.append(x)
         return ("at", len(given))
     if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__") or np.ndim(item):
-        raise ArgumentTypeError(f"{_VALID}, got {item!r}.")
+        raise ArgumentTypeError(f"{REFUSED}, got {item!r}.")
     return item.__index__()
 
 

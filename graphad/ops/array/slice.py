@@ -22,6 +22,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.kernels.sites import Part, Site
+from graphad.ops.array.advanced import has_arrays, pick
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
@@ -434,10 +435,11 @@ def getitem(x: Any, key: Any) -> Tensor:
 
     Args:
       x: Tensor.
-      key: Ints, slices, `...`, None and integer scalar tensors, or a tuple of these; or one bool tensor as a mask.
+      key: Ints, slices, `...`, None, scalar integer tensors, arrays of integers and masks, or a tuple of these, with NumPy's
+        meaning.
     Raises:
       InvalidArgumentError (a ValueError): an index is out of range, or there are too many.
-      ArgumentTypeError (a TypeError): something else in the key; use gather for several indices.
+      ArgumentTypeError (a TypeError): something else in the key.
     """
     if type(x) is EagerTensor and busy() is None:
         kind = type(key)
@@ -449,6 +451,8 @@ def getitem(x: Any, key: Any) -> Tensor:
     x = lift(x)
     if _is_mask(key):
         return boolean_mask(x, key)
+    if has_arrays(key):
+        return pick(x, key, getitem)
     given: list[Any] = []
     encoded = encode(key, given)
     if type(x) is EagerTensor:

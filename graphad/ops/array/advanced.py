@@ -1,0 +1,132 @@
+"""Indexing with arrays, with NumPy's meaning: x[[0, 2]], x[:, idx], x[rows, columns], x[mask, 0].
+
+Arrays of integers are broadcast against each other and pick elements; their axes come where the indices stood if these stand side
+by side, else first. A mask of rank r stands for the r arrays of the indices where it holds. Ints beside arrays are arrays too.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import int64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.shapes import format_dims, is_definite
+from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import gather, gather_nd
+from graphad.ops.array.join import stack
+from graphad.ops.array.keys import REFUSED
+from graphad.ops.array.shape import broadcast_to, shape
+from graphad.ops.array.static import broadcast_dynamic_shape
+from graphad.ops.array.transpose import transpose
+from graphad.ops.math.cast import cast
+from graphad.ops.math.select import where
+
+
+def has_arrays(key: Any) -> bool:
+    """Whether a key holds lists, arrays or tensors of rank 1 or more."""
+    return any(map(_is_array, key)) if type(key) is tuple else _is_array(key)
+
+
+def _is_array(item: Any) -> bool:
+    if isinstance(item, list | np.ndarray):
+        return type(item) is list or item.ndim > 0
+    if not (isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__")):
+        return False
+    return bool(lift(item).dims)  # one of unknown rank is taken for a scalar, as ever
+
+
+def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Any]) -> Any:
+    """x[key] for a key with arrays; `basic` is x[key] for one without.
+
+    Raises: ArgumentTypeError: something else in the key; InvalidArgumentError: too many indices, the rank is not known, or the
+    arrays do not broadcast.
+    """
+    if x.dims is None:
+        raise InvalidArgumentError(
+            "getitem: indexing with arrays needs a tensor of known rank; set its shape."
+        )
+    items = _expanded(key if type(key) is tuple else (key,), len(x.dims), x)
+    plain = tuple([builtins.slice(None) if isinstance(item, Tensor) else item for item in items])
+    y = x if all(item == builtins.slice(None) for item in plain) else basic(x, plain)
+    axes = [k for k, item in enumerate(items) if isinstance(item, Tensor)]
+    indices = [_counted_from_start(items[k], y, k) for k in axes]
+    if len(axes) == 1:
+        return gather(y, indices[0], axis=axes[0])
+    if axes != list(builtins.range(len(axes))):
+        others = [k for k in builtins.range(len(items)) if k not in axes]
+        y = transpose(y, axes + others)
+    picked = gather_nd(y, stack(_alike(indices), -1))
+    before = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    rank = len(picked.dims) - (len(items) - len(axes))
+    if before == 0 or rank == 0:
+        return picked
+    order = list(builtins.range(rank, rank + before)) + list(builtins.range(rank))
+    return transpose(picked, order + list(builtins.range(rank + before, len(picked.dims))))
+
+
+def _expanded(items: Sequence[Any], rank: int, x: Tensor) -> list[Any]:
+    """One entry for each axis of what slices and new axes make of x; arrays and the ints beside them as integer tensors."""
+    entries: list[Any] = []
+    for item in items:
+        entries.extend(_arrays(item) if _is_array(item) or _is_whole_number(item) else [item])
+    used = sum(1 for item in entries if item is not None and item is not Ellipsis)
+    if used > rank:
+        raise InvalidArgumentError(
+            f"getitem: Too many indices: {used} for a tensor with shape {format_dims(x.dims)}."
+        )
+    rests = [k for k, item in enumerate(entries) if item is Ellipsis]
+    if len(rests) > 1:
+        raise InvalidArgumentError("getitem: Multiple ellipses in slice spec not allowed.")
+    place = rests[0] if rests else len(entries)
+    entries[place : place + len(rests)] = [builtins.slice(None)] * (rank - used)
+    return entries
+
+
+def _is_whole_number(item: Any) -> bool:
+    if isinstance(item, bool | np.bool_):
+        return False
+    return hasattr(item, "__index__") or (
+        isinstance(item, Tensor) and item.dims == () and item.dtype.is_integer
+    )
+
+
+def _arrays(item: Any) -> list[Tensor]:
+    index = lift(item) if not isinstance(item, list) or item else lift(np.zeros(0, np.int64))
+    if index.dtype.is_bool:
+        if index.dims is None:
+            raise InvalidArgumentError(
+                "getitem: a mask among other indices needs a known rank; set its shape."
+            )
+        places = where(index)
+        return [gather(places, k, axis=1) for k in builtins.range(len(index.dims))]
+    if not index.dtype.is_integer:
+        raise ArgumentTypeError(f"{REFUSED}, got {item!r}.")
+    return [cast(index, int64)]
+
+
+def _counted_from_start(index: Tensor, y: Tensor, axis: int) -> Tensor:
+    size = y.dims[axis] if y.dims is not None and is_definite(y.dims[axis : axis + 1]) else None
+    count = lift(np.int64(size)) if isinstance(size, int) else cast(gather(shape(y), axis), int64)
+    return where(index < 0, index + count, index)
+
+
+def _alike(indices: list[Tensor]) -> list[Tensor]:
+    """Index arrays broadcast to one shape."""
+    if all(is_definite(index.dims) for index in indices):
+        try:
+            dims = np.broadcast_shapes(*[index.dims for index in indices])
+        except ValueError:
+            shapes = ", ".join(format_dims(index.dims) for index in indices)
+            raise InvalidArgumentError(
+                f"getitem: index arrays of shapes {shapes} do not broadcast; x[i, j] picks pairs."
+            ) from None
+        return [index if index.dims == dims else broadcast_to(index, dims) for index in indices]
+    whole = shape(indices[0])
+    for index in indices[1:]:
+        whole = broadcast_dynamic_shape(whole, shape(index))
+    return [broadcast_to(index, whole) for index in indices]
