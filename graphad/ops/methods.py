@@ -156,7 +156,8 @@ def _nonzero(self: Any) -> tuple[Tensor, ...]:
 
 def _round(self: Any, decimals: int = 0) -> Tensor:
     """Rounded to a number of decimals, halves to even."""
-    return function_of(np.round)(self, decimals)
+    rounded: Tensor = function_of(np.round)(self, decimals)
+    return rounded
 
 
 def _through(name: str, function: Any) -> Callable[..., Any]:

@@ -33,14 +33,16 @@ def has_arrays(key: Any) -> bool:
 
 
 def _is_array(item: Any) -> bool:
-    if isinstance(item, list | np.ndarray):
-        return type(item) is list or item.ndim > 0
+    if isinstance(item, list):
+        return True
+    if isinstance(item, np.ndarray):
+        return item.ndim > 0
     if not (isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__")):
         return False
     return bool(lift(item).dims)  # one of unknown rank is taken for a scalar, as ever
 
 
-def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Any]) -> Any:
+def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Tensor]) -> Tensor:
     """x[key] for a key with arrays; `basic` is x[key] for one without.
 
     Raises: ArgumentTypeError: something else in the key; InvalidArgumentError: too many indices, the rank is not known, or the
@@ -62,11 +64,12 @@ def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Any]) -> Any:
         y = transpose(y, axes + others)
     picked = gather_nd(y, stack(_alike(indices), -1))
     before = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
-    rank = len(picked.dims) - (len(items) - len(axes))
+    whole = len(picked.dims or ())
+    rank = whole - (len(items) - len(axes))
     if before == 0 or rank == 0:
         return picked
     order = list(builtins.range(rank, rank + before)) + list(builtins.range(rank))
-    return transpose(picked, order + list(builtins.range(rank + before, len(picked.dims))))
+    return transpose(picked, order + list(builtins.range(rank + before, whole)))
 
 
 def _expanded(items: Sequence[Any], rank: int, x: Tensor) -> list[Any]:
@@ -117,11 +120,12 @@ def _counted_from_start(index: Tensor, y: Tensor, axis: int) -> Tensor:
 
 def _alike(indices: list[Tensor]) -> list[Tensor]:
     """Index arrays broadcast to one shape."""
-    if all(is_definite(index.dims) for index in indices):
+    known = [index.dims for index in indices if index.dims is not None and is_definite(index.dims)]
+    if len(known) == len(indices):
         try:
-            dims = np.broadcast_shapes(*[index.dims for index in indices])
+            dims = np.broadcast_shapes(*known)
         except ValueError:
-            shapes = ", ".join(format_dims(index.dims) for index in indices)
+            shapes = ", ".join(map(format_dims, known))
             raise InvalidArgumentError(
                 f"getitem: index arrays of shapes {shapes} do not broadcast; x[i, j] picks pairs."
             ) from None
