@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from graphad.core.dims import UndecidedSize
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import gives_result
 from graphad.kernels import forms
-from graphad.ops.elementwise import Elementwise
 from graphad.trace.numbered import symbols_of
 
 
@@ -27,34 +25,26 @@ def is_moved(op: Op) -> bool:
 
 def may_fail(graph: Graph, node: Node) -> bool:
     """Whether an elementwise node has to raise for some operands, which kernels cannot: integers divided by 0."""
-    if not node.op.divides or not graph.specs[node.inputs[1]].dtype.is_integer:
-        return False
-    number = node.inputs[1] - len(graph.inputs)
-    return not (0 <= number < len(graph.constants) and np.all(graph.constants[number]))
+    return node.op.refuses is not None and not gives_result(graph, node)
 
 
 def cannot_raise(graph: Graph, node: Node) -> bool:
-    """Whether a node has no effect and gives results for all values of its inputs: what kernels and copies do, and the like."""
+    """Whether a node of a specialised graph has no effect and gives results for all values of its inputs, whose sizes fit."""
     op = node.op
     if op.effects or op.structured or op.extension or op.transient:
         return False
-    specs = [graph.specs[i] for i in node.inputs]
-    if any(spec.is_handle for spec in specs) or not all(
-        is_definite(spec.dims) for spec in (*specs, *node.specs)
-    ):
+    if not all(is_definite(graph.specs[i].dims) for i in node.inputs):
         return False
-    if not specs:
+    if not all(is_definite(spec.dims) for spec in node.specs):
+        return False
+    if not node.inputs:
         return True
     if is_moved(op):
-        return not symbols_of(op)
-    if may_fail(graph, node):
-        return False
+        return not symbols_of(op)  # what it takes of its input may not be there
     form = form_of(graph, node)
     if isinstance(form, forms.View):
         return form.kind != "slice" or not symbols_of(op)
-    if isinstance(op, Elementwise) and not any(spec.dtype.is_integer for spec in specs):
-        return True
-    return isinstance(form, forms.Map | forms.Reduce | forms.Contract)
+    return gives_result(graph, node)
 
 
 def form_of(graph: Graph, node: Node) -> Any:

@@ -32,6 +32,7 @@ from graphad.core.schema import Schema, schema_of
 from graphad.core.spec import TensorSpec
 
 READS, WRITES, IO = 1, 2, 4
+_REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
 _HELD = 256  # ops of one class that are kept though nobody uses them
 _lock = forks.rlock()
 Specs = TensorSpec | tuple[TensorSpec, ...]
@@ -207,7 +208,10 @@ class Op(metaclass=OpType):
       gives_sizes: It gives the sizes of its input, whatever that holds.
       spreads: The elements of its result are those of its first input, in another shape.
       returns_input: `eval` may return an input as it is.
-      divides: It raises for integers divided by 0.
+      total: Whether it gives a result whatever its inputs hold, if their shapes fit; None where other traits say it.
+      refuses: "zero" or "negative": the integers as second input for which it raises all the same.
+      copies: Its result holds elements of its input many times, and may be far larger.
+      closes_over: A rule in Python refers to values of the trace in which it stands.
       counts: 1 or -1 where it is a sum or a difference, and so moves a counter on; 0 for others.
       compares: ("<" or ">", 1 where equal numbers count too, else 0).
       known_as: What users know it as, where that is not the name.
@@ -237,7 +241,10 @@ class Op(metaclass=OpType):
     gives_sizes: ClassVar[bool] = False
     spreads: ClassVar[bool] = False
     returns_input: ClassVar[bool] = False
-    divides: ClassVar[bool] = False
+    total: ClassVar[bool | None] = None
+    refuses: ClassVar[str | None] = None
+    copies: ClassVar[bool] = False
+    closes_over: ClassVar[bool] = False
     counts: ClassVar[int] = 0
     compares: ClassVar[tuple[str, int] | None] = None
     known_as: ClassVar[str | None] = None
@@ -284,6 +291,26 @@ class Op(metaclass=OpType):
 
     def check_outputs(self, specs: Sequence[TensorSpec]) -> None:
         """Raises where what a file says of the outputs cannot be, though it agrees with `infer`."""
+
+    def takes_all(self, specs: Sequence[TensorSpec], number: Callable[[int], Any]) -> bool:
+        """Whether it gives a result for all values of inputs with these specs, if their shapes fit, and does nothing else.
+
+        What an input says of sizes may be refused, and so may integers that are positions. What is linear takes all floats.
+
+        Args:
+          specs: Those of the inputs.
+          number: Gives the array that input i is known to be, None where it is not known.
+        """
+        if self.effects or self.structured or self.transient or self.extension or self.foreign or self.refers:
+            return False
+        if self.total is False or any(spec.is_handle for spec in specs):
+            return False
+        if self.refuses is not None and specs[1].dtype.is_integer:
+            second = number(1)
+            return second is not None and not np.any(_REFUSED[self.refuses](second))
+        if self.total or self.moves or self.by_value == ():
+            return True
+        return not any(self.keeps) and not any(spec.dtype.is_integer for spec in specs)
 
     def unsafe(self) -> str | None:
         """What it does that calling a model from a file must not do, in words behind "the op"; None for nothing."""

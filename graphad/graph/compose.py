@@ -5,13 +5,14 @@ Each answer comes with the number that every old value has in the new graph, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphad.core.op import WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node, renumbered
+from graphad.graph.walk import gives_result, unchanging
 
 
 def rewired(
@@ -78,38 +79,33 @@ def has_result(node: Node) -> bool:
     return bool(node.op.effects & ~1)
 
 
-def invariant_nodes(
-    graph: Graph, varying: int, reads_too: bool, stays: Callable[[Graph, Node], bool]
-) -> list[Node]:
+def invariant_nodes(graph: Graph, varying: int, reads_too: bool) -> list[Node]:
     """The nodes that depend on constants and on inputs from number `varying` on alone, in order.
 
-    Of what is differentiated only those whose derivative takes no value: where the loop makes no step, zeros come down to the
-    others, and zero times the slope at a pole is NaN. The compiler moves the rest, after differentiation.
+    What may raise stays where it may not be run at all, and so does what makes much of little. Of what is differentiated
+    only those count whose derivative takes no value: where the loop makes no step, zeros come down to the others, and zero
+    times the slope at a pole is NaN. The compiler moves the rest, after differentiation.
 
     Args:
       graph: The body of a loop whose first `varying` inputs change from step to step.
       varying: How many these are.
       reads_too: Whether reading a variable gives the same value in every step.
-      stays: Whether a node is not to be taken out for other reasons.
     """
-    fixed = set(range(varying, graph.first_node_value))
     smooth = {i for i in range(varying, len(graph.inputs)) if graph.specs[i].dtype.is_differentiable}
-    found = []
-    for node in graph.nodes:
+
+    def accepts(node: Node, is_fixed: bool) -> bool:
         op = node.op
-        pure = not op.effects or (reads_too and op.loads)
-        if not pure or op.structured or op.transient or not all(i in fixed for i in node.inputs):
-            continue
-        if stays(graph, node):
-            continue
+        reads = reads_too and op.loads
+        if not is_fixed or not (reads or (gives_result(graph, node) and not op.copies)):
+            return False
         followed = op.gradless is None and any(i in smooth for i in node.inputs)
-        if followed and any(op.keeps) and not op.loads:
-            continue
-        found.append(node)
-        fixed.update(node.outputs)
-        if followed or op.loads:
+        if followed and any(op.keeps) and not reads:
+            return False
+        if followed or reads:
             smooth.update(node.outputs)
-    return found
+        return True
+
+    return unchanging(graph, set(range(varying, graph.first_node_value)), accepts)
 
 
 def writes(graph: Graph | None) -> bool:

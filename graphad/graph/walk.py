@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from graphad.core.op import Op
 from graphad.graph.builder import needed_nodes
-from graphad.graph.ir import Graph, renumbered
+from graphad.graph.ir import Graph, Node, renumbered
 
 
 def uses(graph: Graph) -> list[list[int]]:
@@ -51,6 +52,36 @@ def depends_on(graph: Graph, sources: Sequence[int]) -> set[int]:
 def sub_graphs(op: Op) -> list[Graph]:
     """The graphs an op holds."""
     return [value for value in (getattr(op, field) for field in op.attributes) if isinstance(value, Graph)]
+
+
+def gives_result(graph: Graph, node: Node) -> bool:
+    """Whether a node gives a result whatever its inputs hold, and does nothing else; see `Op.takes_all`."""
+    return node.op.takes_all(
+        [graph.specs[i] for i in node.inputs], lambda k: constant_at(graph, node.inputs[k])
+    )
+
+
+def constant_at(graph: Graph, value: int) -> Any:
+    """The constant that a value of the graph is, None where it is none."""
+    number = value - len(graph.inputs)
+    return graph.constants[number] if 0 <= number < len(graph.constants) else None
+
+
+def unchanging(graph: Graph, fixed: set[int], accepts: Callable[[Node, bool], bool]) -> list[Node]:
+    """The nodes of what is run again and again that compute the same each time, in order.
+
+    Args:
+      graph: What is run.
+      fixed: The values that are the same each time; those of the nodes are added.
+      accepts: Asked for every node in order, and told whether all that it reads is fixed: whether such a one counts.
+    """
+    found = []
+    for node in graph.nodes:
+        is_fixed = all(i in fixed for i in node.inputs)
+        if accepts(node, is_fixed) and is_fixed:
+            found.append(node)
+            fixed.update(node.outputs)
+    return found
 
 
 def runs_user_code(op: Op) -> bool:

@@ -46,6 +46,7 @@ class Elementwise(Op):
     steps it is made of there; result, the dtype of the result where it is not that of the operands, or a function to it.
     """
 
+    total = True
     formula: ClassVar[Callable[..., Any]]
     letters: ClassVar[str] = ""  # the NumPy kinds for which `quick` needs no further check
     kinds: ClassVar[frozenset[str]] = NUMERIC

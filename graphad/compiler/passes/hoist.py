@@ -28,7 +28,7 @@ from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import runs_user_code
+from graphad.graph.walk import runs_user_code, unchanging
 from graphad.kernels import forms
 
 TABLE = RuleTable()
@@ -90,22 +90,23 @@ class Split:
         self.handed, self.moved = self._chosen(self._movable(runs))
 
     def _movable(self, runs: bool) -> list[Node]:
-        found = []
         first = runs  # whether what raises is the first to do so
-        for node in self.graph.nodes:
+
+        def accepts(node: Node, is_fixed: bool) -> bool:
+            nonlocal first
             safe = cannot_raise(self.graph, node)
-            may_move = (
-                first and not node.op.effects and not runs_user_code(node.op)
-                if runs and not safe
-                else safe and (runs or self._has_room(node))
-            )
-            if may_move and all(i in self.fixed for i in node.inputs):
-                found.append(node)
-                self.fixed.update(node.outputs)
+            if runs and not safe:
+                movable = first and not node.op.effects and not runs_user_code(node.op)
+            else:
+                movable = safe and (runs or self._has_room(node))
+            moves = movable and is_fixed
+            if moves:
                 self._makers.update(dict.fromkeys(node.outputs, node))
             else:
                 first = first and safe
-        return found
+            return moves
+
+        return unchanging(self.graph, self.fixed, accepts)
 
     def _has_room(self, node: Node) -> bool:
         """Whether a node's results are no larger than what the loop has in memory anyway."""

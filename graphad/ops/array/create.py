@@ -227,6 +227,7 @@ class StopGradient(Op):
     """x; its derivative is none."""
 
     name = "stop_gradient"
+    total = True
     keeps = (False, False)
     aliases = {0: 0}
 

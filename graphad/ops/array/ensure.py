@@ -21,6 +21,7 @@ class EnsureShape(Op):
     """x, whose shape is `dims`, where None stands for any size."""
 
     name = "ensure_shape"
+    total = False
     keeps = (False, False)
     aliases = {0: 0}
     dims: tuple[Count | None, ...]

@@ -66,6 +66,7 @@ class Pad(Op):
     """x with (before, after) elements of the scalar `value` along each axis."""
 
     name = "pad"
+    total = True
     keeps = (False, False)
     paddings: Given[Pairs]
     formerly = {"pad_to": paddings_were_input}
@@ -311,6 +312,8 @@ class Tile(Op):
     """x repeated multiples[i] times along axis i, the whole one behind the other."""
 
     name = "tile"
+    copies = True
+    total = True
     keeps = (False, False)
     multiples: Given[tuple[Size, ...]]
     formerly = {"tile_to": multiples_were_input}

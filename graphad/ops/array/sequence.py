@@ -54,6 +54,7 @@ class Range(Op):
     """start + i * delta for i from 0 to max(ceil((limit - start) / delta), 0) - 1, for scalars of one dtype; delta is not 0."""
 
     name = "range"
+    total = False
     keeps = (False, False)
 
     def infer(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:

@@ -257,6 +257,8 @@ class BroadcastTo(Op):
     """x broadcast to `shape`."""
 
     name = "broadcast_to"
+    copies = True
+    total = True
     spreads = True
     keeps = (False, False)
     shape: Given[tuple[Size, ...]]
@@ -338,6 +340,7 @@ class SumTo(Op):
     """The transpose of broadcasting `shape` to that of x: x summed over the axes along which it was repeated."""
 
     name = "sum_to"
+    total = True
     keeps = (False, False)
     shape: Given[tuple[Size, ...]]
     formerly = {"sum_to_shape": shape_was_claimed}

@@ -107,6 +107,7 @@ class Slice(Op):
     """
 
     name = "slice"
+    total = True
     keeps = (False, False)
     aliases = {0: 0}
     starts: tuple[Size, ...]

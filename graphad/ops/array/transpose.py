@@ -29,6 +29,7 @@ class Transpose(Op):
     """Axis i of the result is axis perm[i] of x; nil reverses the axes."""
 
     name = "transpose"
+    total = True
     keeps = (False, False)
     aliases = {0: 0}
     perm: Permutation | None
@@ -142,6 +143,7 @@ class SwapAxes(Op):
     """x with axes a and b exchanged."""
 
     name = "swap_axes"
+    total = True
     keeps = (False, False)
     aliases = {0: 0}
     a: int
@@ -242,6 +244,7 @@ class Reverse(Op):
     """x with the order of its elements reversed along `axes`."""
 
     name = "reverse"
+    total = True
     keeps = (False, False)
     aliases = {0: 0}
     axes: tuple[int, ...]

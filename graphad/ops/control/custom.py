@@ -28,6 +28,7 @@ class CustomGradient(TupleOp):
     """
 
     name = "custom_gradient"
+    closes_over = True
     hands_on = True
     live = True
     transient = True

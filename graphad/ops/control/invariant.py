@@ -23,13 +23,11 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, inputs_behind, with_inputs, without_nodes
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
-from graphad.graph.walk import with_outputs
+from graphad.graph.walk import gives_result, unchanging, with_outputs
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import add_zeros, zeros_of
-from graphad.ops.elementwise import Elementwise
-from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.math.compare import LESS
 
 
@@ -150,25 +148,25 @@ def _nodes(body: Graph, first: int, last: int, active: Sequence[bool]) -> list[N
     fixed = {*range(first, last), *range(len(body.inputs), body.first_node_value)}
     smooth = {i for i, need in enumerate(active) if need}
     safe = set(fixed)  # what can be computed although no step runs
-    found = []
-    for node in body.nodes:
+    acts = False  # whether something was done already: what stands behind it must not raise before it
+
+    def accepts(node: Node, is_fixed: bool) -> bool:
+        nonlocal acts
         op = node.op
-        if op.effects & (WRITES | IO):
-            break  # what stands behind it must not raise before it
-        if op.effects or op.structured or op.transient or op.extension or op.foreign:
-            continue
-        if not all(i in fixed for i in node.inputs):
-            continue
-        is_safe = all(i in safe for i in node.inputs) and _takes_every_value(body, node)
+        acts = acts or bool(op.effects & (WRITES | IO))
+        if acts or not is_fixed or op.effects or op.structured or op.transient or op.extension or op.foreign:
+            return False
+        is_safe = all(i in safe for i in node.inputs) and gives_result(body, node)
         # Where its size is not known, the zeros to start the sum with are made by its value.
         if not is_safe and not all(is_definite(spec.dims) for spec in node.specs):
-            continue
-        found.append(node)
-        fixed.update(node.outputs)
+            return False
         if is_safe:
             safe.update(node.outputs)
         if op.gradless is None and any(i in smooth for i in node.inputs):
             smooth.update([i for i in node.outputs if body.specs[i].dtype.is_differentiable])
+        return True
+
+    found = unchanging(body, fixed, accepts)
     return _worth_it(body, found, smooth)
 
 
@@ -199,11 +197,3 @@ def _only_enlarges(body: Graph, node: Node) -> bool:
 
 def _elements(specs: Sequence[TensorSpec]) -> Any:
     return sum([product(spec.dims or ()) for spec in specs])
-
-
-def _takes_every_value(body: Graph, node: Node) -> bool:
-    """Whether a node gives a result whatever its inputs hold."""
-    specs = [body.specs[i] for i in node.inputs]
-    if any(spec.is_handle or spec.dtype.is_integer for spec in specs):
-        return False
-    return isinstance(node.op, Elementwise | MatMul) or not any(node.op.keeps)

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import current
@@ -21,11 +19,10 @@ from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, invariant_nodes, rewired, without_nodes, writes
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
 from graphad.ops.control.cond import placeholder
-from graphad.ops.elementwise import Elementwise
 
 
 class Nest:
@@ -183,7 +180,7 @@ class Part:
     @property
     def has_rules(self) -> bool:
         """Whether Python rules of custom gradients refer to values of the graph."""
-        return any(node.op.name == "custom_gradient" for node in self.graph.nodes)
+        return _has_rules(self.graph)
 
     def _renumber(self, graph: Graph, number: dict[int, int]) -> None:
         self.graph = graph
@@ -236,7 +233,7 @@ class Part:
 
     def hoist(self, reads_too: bool) -> None:
         """Compute what depends on outer values alone here and now, and make it outer values."""
-        gone = invariant_nodes(self.graph, self.n_own, reads_too, _has_to_stay)
+        gone = invariant_nodes(self.graph, self.n_own, reads_too)
         if not gone:
             return
         first, rest, number = without_nodes(self.graph, gone, self.has_rules)
@@ -258,7 +255,11 @@ class Part:
 
 
 def _is_plain_call(op: Any) -> bool:
-    return op.name == "call" and not any(node.op.name == "custom_gradient" for node in op.graph.nodes)
+    return op.inlines and not _has_rules(op.graph)
+
+
+def _has_rules(graph: Graph) -> bool:
+    return any(node.op.closes_over for node in graph.nodes)
 
 
 def common(parts: Sequence[Part]) -> list[Any]:
@@ -279,25 +280,6 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
     reads_too = not any(writes(part.graph) for part in parts)
     for part in parts:
         part.hoist(reads_too)
-
-
-# Ops that take every integer, besides those that only move them.
-_TAKES_ALL = frozenset(("reverse", "reduce_sum", "reduce_prod", "read"))
-
-
-def _has_to_stay(graph: Graph, node: Node) -> bool:
-    """Whether a node may raise for some integers (as indices, as sizes, or divided by 0), or makes much of little."""
-    op = node.op
-    if op.name in ("broadcast_to", "tile"):
-        return True
-    if not any(graph.specs[i].dtype.is_integer for i in node.inputs) or op.moves or op.name in _TAKES_ALL:
-        return False
-    if not isinstance(op, Elementwise) and op.by_value != ():
-        return True
-    if op.name not in ("floordiv", "mod", "pow"):
-        return False
-    number = node.inputs[1] - len(graph.inputs)
-    return not (0 <= number < len(graph.constants) and np.all(graph.constants[number] > 0))
 
 
 def is_concrete(x: Any) -> bool:

@@ -282,6 +282,7 @@ class Einsum(Op):
     """
 
     name = "einsum"
+    total = True
     equation: str
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:

@@ -35,6 +35,7 @@ class MatMul(Op):
     """
 
     name = "matmul"
+    total = True
     transpose_a: bool = False
     transpose_b: bool = False
 

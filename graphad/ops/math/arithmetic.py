@@ -145,7 +145,7 @@ Floordiv = elementwise(
     kinds=REAL,
     keeps=(False, False),
     doc="x / y rounded towards minus infinity; of floats, the quotient as it is rounded is. An integer 0 as y is an error.",
-    divides=True,
+    refuses="zero",
 )
 Mod = elementwise(
     "mod",
@@ -154,7 +154,7 @@ Mod = elementwise(
     scalar="mod",
     kinds=REAL,
     doc="x - y * floor(x / y) exactly: 0, or of the sign of y. An integer 0 as y is an error; NaN for a float 0.",
-    divides=True,
+    refuses="zero",
 )
 NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
 
@@ -318,6 +318,7 @@ class AddN(Op):
     """The sum of any number of tensors of one shape, from left to right."""
 
     name = "add_n"
+    total = True
     keeps = (False, False)
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:

@@ -66,6 +66,7 @@ def shifted(x: Any, axis: int, fill: float) -> Any:
 class _Running(Op):
     """What running sums and products share."""
 
+    total = True
     axis: Axis
     exclusive: bool
     reverse: bool

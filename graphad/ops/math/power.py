@@ -105,6 +105,7 @@ Pow = elementwise(
     scalar="pow",
     keeps=(True, True),
     doc="x^y; integers to negative powers are an error.",
+    refuses="negative",
 )
 POW = Pow()
 _EXPONENTS = (int, float, np.integer, np.floating)

@@ -56,6 +56,7 @@ class Reduction(Op):
     Class attributes: kinds, the dtype kinds it takes; combine, its name in kernels, None where it has no kernel.
     """
 
+    total = True
     keeps = (False, False)
     kinds: ClassVar[frozenset[str]] = NUMERIC
     combine: ClassVar[str | None] = None

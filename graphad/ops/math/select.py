@@ -42,6 +42,7 @@ class Select(Op):
     """x where `condition`, a bool, is true, else y; all three broadcast together."""
 
     name = "select"
+    total = True
     keeps = ((0,), False)
 
     def infer(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:

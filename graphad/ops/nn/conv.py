@@ -28,6 +28,7 @@ from graphad.ops.rules import FLOATING, require_kind, same_dtype
 class Filtering(w.Windowed):
     """What the three ops share."""
 
+    total = True
     title = "conv{}d"
 
     def like(self, kind: Any, *dims: Any) -> Any:

@@ -44,6 +44,7 @@ class Softmax(AlongAxis):
     """e^x / sum(e^x) along `axis`, without overflow."""
 
     name = "softmax"
+    total = True
     axis: Axis
     infer = AlongAxis.infer
 
@@ -67,6 +68,7 @@ class LogSoftmax(AlongAxis):
     """x - log(sum(e^x)) along `axis`, without overflow."""
 
     name = "log_softmax"
+    total = True
     axis: Axis
     infer = AlongAxis.infer
 
