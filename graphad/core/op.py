@@ -36,6 +36,7 @@ _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative
 _HELD = 256  # ops of one class that are kept though nobody uses them
 _lock = forks.rlock()
 Specs = TensorSpec | tuple[TensorSpec, ...]
+P = TypeVar("P", bound="Op")
 
 
 class VjpContext(Protocol):
@@ -401,6 +402,10 @@ class Op(metaclass=OpType):
     def values_read(self, used: Sequence[bool]) -> Sequence[int] | None:
         """`by_value` for the outputs that are used; None for all inputs."""
         return None if self.by_value is True else self.by_value
+
+    def changed(self: P, **attributes: Any) -> P:
+        """The op with some attributes changed."""
+        return self.op_class(*[attributes.get(name, getattr(self, name)) for name in self.attributes])  # type: ignore[no-any-return]
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{self.name}: an op is shared by all who use it, so {name!r} cannot be set.")

@@ -31,7 +31,7 @@ def steps_of(ctx: Any, op: Any, limit: Any, carry: Sequence[Any], invariants: Se
     if found is None:
         return None
     relation, slack, value, bound = found
-    if value >= op.n_carry:
+    if value not in op.operands.carries:
         return None
     step = _increment(op.body, value)
     start = ctx.known(carry[value])
@@ -105,12 +105,12 @@ def _bound(ctx: Any, op: Any, bound: int, carry: Sequence[Any], invariants: Sequ
     if bound >= len(test.inputs):
         data = test.constants[bound - len(test.inputs)]
         return int(data) if np.size(data) == 1 else None
-    if bound < op.n_carry:
+    if bound in op.operands.carries:
         if op.body.outputs[bound] != bound:
             return None
         known = ctx.known(carry[bound])
     else:
-        known = ctx.known(invariants[bound - op.n_carry])
+        known = ctx.known(invariants[bound - op.operands.invariants.start])
     return None if known is None else known[0]
 
 

@@ -391,7 +391,7 @@ class Specialiser(Trace):
         """A loop whose body and test are specialised; one that is found to be counted loses its test."""
         limit, *values = inputs
         if op.test is not None and not op.reverse and not op.effects:
-            carry, invariants, _ = op.parts(values)
+            carry, invariants = op.operands.carries(values), op.operands.invariants(values)
             steps = steps_of(self, op, limit, carry, invariants)
             if steps is not None:
                 op = op.counted(steps)
@@ -399,7 +399,8 @@ class Specialiser(Trace):
         outputs = list(op.fold(self, limit, *values))
         known = self.known(limit) if op.test is None else None
         if known is not None and (isinstance(known[0], Dim) or known[0] >= 0):
-            outputs[op.n_carry] = self.size(known[0], outputs[op.n_carry].dtype)  # it runs exactly that often
+            (count,) = op.outputs.count
+            outputs[count] = self.size(known[0], outputs[count].dtype)  # it runs exactly that often
         return tuple(outputs)
 
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:

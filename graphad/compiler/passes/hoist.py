@@ -42,24 +42,24 @@ MODEST = 1 << 20  # bytes that may be computed for nothing, when a loop takes no
 def invariants_first(s: Sweep, node: Node) -> Any:
     """What body and test compute from values that never change stands before the loop."""
     op: Any = node.op
-    last = op.n_carry + op.n_invariant
+    places = op.operands
     operands, outer = node.inputs[1:], [s.spec(i) for i in node.inputs[1:]]
     graphs = []
     for graph in [op.body] if op.test is None else [op.body, op.test]:
         inner = sweep(graph, TABLE.rules)
-        graphs.append(_without_branches(inner, _same(inner, outer, range(op.n_carry, last))))
+        graphs.append(_without_branches(inner, _same(inner, outer, places.invariants)))
     certain = op.test is None and not op.effects and _is_positive(op.steps)
-    splits = [Split(graph, _same(graph, outer, range(op.n_carry, last)), certain) for graph in graphs]
-    new, graphs = _moved_out(s.add, s.constant, splits, operands, last)
+    splits = [Split(graph, _same(graph, outer, places.invariants), certain) for graph in graphs]
+    new, graphs = _moved_out(s.add, s.constant, splits, operands, places.xs.start)
     if not new and all(map(operator.is_, graphs, (op.body, op.test))):
         return None
-    kind: Any = type(op)
     body, test = graphs[0], graphs[1] if op.test is not None else None
-    made = kind(test, body, op.n_carry, op.n_invariant + len(new), op.n_xs, op.reverse, op.steps, op.uniform)
-    inputs = [*node.inputs[: last + 1], *new, *node.inputs[last + 1 :]]
+    made = op.changed(test=test, body=body, n_invariant=op.n_invariant + len(new))
+    stacks = op.inputs.xs
+    inputs = [*node.inputs[: stacks.start], *new, *stacks(node.inputs)]
     # Without invariants that only served what was moved.
-    left, places, _ = made.pruned([True] * made.n_outputs)
-    return s.add(left, [inputs[k] for k in places], node.specs, node.line)
+    left, kept, _ = made.pruned([True] * made.n_outputs)
+    return s.add(left, [inputs[k] for k in kept], node.specs, node.line)
 
 
 @TABLE.rewrite("cond")
@@ -69,8 +69,7 @@ def loops_in_branches(s: Sweep, node: Node) -> Any:
     graphs = [sweep(graph, TABLE.rules) for graph in (op.then_graph, op.else_graph)]
     if all(map(operator.is_, graphs, (op.then_graph, op.else_graph))):
         return None
-    kind: Any = type(op)
-    return s.add(kind(*graphs, op.kinds, op.depth, op.full), node.inputs, node.specs, node.line)
+    return s.add(op.changed(then_graph=graphs[0], else_graph=graphs[1]), node.inputs, node.specs, node.line)
 
 
 class Split:
@@ -289,8 +288,8 @@ def _without_branches(graph: Graph, inputs: set[int]) -> Graph:
             new, graphs = _moved_out(add, builder.add_constant, splits, operands[1:], len(outer))
             if new:
                 changed = True
-                kind: Any = type(op)
-                op, operands = kind(*graphs, op.kinds), [*operands, *new]  # type: ignore[attr-defined]
+                op = op.changed(then_graph=graphs[0], else_graph=graphs[1])
+                operands = [*operands, *new]
         known += add(op, operands, node.specs, node.line)
     return builder.finish([known[i] for i in graph.outputs], graph.name)[0] if changed else graph
 

@@ -39,17 +39,7 @@ def slices_by_counter(s: Sweep, node: Node) -> Any:
         return None
     slices = {read: k for k, reads in enumerate(walks.values()) for read in reads}
     specs = [_slice_spec(op.body.inputs[value]) for value, _, _ in walks]
-    kind: Any = type(op)
-    walking = kind(
-        None,
-        _given(op.body, specs, slices),
-        op.n_carry,
-        op.n_invariant,
-        op.n_xs + len(walks),
-        op.reverse,
-        op.steps,
-        op.uniform,
-    )
+    walking = op.changed(body=_given(op.body, specs, slices), n_xs=op.n_xs + len(walks))
     stacks = [_walked(s, node.inputs[value + 1], start, step, op.steps) for value, start, step in walks]
     inputs = [*node.inputs, *stacks]
     # Without invariants that were only looked up.
@@ -60,7 +50,7 @@ def slices_by_counter(s: Sweep, node: Node) -> Any:
 def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
     """(carry, (start, step)) for every carry that starts at a known number and grows by a constant."""
     op: Any = node.op
-    for k, spec in enumerate(op.body.inputs[: op.n_carry]):
+    for k, spec in enumerate(op.operands.carries(op.body.inputs)):
         if spec.is_handle or not spec.dtype.is_integer or spec.dims != ():
             continue
         start, moved = _start(s, node.inputs[k + 1]), _affine(op.body, op.body.outputs[k])
@@ -102,7 +92,7 @@ def _constant(body: Graph, value: int) -> int | None:
 
 def _reads(op: Any, counters: dict[int, tuple[Any, int]]) -> Iterator[tuple[int, tuple[int, Any, int]]]:
     """(value of the body, (invariant, first index, step)) for lookups along axis 0 by a counter plus a constant."""
-    fixed = range(op.n_carry, op.n_carry + op.n_invariant)
+    fixed = op.operands.invariants
     for node in op.body.nodes:
         if not _looks_up(op.body, node) or node.inputs[0] not in fixed:
             continue

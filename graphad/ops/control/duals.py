@@ -13,7 +13,6 @@ from graphad.core.errors import FailedPreconditionError
 from graphad.core.op import IO, WRITES
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, rewired
-from graphad.graph.ir import Graph
 from graphad.graph.walk import with_outputs
 from graphad.ops.control.layers import add_zeros, zeros_for
 
@@ -71,69 +70,65 @@ def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     return [y_dots.get(k) for k in range(len(op.kinds))]
 
 
-def push_loop(op: Any, loop: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
-    """The tangents of a loop's outputs; `loop` is the class of ops to bind."""
+def push_loop(op: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+    """The tangents of a loop's outputs."""
     _refuse_effects(op)
-    n, last = op.n_carry, op.n_carry + op.n_invariant
+    places, gives = op.operands, op.results
     which = [dot is not None for dot in x_dots[1:]]
     while True:
         # A carry has a tangent if it starts with one or the body gives it one.
         dual, mask = ctx.dual_of(op.body, which)
-        more = [a or b for a, b in zip(which[:n], mask, strict=False)]
-        if more == which[:n]:
+        given = places.carries(which)
+        more = [a or b for a, b in zip(given, gives.carries(mask), strict=True)]
+        if more == given:
             break
-        which[:n] = more
-    n_all = len(which)
+        which[: len(more)] = more
     with_dots = [i for i, w in enumerate(which) if w]
-    groups = [[i for i in with_dots if low <= i < high] for low, high in ((0, n), (n, last), (last, n_all))]
+    kinds = (places.carries, places.invariants, places.xs)
+    dots_of = [[i for i in with_dots if i in kind] for kind in kinds]
     # The dual has all inputs and then all tangents; the loop wants carries, invariants and xs together.
-    order = [("x", i) for i in range(n)] + [("dot", i) for i in groups[0]]
-    order += [("x", i) for i in range(n, last)] + [("dot", i) for i in groups[1]]
-    order += [("x", i) for i in range(last, n_all)] + [("dot", i) for i in groups[2]]
+    order = [
+        key
+        for kind, mine in zip(kinds, dots_of, strict=True)
+        for key in (*[("x", i) for i in kind], *[("dot", i) for i in mine])
+    ]
     position = {key: k for k, key in enumerate(order)}
-    keys = [("x", i) for i in range(n_all)] + [("dot", i) for i in with_dots]
+    keys = [("x", i) for i in range(places.total)] + [("dot", i) for i in with_dots]
     specs = [dual.inputs[keys.index(key)] for key in order]
     graph, _ = rewired(dual, specs, [position[key] for key in keys])
     n_outputs = len(op.body.outputs)
     builder = GraphBuilder()
     outputs = append(builder, graph, [builder.add_input(spec) for spec in graph.inputs])
     tangents = {k: outputs[n_outputs + sum(mask[:k])] for k in range(n_outputs) if mask[k]}
-    ys = [k for k in range(n, n_outputs) if mask[k]]
-    carry_dots = [tangents[k] if k in tangents else add_zeros(builder, outputs[k]) for k in groups[0]]
-    body, _ = builder.finish([*outputs[:n], *carry_dots, *[tangents[k] for k in ys]], dual.name)
-    test = (
-        None
-        if op.test is None
-        else _test_with(op.test, body, n, len(groups[0]), op.n_invariant, len(groups[1]))
+    carries, invariants, xs = dots_of
+    ys = [k for k in gives.ys if mask[k]]
+    carry_dots = [tangents[k] if k in tangents else add_zeros(builder, outputs[k]) for k in carries]
+    body, _ = builder.finish([*gives.carries(outputs), *carry_dots, *[tangents[k] for k in ys]], dual.name)
+    dual_op = op.changed(
+        test=None,
+        body=body,
+        n_carry=op.n_carry + len(carries),
+        n_invariant=op.n_invariant + len(invariants),
+        n_xs=op.n_xs + len(xs),
+        uniform=0,
     )
+    if op.test is not None:
+        taken = dual_op.operands
+        read = [*taken.carries][: op.n_carry] + [*taken.invariants][: op.n_invariant]
+        test = rewired(op.test, body.inputs[: taken.xs.start], read)[0]
+        dual_op = dual_op.changed(test=test)
     dots = dict(enumerate(x_dots[1:]))
     operands = [
         ctx.inputs[i + 1] if kind == "x" else dots[i] if dots[i] is not None else zeros_for(ctx.inputs[i + 1])
         for kind, i in order
     ]
-    dual_op = loop(
-        test,
-        body,
-        n + len(groups[0]),
-        op.n_invariant + len(groups[1]),
-        op.n_xs + len(groups[2]),
-        op.reverse,
-        op.steps,
-        0,
-    )
     results = bind(dual_op, ctx.inputs[0], *operands)
     out: list[Any] = [None] * op.n_outputs
-    for place, k in enumerate(groups[0], n):
+    for place, k in enumerate(carries, op.n_carry):
         out[k] = results[place]
-    for place, k in enumerate(ys, n + len(groups[0]) + 1):
-        out[k + 1] = results[place]
+    for k, y_dot in zip(ys, dual_op.outputs.ys(results), strict=True):
+        out[op.outputs.ys[k - gives.ys.start]] = y_dot
     return out
-
-
-def _test_with(test: Graph, body: Graph, n: int, n_dots: int, m: int, m_dots: int) -> Graph:
-    """The test of a loop whose carries and invariants have tangents behind them."""
-    specs = body.inputs[: n + n_dots + m + m_dots]
-    return rewired(test, specs, [*range(n), *range(n + n_dots, n + n_dots + m)])[0]
 
 
 def _refuse_effects(op: Any) -> None:

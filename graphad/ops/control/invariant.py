@@ -28,6 +28,7 @@ from graphad.ops.array.create import zeros_like
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.layers import add_zeros, zeros_of
+from graphad.ops.control.segments import Segment
 from graphad.ops.math.compare import LESS
 
 
@@ -111,31 +112,31 @@ class Apart:
         return dict(zip(wanted, x_bars, strict=True))
 
 
-def apart(transforms: Any, body: Graph, first: int, last: int, needs: Sequence[bool]) -> Apart | None:
+def apart(transforms: Any, body: Graph, invariants: Segment, needs: Sequence[bool]) -> Apart | None:
     """What never changes in the body of a loop, for its derivative; None where there is nothing to gain.
 
     Args:
       transforms: Gives pullbacks.
       body: The body.
-      first, last: Where its invariants begin and end among its inputs.
+      invariants: Where they are among its inputs.
       needs: Which inputs have a cotangent.
     """
-    active = tuple([first <= i < last and need for i, need in enumerate(needs)])
+    active = tuple([i in invariants and need for i, need in enumerate(needs)])
     if not any(active):
         return None
-    key = (Apart, first, last, active)
+    key = (Apart, invariants.start, invariants.end, active)
     if key not in body.derived:
-        body.derived.setdefault(key, _apart(transforms, body, first, last, active))
+        body.derived.setdefault(key, _apart(transforms, body, invariants, active))
     return body.derived[key]  # type: ignore[no-any-return]
 
 
-def _apart(transforms: Any, body: Graph, first: int, last: int, active: Sequence[bool]) -> Apart | None:
+def _apart(transforms: Any, body: Graph, invariants: Segment, active: Sequence[bool]) -> Apart | None:
     body = transforms.closed(body)
-    nodes = _nodes(body, first, last, active)
+    nodes = _nodes(body, invariants, active)
     if not nodes:
         return None
     start, rest, _ = without_nodes(body, nodes, False)
-    fixed = frozenset(range(first, last))
+    fixed = frozenset(invariants)
     pullback = transforms.pullback_of(start, active, fixed)
     full = pullback.backward(pullback.differentiable)
     if not any(pullback.differentiable) or full is None or full.residuals:
@@ -143,9 +144,9 @@ def _apart(transforms: Any, body: Graph, first: int, last: int, active: Sequence
     return Apart(start, rest, pullback)
 
 
-def _nodes(body: Graph, first: int, last: int, active: Sequence[bool]) -> list[Node]:
+def _nodes(body: Graph, invariants: Segment, active: Sequence[bool]) -> list[Node]:
     """The nodes to take out: pure ones that depend on invariants and constants alone and lead to a value with a cotangent."""
-    fixed = {*range(first, last), *range(len(body.inputs), body.first_node_value)}
+    fixed = {*invariants, *range(len(body.inputs), body.first_node_value)}
     smooth = {i for i, need in enumerate(active) if need}
     safe = set(fixed)  # what can be computed although no step runs
     acts = False  # whether something was done already: what stands behind it must not raise before it

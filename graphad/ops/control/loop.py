@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from graphad.ops.control.loop_layer import LoopLayer
 from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import joined_rows, rows_of
+from graphad.ops.control.segments import Segments
 from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
 
 _COUNT = TensorSpec.of((), dtypes.int32)
@@ -66,6 +68,26 @@ class Loop(Structured):
     steps: Size | None = None
     uniform: int = -1
 
+    @cached_property
+    def operands(self) -> Segments:
+        """What the body takes."""
+        return Segments(carries=self.n_carry, invariants=self.n_invariant, xs=self.n_xs)
+
+    @cached_property
+    def inputs(self) -> Segments:
+        """What the op takes."""
+        return Segments(limit=1, carries=self.n_carry, invariants=self.n_invariant, xs=self.n_xs)
+
+    @cached_property
+    def results(self) -> Segments:
+        """What the body gives."""
+        return Segments(carries=self.n_carry, ys=self.n_ys)
+
+    @cached_property
+    def outputs(self) -> Segments:
+        """What the op gives."""
+        return Segments(carries=self.n_carry, count=1, ys=self.n_ys)
+
     @property
     def n_ys(self) -> int:
         return len(self.body.outputs) - self.n_carry
@@ -80,14 +102,7 @@ class Loop(Structured):
 
     def counted(self, steps: Any) -> Loop:
         """The same loop without its test, for a limit that is known to be the number of steps."""
-        return Loop(
-            None, self.body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform
-        )
-
-    def parts(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-        """Carry, invariants and xs among the inputs behind the limit."""
-        a, b = self.n_carry, self.n_carry + self.n_invariant
-        return values[:a], values[a:b], values[b:]
+        return self.changed(test=None, steps=steps)
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
@@ -101,20 +116,24 @@ class Loop(Structured):
                 f"loop: it has a test and steps is {self.steps}; the test decides how many there are."
             )
         results = self.body.output_specs
-        carry = [merged(a, b) for a, b in zip(self.body.inputs[: self.n_carry], results, strict=False)]
+        starts = self.operands.carries(self.body.inputs)
+        carry = [merged(a, b) for a, b in zip(starts, self.results.carries(results), strict=False)]
         length = self.steps
         if self.n_xs:  # the others may be longer, where they were padded
-            first = self.parts(rest)[2][0]
+            first = rest[self.operands.xs[0]]
             length = first.dims[0] if first.dims else None
-        ys = [y.with_dims(None if y.dims is None else (length, *y.dims)) for y in results[self.n_carry :]]
+        ys = [y.with_dims(None if y.dims is None else (length, *y.dims)) for y in self.results.ys(results)]
         return (*carry, _COUNT, *ys)
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         n, op, body = self.n_carry, self.name, self.body
-        taken = n + self.n_invariant + self.n_xs
-        require(len(specs) == 1 + taken, op, f"its counts ask for {1 + taken} inputs, there are {len(specs)}")
-        carry, invariants, xs = self.parts(specs[1:])
-        results = body.output_specs
+        inputs, results = self.inputs, body.output_specs
+        require(
+            len(specs) == inputs.total,
+            op,
+            f"its counts ask for {inputs.total} inputs, there are {len(specs)}",
+        )
+        carry, invariants, xs = inputs.carries(specs), inputs.invariants(specs), inputs.xs(specs)
         require(len(results) >= n, op, f"the body gives {len(results)} values for {n} carried ones")
         require(-1 <= self.uniform <= len(results) - n, op, f"uniform is {self.uniform}")
         require_operands(op, body, [*carry, *invariants, *[row_of(op, x) for x in xs]], "the body")
@@ -135,13 +154,13 @@ class Loop(Structured):
         return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
     def fold(self, ctx: Any, limit: Any, *values: Any) -> Any:
-        carry, invariants, xs = self.parts(values)
-        slices = [ctx.slice_of(x) for x in xs]
-        specs = [x.spec for x in carry]
+        operands = self.operands
+        invariants = operands.invariants(values)
+        slices = [ctx.slice_of(x) for x in operands.xs(values)]
+        specs = [x.spec for x in operands.carries(values)]
         while True:
             # A carry that changes its shape from step to step keeps an unknown size.
-            operands = [*specs, *invariants, *slices]
-            body = ctx.specialised(self.body, operands)
+            body = ctx.specialised(self.body, [*specs, *invariants, *slices])
             wider = [merged(a, b) for a, b in zip(specs, body.output_specs, strict=False)]
             if all(a.dims == b.dims for a, b in zip(specs, wider, strict=True)):
                 break
@@ -155,33 +174,33 @@ class Loop(Structured):
                 if steps is not None and steps != wanted:
                     raise wrong_steps(wanted, steps)
                 steps = wanted
-        op = Loop(test, body, self.n_carry, self.n_invariant, self.n_xs, self.reverse, steps, self.uniform)
-        outputs = ctx.node(op, (limit, *values))
-        for y, value in zip(outputs[self.n_carry + 1 :], body.outputs[self.n_carry :], strict=True):
+        outputs = ctx.node(self.changed(test=test, body=body, steps=steps), (limit, *values))
+        for y, value in zip(self.outputs.ys(outputs), self.results.ys(body.outputs), strict=True):
             ctx.note_slices(y, body, value)
         return outputs
 
     def pruned(self, used: Sequence[bool]) -> Any:
         """The op without unused outputs and the inputs only they need; see `compiler.passes.dead`."""
-        n = self.n_carry
-        ys = [k for k in range(self.n_ys) if used[n + 1 + k]]
-        outputs = self.body.outputs
+        operands, results = self.operands, self.body.outputs
+        ys = [k for k, use in enumerate(self.outputs.ys(used)) if use]
         kept, read = self._read(used)
         carry = sorted(kept)
-        last = n + self.n_invariant
-        invariants = [i for i in range(n, last) if i in read]
-        xs = [i for i in range(last, last + self.n_xs) if i in read]
+        invariants = [i for i in operands.invariants if i in read]
+        xs = [i for i in operands.xs if i in read]
         if self.n_xs and not xs:
-            xs = [last]  # the length of the stacks is that of the xs
+            xs = [operands.xs[0]]  # the length of the stacks is that of the xs
         inputs = [*carry, *invariants, *xs]
-        body = with_outputs(self.body, [*[outputs[k] for k in carry], *[outputs[n + k] for k in ys]])
+        body = with_outputs(
+            self.body, [*[results[k] for k in carry], *[results[self.results.ys[k]] for k in ys]]
+        )
         body = with_inputs(body, inputs)
         test = self.test
         if test is not None:  # what its answer does not need may read inputs that are gone
             test = with_inputs(with_outputs(test, test.outputs), [*carry, *invariants])
         uniform = self.uniform if self.uniform < 0 else sum(k < self.uniform for k in ys)
         op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps, uniform)
-        return op, [0, *[i + 1 for i in inputs]], [*carry, n, *[n + 1 + k for k in ys]]
+        outputs = [*carry, *self.outputs.count, *[self.outputs.ys[k] for k in ys]]
+        return op, [0, *[i + 1 for i in inputs]], outputs
 
     def values_read(self, used: Sequence[bool]) -> Sequence[int]:
         kept, read = self._read(used, by_value=True)
@@ -195,17 +214,17 @@ class Loop(Structured):
     def slices_read(self, k: int) -> set[int] | None:
         """The inputs on whose values the slices of stack k hang, whatever the number of steps; None where it is a carry's."""
         read = inputs_behind(self.body, [self.body.outputs[k - 1]], by_value=True)
-        return None if any(i < self.n_carry for i in read) else {i + 1 for i in read}
+        return None if any(i in self.operands.carries for i in read) else {i + 1 for i in read}
 
     def _read(self, used: Sequence[bool], by_value: bool = False) -> tuple[set[int], set[int]]:
         """The carries that the used outputs take, and the inputs of body and test that are read for them."""
-        n, outputs = self.n_carry, self.body.outputs
-        ys = [outputs[n + k] for k in range(self.n_ys) if used[n + 1 + k]]
+        carries, results = self.operands.carries, self.body.outputs
+        ys = [y for y, use in zip(self.results.ys(results), self.outputs.ys(used), strict=True) if use]
         tested = set() if self.test is None else inputs_behind(self.test, self.test.outputs, by_value)
-        kept = {k for k in range(n) if used[k]} | {i for i in tested if i < n}
+        kept = {k for k in carries if used[k]} | {i for i in tested if i in carries}
         while True:
-            read = inputs_behind(self.body, [*[outputs[k] for k in kept], *ys], by_value)
-            more = kept | {i for i in read if i < n}
+            read = inputs_behind(self.body, [*[results[k] for k in kept], *ys], by_value)
+            more = kept | {i for i in read if i in carries}
             if more == kept:
                 return kept, read | tested
             kept = more
@@ -214,33 +233,34 @@ class Loop(Structured):
 
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> Loop:
         """The same loop with stacks of residuals as further ys."""
-        n = self.n_carry
+        n, operands = self.n_carry, self.operands
         active = list(needs[1:])
-        invariant = apart(transforms, self.body, n, n + self.n_invariant, active)
+        invariant = apart(transforms, self.body, operands.invariants, active)
         step, further = (self.body, ()) if invariant is None else (invariant.rest, invariant.active)
-        fixed = frozenset([*range(n, n + self.n_invariant), *range(len(active), len(step.inputs))])
+        fixed = frozenset([*operands.invariants, *range(operands.total, len(step.inputs))])
         while True:
             # A carry is active if it starts so or the body makes it so.
             pullback = transforms.pullback_of(step, [*active, *further], fixed)
-            more = [a or d for a, d in zip(active[:n], pullback.differentiable[:n], strict=True)]
-            if more == active[:n]:
+            given = operands.carries(active)
+            more = [a or d for a, d in zip(given, self.results.carries(pullback.differentiable), strict=True)]
+            if more == given:
                 break
             active[:n] = more
         forward = pullback.forward
         full = pullback.backward(pullback.differentiable)
-        stacked = tuple([i for i in full.inputs if i < n])
+        stacked = tuple([i for i in full.inputs if i in operands.carries])
         if invariant is None:
             outputs = (*forward.outputs, *stacked)
             body = Graph(forward.inputs, forward.constants, forward.nodes, outputs, forward.name)
         else:
             body = invariant.joined(forward, stacked)
         uniform = self.n_ys if self.uniform < 0 else self.uniform
-        op = Loop(self.test, body, n, self.n_invariant, self.n_xs, self.reverse, self.steps, uniform)
+        op = self.changed(body=body, uniform=uniform)
         LoopLayer(op, self, pullback, stacked, invariant)
         return op
 
     def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
-        return push_loop(self, Loop, ctx, x_dots)
+        return push_loop(self, ctx, x_dots)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -248,7 +268,9 @@ class Loop(Structured):
         return batch_loop(self, ctx, limit, values)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        carry, invariants, xs = self.parts(axes[1:])
+        carry, invariants, xs = (
+            part(axes) for part in (self.inputs.carries, self.inputs.invariants, self.inputs.xs)
+        )
         if any(axis == 0 for axis in xs):
             return tuple([MIXED] * self.n_outputs)  # a scan over the rows
         xs = [axis if axis is None or axis == MIXED else axis - 1 for axis in xs]
@@ -258,7 +280,7 @@ class Loop(Structured):
             if wider == list(carry):
                 break
             carry = wider
-        ys = [axis if axis is None or axis == MIXED else axis + 1 for axis in found[self.n_carry :]]
+        ys = [axis if axis is None or axis == MIXED else axis + 1 for axis in self.results.ys(found)]
         return (*carry, None, *ys)
 
 
@@ -285,8 +307,9 @@ _functions: weakref.WeakKeyDictionary[Loop, Callable[..., Any]] = weakref.WeakKe
 
 def _function_of(loop: Loop) -> Callable[..., Any]:
     emitter = Emitter()
-    carry, invariants, xs = loop.parts([emitter.fresh("c") for _ in loop.body.inputs])
-    specs = loop.body.output_specs[loop.n_carry :]
+    operands, names = loop.operands, [emitter.fresh("c") for _ in loop.body.inputs]
+    carry, invariants, xs = operands.carries(names), operands.invariants(names), operands.xs(names)
+    specs = loop.results.ys(loop.body.output_specs)
     stacks = [emitter.fresh("s") for _ in specs]
     with_length = bool(loop.n_xs) or loop.test is None
     emitter.names |= {
@@ -322,7 +345,7 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
         line(f"    {slices[-1]} = {x}[i]")
     results = emitter.graph(loop.body, [*carry, *invariants, *slices], "    ")
     uniform = loop.n_ys if loop.uniform < 0 else loop.uniform
-    for k, (stack, y) in enumerate(zip(stacks, results[loop.n_carry :], strict=True)):
+    for k, (stack, y) in enumerate(zip(stacks, loop.results.ys(results), strict=True)):
         if with_length:
             line(f"    if {stack} is None: {stack} = new_stack({length}, {complete}, {y})")
             line(f"    if {y}.ndim: {stack} = put({stack}, i, {y}, {k >= uniform})")
@@ -331,7 +354,7 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
             line(f"    {stack}.append({y})")
     if carry:
         comma = "," if len(carry) == 1 else ""
-        line(f"    {', '.join(carry)}{comma} = {', '.join(results[: loop.n_carry])}{comma}")
+        line(f"    {', '.join(carry)}{comma} = {', '.join(loop.results.carries(results))}{comma}")
     line("    t += 1")
     closed = [
         f"closed_stack({stack}, {length if with_length else 't'}, {name}, {k >= uniform})"

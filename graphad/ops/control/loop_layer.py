@@ -13,6 +13,7 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.ops.array.shape import reshape_like
 from graphad.ops.control.layers import Layer, add_zeros, zeros_for
+from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
 
 
@@ -39,28 +40,30 @@ class LoopLayer(Layer):
         return self.pullback.needs  # type: ignore[no-any-return]
 
     def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
-        n = self.op.n_carry
-        carry_bars, stack_bars = y_bars[:n], y_bars[n + 1 :]
+        ys = self.base.outputs.ys
+        carry_bars, stack_bars = self.base.outputs.carries(y_bars), ys(y_bars)
         backward, given, carried = self._chosen(carry_bars, stack_bars)
-        for k, has in enumerate(given[n:]):
+        for k, has in enumerate(self.base.results.ys(given)):
             if has and stack_bars[k] is None:
-                stack_bars[k] = ctx.zeros(n + 1 + k)
+                stack_bars[k] = ctx.zeros(ys[k])
         return self._pull_back(ctx, backward, given, carried, carry_bars, stack_bars)
 
     def _chosen(self, carry_bars: Sequence[Any], y_bars: Sequence[Any]) -> tuple[Any, list[bool], list[int]]:
         """The backward graph of a step, the cotangents it takes, and the carries whose cotangents the loop carries."""
-        n, pullback = self.op.n_carry, self.pullback
-        of_ys = [bar is not None and d for bar, d in zip(y_bars, pullback.differentiable[n:], strict=True)]
+        carries, results, pullback = self.op.operands.carries, self.base.results, self.pullback
+        of_ys = [
+            bar is not None and d for bar, d in zip(y_bars, results.ys(pullback.differentiable), strict=True)
+        ]
         carried = {k for k, bar in enumerate(carry_bars) if bar is not None and pullback.needs[k]}
         while True:
-            given = [k in carried and pullback.differentiable[k] for k in range(n)] + of_ys
+            given = [k in carried and pullback.differentiable[k] for k in carries] + of_ys
             backward = pullback.backward(given)
-            if backward is None or any(i < n and i not in self.stacked for i in backward.inputs):
-                of_ys = list(pullback.differentiable[n:])
+            if backward is None or any(i in carries and i not in self.stacked for i in backward.inputs):
+                of_ys = list(results.ys(pullback.differentiable))
                 given = list(pullback.differentiable)
                 backward = pullback.backward(given)
-                carried |= {k for k in range(n) if pullback.differentiable[k]}
-            more = carried | {k for k in range(n) if backward.positions[k] is not None}
+                carried |= {k for k in carries if pullback.differentiable[k]}
+            more = carried | {k for k in carries if backward.positions[k] is not None}
             if more == carried:
                 return backward, given, sorted(carried)
             carried = more
@@ -75,33 +78,37 @@ class LoopLayer(Layer):
         y_bars: Sequence[Any],
     ) -> Sequence[Any]:
         loop: Any = self.op
-        n, last = loop.n_carry, loop.n_carry + loop.n_invariant
-        n_inputs, specs = last + loop.n_xs, self.pullback.forward.inputs
-        # Values that never change stand behind the inputs.
-        added = [*range(n, last), *range(n_inputs, len(specs))]
+        specs, made = self.pullback.forward.inputs, loop.body.output_specs
+        # Values that never change stand behind what the body takes; its residuals and the stacked carries behind what it gives.
+        n_inputs, shown = loop.operands.total, self.base.results
+        taken = Segments(
+            carries=loop.n_carry, invariants=loop.n_invariant, xs=loop.n_xs, values=len(specs) - n_inputs
+        )
+        n_residuals = len(made) - shown.total - len(self.stacked)
+        gives = Segments(
+            carries=loop.n_carry, ys=len(shown.ys), residuals=n_residuals, stacked=len(self.stacked)
+        )
+        added = [*taken.invariants, *taken.values]
         sums = [i for i in added if backward.positions[i] is not None]
-        of_xs = [i for i in range(last, n_inputs) if backward.positions[i] is not None]
+        of_xs = [i for i in taken.xs if backward.positions[i] is not None]
         if not carried and not sums and not of_xs:
             return [None] * len(ctx.inputs)
-        values = [i - n_inputs for i in backward.inputs if i >= n_inputs]
+        values = [i - n_inputs for i in backward.inputs if i in taken.values]
         first, read = self.invariant.values(values) if values else (None, [])
-        fixed = sorted({*[i for i in backward.inputs if n <= i < last], *read})
+        fixed = sorted({*[i for i in backward.inputs if i in taken.invariants], *read})
         # What comes as stacks: carries before each step, xs, residuals, cotangents of ys.
-        first_residual = self.base.n_outputs - 1
-        n_residuals = len(loop.body.outputs) - len(self.stacked) - first_residual
         stacks: list[tuple[Any, Any, TensorSpec]] = []
         for i in backward.inputs:
-            if i < n:
-                place = first_residual + n_residuals + self.stacked.index(i)
+            if i in taken.carries:
+                place = gives.stacked[self.stacked.index(i)]
                 stacks.append((("x", i), ctx.outputs[place + 1], specs[i]))
-            elif last <= i < n_inputs:
+            elif i in taken.xs:
                 stacks.append((("x", i), ctx.inputs[i + 1], specs[i]))
-        made = loop.body.output_specs
-        for r in backward.residuals:
-            stacks.append((("r", r), ctx.outputs[r + 1], made[r]))
-        for k, has in enumerate(given[n:]):
+        for i in backward.residuals:
+            stacks.append((("r", i), ctx.outputs[i + 1], made[i]))
+        for k, has in enumerate(gives.ys(given)):
             if has:
-                stacks.append((("y", k), y_bars[k], _slice_spec(made[n + k], y_bars[k])))
+                stacks.append((("y", k), y_bars[k], _slice_spec(made[gives.ys[k]], y_bars[k])))
         builder = GraphBuilder()
         bar_inputs = {k: builder.add_input(_cotangent_spec(specs[k])) for k in carried}
         sum_inputs = {i: builder.add_input(_cotangent_spec(specs[i])) for i in sums}
@@ -113,8 +120,8 @@ class LoopLayer(Layer):
             known.update((n_inputs + k, value) for k, value in zip(values, found, strict=True))
         sources = [known[i] for i in backward.inputs]
         sources += [stack_inputs["r", r] for r in backward.residuals]
-        sources += [bar_inputs[k] for k in range(n) if given[k]]
-        sources += [stack_inputs["y", k] for k, has in enumerate(given[n:]) if has]
+        sources += [bar_inputs[k] for k in taken.carries if given[k]]
+        sources += [stack_inputs["y", k] for k, has in enumerate(gives.ys(given)) if has]
         found = append(builder, backward.graph, sources)
         outputs = []
         for k in carried:
@@ -125,30 +132,38 @@ class LoopLayer(Layer):
         order = [*bar_inputs.values(), *sum_inputs.values(), *fixed_inputs.values(), *stack_inputs.values()]
         body, _ = builder.finish(outputs, backward.graph.name, order)
         steps = loop.steps if loop.test is None else None
-        op = type(loop)(
-            None, body, len(carried) + len(sums), len(fixed), len(stacks), not loop.reverse, steps, 0
+        op = loop.changed(
+            test=None,
+            body=body,
+            n_carry=len(carried) + len(sums),
+            n_invariant=len(fixed),
+            n_xs=len(stacks),
+            reverse=not loop.reverse,
+            steps=steps,
+            uniform=0,
         )
         inputs = ctx.inputs[1:]
         operands = [ctx.zeros(k) if carry_bars[k] is None else carry_bars[k] for k in carried]
         operands += [
-            zeros_for(inputs[i]) if i < n_inputs else self.invariant.zeros(i - n_inputs, inputs) for i in sums
+            zeros_for(inputs[i]) if i not in taken.values else self.invariant.zeros(i - n_inputs, inputs)
+            for i in sums
         ]
         operands += [inputs[i] for i in fixed]
         operands += [stack for _, stack, _ in stacks]
-        results = bind(op, ctx.outputs[n], *operands)
+        (count,) = loop.outputs.count(ctx.outputs)
+        results = bind(op, count, *operands)
         out: list[Any] = [None] * len(ctx.inputs)
         of_values: dict[int, Any] = {}
         for place, k in enumerate([*carried, *sums]):
-            if k < n_inputs:
+            if k not in taken.values:
                 out[k + 1] = results[place]
             else:
                 of_values[k - n_inputs] = results[place]
         if of_values:
             certain = steps is not None and at_most(1, steps)
-            for i, bar in self.invariant.pull_back(ctx.outputs[n], certain, inputs, of_values).items():
+            for i, bar in self.invariant.pull_back(count, certain, inputs, of_values).items():
                 out[i + 1] = bar if out[i + 1] is None else bind(ADD, out[i + 1], bar)
-        for place, i in enumerate(of_xs, len(carried) + len(sums) + 1):
-            bar = results[place]
+        for i, bar in zip(of_xs, op.outputs.ys(results), strict=True):
             # A loop that took no step does not know the sizes of a slice; those of what it walked along are known.
             fits = is_definite(bar.dims) and bar.dims == ctx.shape(i + 1)
             out[i + 1] = bar if fits else reshape_like(bar, ctx, i + 1)

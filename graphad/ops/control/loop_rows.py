@@ -25,6 +25,7 @@ from graphad.ops.array.shape import BroadcastTo
 from graphad.ops.array.transpose import swap_axes
 from graphad.ops.control.cond import BOTH, THEN, Cond
 from graphad.ops.control.layers import add_zeros_of, with_stacked_outputs
+from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import LESS, LOGICAL_AND
@@ -35,57 +36,61 @@ _INT = TensorSpec.of((), dtypes.int32)
 
 def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
     """The outputs of a loop some of whose inputs are stacked; what is the same in every row is marked so."""
-    n, last = loop.n_carry, loop.n_carry + loop.n_invariant
-    stacked = [ctx.stacked(i + 1) for i in range(len(values))]
-    carry, fixed, xs = ([*part] for part in loop.parts(stacked))
-    operands = [ctx.row_spec(i + 1) for i in range(n)] + [ctx.operand(i + 1) for i in range(n, last)]
-    operands += [ctx.slice_operand(i + 1) for i in range(last, len(values))]
-    operands = ctx.lasting(loop.body, operands, n)
+    places, results = loop.operands, loop.results
+    stacked = [ctx.stacked(i + 1) for i in range(places.total)]
+    carry, fixed, xs = places.carries(stacked), places.invariants(stacked), places.xs(stacked)
+    operands = [ctx.row_spec(i + 1) for i in places.carries] + [ctx.operand(i + 1) for i in places.invariants]
+    operands += [ctx.slice_operand(i + 1) for i in places.xs]
+    operands = ctx.lasting(loop.body, operands, len(places.carries))
     while True:
         # A carry is stacked if it starts so or the body makes it so.
         body, mask = ctx.batched_graph(loop.body, [*carry, *fixed, *xs], operands=operands)
-        wider = [a or b for a, b in zip(carry, mask, strict=False)]
+        wider = [a or b for a, b in zip(carry, results.carries(mask), strict=True)]
         if wider == carry:
             break
         carry = wider
     test, own = None, ctx.stacked(0)
     if loop.test is not None:
-        test, (test_stacked,) = ctx.batched_graph(loop.test, [*carry, *fixed], operands=operands[:last])
+        tested = operands[: places.xs.start]
+        test, (test_stacked,) = ctx.batched_graph(loop.test, [*carry, *fixed], operands=tested)
         own = own or test_stacked
     if own and loop.effects & (WRITES | IO):
         return ctx.rowwise(loop, limit, *values)
     # The steps come first in a stack that a loop walks along, the rows second.
-    values = [swap_axes(x, 0, 1) if i >= last and stacked[i] else x for i, x in enumerate(values)]
+    values = [swap_axes(x, 0, 1) if i in places.xs and stacked[i] else x for i, x in enumerate(values)]
     if own:
         return _own_steps(loop, ctx, limit, values, stacked, operands)
-    wanted = [*carry, *mask[n:]]
+    wanted = [*carry, *results.ys(mask)]
     body = with_stacked_outputs(body, mask, wanted, ctx.size)
-    op = type(loop)(test, body, n, loop.n_invariant, loop.n_xs, loop.reverse, loop.steps, loop.uniform)
     starts = [ctx.stack(x) if c and not s else x for x, c, s in zip(values, carry, stacked, strict=False)]
-    outputs = bind(op, limit, *starts, *values[n:])
-    first = [y if s else ctx.unstacked(y) for y, s in zip(outputs, carry, strict=False)]
+    rest = [*places.invariants(values), *places.xs(values)]
+    outputs = bind(loop.changed(test=test, body=body), limit, *starts, *rest)
+    found = loop.outputs
+    first = [y if s else ctx.unstacked(y) for y, s in zip(found.carries(outputs), carry, strict=True)]
     ys = [
         swap_axes(y, 0, 1) if s else ctx.unstacked(y)
-        for y, s in zip(outputs[n + 1 :], wanted[n:], strict=True)
+        for y, s in zip(found.ys(outputs), results.ys(wanted), strict=True)
     ]
-    return (*first, ctx.unstacked(outputs[n]), *ys)
+    (count,) = found.count(outputs)
+    return (*first, ctx.unstacked(count), *ys)
 
 
 def _own_steps(
     loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: Sequence[bool], operands: Sequence[Any]
 ) -> Any:
-    n, last = loop.n_carry, loop.n_carry + loop.n_invariant
-    flags = [*[True] * n, *stacked[n:]]
+    places, results = loop.operands, loop.results
+    flags = [i in places.carries or s for i, s in enumerate(stacked)]
     body, mask = ctx.batched_graph(loop.body, flags, operands=operands)
     # Sizes that the steps leave for their derivative are there once, from the rows that are active, if they are the same in all.
     once = [not m and loop.leaves_sizes(k + 1) for k, m in enumerate(mask)]
     body = with_stacked_outputs(body, mask, [not shared for shared in once], ctx.size)
     test = None
     if loop.test is not None:
+        last = places.xs.start
         test, test_mask = ctx.batched_graph(loop.test, flags[:last], operands=operands[:last])
         test = with_stacked_outputs(test, test_mask, [True], ctx.size)
-    carry = [x if s else ctx.stack(x) for x, s in zip(values[:n], stacked, strict=False)]
-    fixed, stacks = values[n:last], values[last:]
+    carry = [x if s else ctx.stack(x) for x, s in zip(places.carries(values), stacked, strict=False)]
+    fixed, stacks = places.invariants(values), places.xs(values)
     longest = reduce_max(limit) if ctx.stacked(0) else limit
     step = _step(loop, body, test, flags, once, ctx.size, limit.spec)
     zero = lift(np.int32(0))
@@ -93,16 +98,24 @@ def _own_steps(
     if test is not None:
         (start,) = replay(test, [*carry, *fixed])
         more = [bind(LOGICAL_AND, start, bind(LESS, zero, limit)), bind(BroadcastTo((ctx.size,)), zero)]
-    n_carry = n + 1 + len(more)
-    over = None if test is None else _any_active(step, n + 1, n_carry + loop.n_invariant + 2)
-    op = type(loop)(over, step, n_carry, loop.n_invariant + 2, loop.n_xs, loop.reverse, None, loop.uniform)
+    # Carries of the step: those of the loop, t, and with a test which rows are active and how many steps they made.
+    carried = Segments(own=len(carry), t=1, active=len(more) // 2, counts=len(more) // 2)
+    op = loop.changed(
+        test=None,
+        body=step,
+        n_carry=carried.total,
+        n_invariant=loop.n_invariant + 2,
+        steps=None,
+    )
+    if test is not None:
+        op = op.changed(test=_any_active(step, carried.active[0], op.operands.xs.start))
     outputs = bind(op, longest, *carry, zero, *more, *fixed, limit, longest, *stacks)
-    count = limit if test is None else outputs[n + 2]
+    count = limit if test is None else outputs[carried.counts[0]]
     ys = [
         ctx.unstacked(y) if shared else swap_axes(y, 0, 1)
-        for y, shared in zip(outputs[n_carry + 1 :], once[n:], strict=True)
+        for y, shared in zip(op.outputs.ys(outputs), results.ys(once), strict=True)
     ]
-    return (*outputs[:n], count, *ys)
+    return (*carried.own(outputs), count, *ys)
 
 
 def _step(
@@ -115,26 +128,26 @@ def _step(
     limit: TensorSpec,
 ) -> Graph:
     """One step in which only active rows change: carry, t (and with a test: active rows, counts), invariants, xs."""
-    n, last = loop.n_carry, loop.n_carry + loop.n_invariant
+    places, found = loop.operands, loop.results
     builder = GraphBuilder()
-    carry = [builder.add_input(spec) for spec in body.inputs[:n]]
+    carry = [builder.add_input(spec) for spec in places.carries(body.inputs)]
     t = builder.add_input(_INT)
     if test is not None:
         active = builder.add_input(TensorSpec.of((size,), dtypes.bool_))
         counts = builder.add_input(TensorSpec.of((size,), dtypes.int32))
-    fixed = [builder.add_input(spec) for spec in body.inputs[n:last]]
+    fixed = [builder.add_input(spec) for spec in places.invariants(body.inputs)]
     limits, longest = builder.add_input(limit), builder.add_input(_INT)
-    xs = [builder.add_input(spec) for spec in body.inputs[last:]]
+    xs = [builder.add_input(spec) for spec in places.xs(body.inputs)]
     following = add(builder, ADD, t, builder.add_constant(np.int32(1)))
     if test is None:
         index = add(builder, SUB, longest, following) if loop.reverse else t
         active = add(builder, LESS, index, limits)
     kinds = tuple([THEN if shared else BOTH for shared in once])
-    op = Cond(body, _finished(body, n, once), kinds, 1, tuple(flags))
+    op = Cond(body, _finished(loop, body, once), kinds, 1, tuple(flags))
     results = add(builder, op, active, *carry, *fixed, *xs)
-    outputs = [*results[:n], following]
+    outputs = [*found.carries(results), following]
     if test is not None:
-        (more,) = append(builder, test, [*results[:n], *fixed])
+        (more,) = append(builder, test, [*found.carries(results), *fixed])
         more = add(
             builder,
             LOGICAL_AND,
@@ -142,14 +155,15 @@ def _step(
             add(builder, LESS, following, limits),
         )
         outputs += [more, add(builder, ADD, counts, add(builder, Cast(dtypes.int32), active))]
-    return builder.finish([*outputs, *results[n:]], body.name)[0]
+    return builder.finish([*outputs, *found.ys(results)], body.name)[0]
 
 
-def _finished(body: Graph, n: int, once: Sequence[bool]) -> Graph:
+def _finished(loop: Any, body: Graph, once: Sequence[bool]) -> Graph:
     """What a finished row does: it keeps its carry, and its own slices of the ys are zero."""
     builder = GraphBuilder()
-    outputs = [builder.add_input(spec) for spec in body.inputs][:n]
-    for spec, shared in zip(body.output_specs[n:], once[n:], strict=True):
+    outputs = list(loop.operands.carries([builder.add_input(spec) for spec in body.inputs]))
+    ys = loop.results.ys
+    for spec, shared in zip(ys(body.output_specs), ys(once), strict=True):
         if shared:
             continue
         if spec.dims is None:

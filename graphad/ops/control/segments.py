@@ -1,0 +1,55 @@
+"""Places in a sequence by name: which of a loop's inputs are carries, invariants and xs, and which of its outputs.
+
+places = Segments(carries=2, invariants=1, xs=1)
+places.carries(values)      values[0:2]
+places.xs[0]                3, the place of the first x
+i in places.invariants      whether i is 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+class Segment:
+    """Places one behind the other. Called with a sequence, it gives what stands there."""
+
+    __slots__ = ("end", "start")
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[Any]:
+        return values[self.start : self.end]
+
+    def __getitem__(self, k: int) -> int:
+        """The place of its item k."""
+        return self.start + k
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.start, self.end))
+
+    def __contains__(self, place: int) -> bool:
+        return self.start <= place < self.end
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def __repr__(self) -> str:
+        return f"Segment({self.start}, {self.end})"
+
+
+class Segments:
+    """Segments that follow each other, by name: `Segments(limit=1, carries=n)`; `total` is how many places there are."""
+
+    def __init__(self, **counts: int) -> None:
+        place = 0
+        for name, count in counts.items():
+            setattr(self, name, Segment(place, place + count))
+            place += count
+        self.total = place
+
+    def __getattr__(self, name: str) -> Segment:
+        raise AttributeError(f"there is no segment {name!r}, only {', '.join(sorted(self.__dict__))}")
