@@ -38,6 +38,8 @@ register_later(
     "graphad.ops.linalg.eigen",
     "graphad.ops.linalg.factors",
     "graphad.ops.linalg.functions",
+    "graphad.ops.math.bessel",
+    "graphad.ops.math.incomplete",
     "graphad.ops.nn",
     "graphad.ops.random",
     "graphad.ops.signal.cosine",

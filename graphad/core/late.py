@@ -30,7 +30,8 @@ def attach(
     Args:
       package: The module's `__name__`.
       at_once: Whether all that the stub names is imported now.
-      late: Modules inside the package that wait all the same: their functions are put together from ops, and define none.
+      late: Modules inside the package that wait all the same: their functions are put together from ops, or the registry knows
+        where their ops are (`register_later`).
     """
     module = sys.modules[package]
     places = places_of(package)

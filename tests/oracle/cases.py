@@ -521,6 +521,29 @@ def _signal() -> list[Case]:
     return [Case(f"signal.{n}", call, inputs, gradient=n not in valued, slack=5) for n, call, inputs in rows]
 
 
+def _special() -> list[Case]:
+    x, p = {"x": positive(2, 4)}, {"x": positive(2, 4, low=0.05, high=0.95)}
+    names = "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1".split()
+    rows: list[tuple[str, str, dict[str, Draw]]] = [
+        *[(f"bessel_{n}", f"tf.math.special.bessel_{n}(x)", x) for n in names],
+        *[
+            (n, f"tf.math.special.{n}(x)", x)
+            for n in ("dawsn", "expint", "fresnel_cos", "fresnel_sin", "spence")
+        ],
+        ("ndtri", "tf.math.ndtri(x)", p),
+        ("erfcinv", "tf.math.erfcinv(x)", p),
+        ("igamma", "tf.math.igamma(a, x)", {"a": positive(2, 4), **x}),
+        ("igammac", "tf.math.igammac(a, x)", {"a": positive(4), **x}),
+        ("betainc", "tf.math.betainc(tf.constant(1.3, x.dtype), tf.constant(0.7, x.dtype), x)", p),
+        ("zeta", "tf.math.zeta(tf.constant(2.5, x.dtype), x)", x),
+        ("polygamma", "tf.math.polygamma(tf.constant(2.0, x.dtype), x)", x),
+        ("nextafter", "tf.math.nextafter(x, x + 1.0)", x),
+    ]
+    # TensorFlow's igamma has no second derivative, and its K and Y have none of order 1.
+    once = {"igamma", "igammac", "betainc", "zeta", "polygamma", "nextafter"}
+    return [Case(f"special.{n}", call, inputs, second=n not in once, slack=10) for n, call, inputs in rows]
+
+
 def _nn() -> list[Case]:
     logits = {"x": real(4, 5)}
     image, kernel = {"x": real(2, 6, 5, 3)}, {"k": real(3, 2, 3, 4)}
@@ -779,7 +802,19 @@ def _poles() -> list[Case]:
 
 
 def all_cases() -> list[Case]:
-    families = (_unary, _binary, _complex, _reductions, _array, _linalg, _signal, _nn, _kinks, _poles)
+    families = (
+        _unary,
+        _binary,
+        _complex,
+        _reductions,
+        _array,
+        _linalg,
+        _signal,
+        _special,
+        _nn,
+        _kinks,
+        _poles,
+    )
     cases = [case for family in families for case in family()]
     seen: dict[str, Case] = {}
     for case in cases:

@@ -15,7 +15,8 @@ from typing import Any
 
 FILE = Path(__file__).parent / "data" / "signatures.json"
 NAMESPACES = (
-    "", "math", "linalg", "nn", "random", "signal", "debugging", "autodiff", "saved_model", "compat", "dtypes", "nest", "test",
+    "", "math", "math.special", "linalg", "nn", "random", "signal",
+    "debugging", "autodiff", "saved_model", "compat", "dtypes", "nest", "test",
     "config", "config.experimental", "config.optimizer", "config.threading", "keras", "keras.backend",
     "keras.activations", "keras.initializers", "keras.layers", "keras.losses", "keras.metrics", "keras.optimizers",
 )  # fmt: skip

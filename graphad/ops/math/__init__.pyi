@@ -15,6 +15,10 @@ from graphad.ops.math.arithmetic import square as square
 from graphad.ops.math.arithmetic import squared_difference as squared_difference
 from graphad.ops.math.arithmetic import subtract as subtract
 from graphad.ops.math.arithmetic import truediv as truediv
+from graphad.ops.math.bessel import bessel_i0 as bessel_i0
+from graphad.ops.math.bessel import bessel_i0e as bessel_i0e
+from graphad.ops.math.bessel import bessel_i1 as bessel_i1
+from graphad.ops.math.bessel import bessel_i1e as bessel_i1e
 from graphad.ops.math.cast import bitcast as bitcast
 from graphad.ops.math.cast import cast as cast
 from graphad.ops.math.cast import saturate_cast as saturate_cast
@@ -69,6 +73,14 @@ from graphad.ops.math.exponential import xdivy as xdivy
 from graphad.ops.math.exponential import xlogy as xlogy
 from graphad.ops.math.gamma import digamma as digamma
 from graphad.ops.math.gamma import lgamma as lgamma
+from graphad.ops.math.incomplete import betainc as betainc
+from graphad.ops.math.incomplete import erfcinv as erfcinv
+from graphad.ops.math.incomplete import igamma as igamma
+from graphad.ops.math.incomplete import igammac as igammac
+from graphad.ops.math.incomplete import ndtri as ndtri
+from graphad.ops.math.incomplete import nextafter as nextafter
+from graphad.ops.math.incomplete import polygamma as polygamma
+from graphad.ops.math.incomplete import zeta as zeta
 from graphad.ops.math.position import argmax as argmax
 from graphad.ops.math.position import argmin as argmin
 from graphad.ops.math.power import pow as pow

@@ -6,8 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.special
 
+import graphad as tf
 from graphad.ops import math as m
+from graphad.ops.math import bessel
 from graphad.ops.math.search import searchsorted, sequence_mask
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
 
@@ -36,6 +39,20 @@ def _erfc(x: Any) -> Any:
 
 def _logsumexp(x: Any, axis: Any = None) -> Any:
     return np.log(np.sum(np.exp(x), axis))
+
+
+def next_to_nine(x: Any) -> Any:
+    return m.nextafter(x, tf.constant(9.0, x.dtype))
+
+
+def in_x(function: Any, *parameters: float) -> Any:
+    """A function of its last argument alone."""
+
+    def of_x(x: Any) -> Any:
+        return function(*[tf.constant(p, x.dtype) for p in parameters], x)
+
+    of_x.__name__ = f"{function.__name__}{parameters}"
+    return of_x
 
 
 UNARY = [
@@ -70,6 +87,55 @@ UNARY = [
     (m.softsign, lambda x: x / (1 + np.abs(x)), real),
     (m.lgamma, np.vectorize(math.lgamma), positive),
 ]
+SCIPY = [
+    *[
+        OpCase(getattr(bessel, name), positive(2, 3), expected=getattr(scipy.special, source))
+        for name, source in (
+            ("bessel_i0", "i0"),
+            ("bessel_i0e", "i0e"),
+            ("bessel_i1", "i1"),
+            ("bessel_i1e", "i1e"),
+            ("bessel_j0", "j0"),
+            ("bessel_j1", "j1"),
+            ("bessel_k0", "k0"),
+            ("bessel_k0e", "k0e"),
+            ("bessel_k1", "k1"),
+            ("bessel_k1e", "k1e"),
+            ("bessel_y0", "y0"),
+            ("bessel_y1", "y1"),
+            ("dawsn", "dawsn"),
+            ("expint", "expi"),
+            ("spence", "spence"),
+        )
+    ],
+    *[
+        OpCase(getattr(bessel, name), real(4), expected=getattr(scipy.special, source))
+        for name, source in (
+            ("bessel_i0e", "i0e"),
+            ("bessel_i1e", "i1e"),
+            ("bessel_j1", "j1"),
+            ("dawsn", "dawsn"),
+        )
+    ],
+    OpCase(bessel.fresnel_cos, real(2, 3), expected=lambda x: scipy.special.fresnel(x)[1]),
+    OpCase(bessel.fresnel_sin, real(2, 3), expected=lambda x: scipy.special.fresnel(x)[0]),
+    OpCase(m.ndtri, real(2, 3, low=0.05, high=0.95), expected=scipy.special.ndtri),
+    OpCase(m.erfcinv, real(2, 3, low=0.1, high=1.9), expected=scipy.special.erfcinv),
+    OpCase(in_x(m.igamma, 1.7), positive(2, 3), expected=lambda x: scipy.special.gammainc(1.7, x)),
+    OpCase(in_x(m.igammac, 0.6), positive(2, 3), expected=lambda x: scipy.special.gammaincc(0.6, x)),
+    OpCase(m.igamma, positive(2, 3), positive(3, seed=1), expected=scipy.special.gammainc),
+    OpCase(m.igammac, positive(3), positive(2, 3, seed=1), expected=scipy.special.gammaincc),
+    OpCase(
+        in_x(m.betainc, 1.7, 0.8),
+        real(2, 3, low=0.1, high=0.9),
+        expected=lambda x: scipy.special.betainc(1.7, 0.8, x),
+    ),
+    OpCase(in_x(m.zeta, 3.0), positive(2, 3), expected=lambda q: scipy.special.zeta(3.0, q)),
+    OpCase(in_x(m.polygamma, 0.0), positive(2, 3), expected=scipy.special.psi),
+    OpCase(in_x(m.polygamma, 2.0), positive(2, 3), expected=lambda x: scipy.special.polygamma(2, x)),
+    OpCase(next_to_nine, real(3), expected=lambda x: np.nextafter(x, 9.0), float32=False),
+]
+
 CASES = [OpCase(f, make(3, 4), expected=formula) for f, formula, make in UNARY]
 CASES += [OpCase(f, make(), expected=formula, label="scalar") for f, formula, make in UNARY[:3]]
 CASES += [
@@ -402,4 +468,5 @@ CASES += [
     OpCase(
         sequence_mask, integer(2, 3, low=0, high=5), maxlen=4, expected=lambda n: np.arange(4) < n[..., None]
     ),
+    *SCIPY,
 ]

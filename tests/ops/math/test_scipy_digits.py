@@ -1,0 +1,115 @@
+"""Functions that SciPy computes, in units of the last place of what mpmath computes with forty digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import graphad as tf
+
+special = tf.math.special
+# Name, function, mpmath's formula, the domain, and the units in the last place that hold there. For functions with zeros in the
+# domain the unit is that of 1.
+ROWS: list[tuple[str, Any, Callable[..., Any], float, float, float, bool]] = [
+    ("bessel_i0", special.bessel_i0, lambda x: mpmath.besseli(0, x), -700.0, 700.0, 4, False),
+    (
+        "bessel_i0e",
+        special.bessel_i0e,
+        lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(0, x),
+        -1e3,
+        1e3,
+        4,
+        False,
+    ),
+    ("bessel_i1", special.bessel_i1, lambda x: mpmath.besseli(1, x), -700.0, 700.0, 4, False),
+    (
+        "bessel_i1e",
+        special.bessel_i1e,
+        lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x),
+        -1e3,
+        1e3,
+        4,
+        False,
+    ),
+    ("bessel_k0", special.bessel_k0, lambda x: mpmath.besselk(0, x), 1e-6, 600.0, 4, False),
+    ("bessel_k0e", special.bessel_k0e, lambda x: mpmath.exp(x) * mpmath.besselk(0, x), 1e-6, 1e3, 4, False),
+    ("bessel_k1", special.bessel_k1, lambda x: mpmath.besselk(1, x), 1e-6, 600.0, 4, False),
+    ("bessel_k1e", special.bessel_k1e, lambda x: mpmath.exp(x) * mpmath.besselk(1, x), 1e-6, 1e3, 4, False),
+    ("bessel_j0", special.bessel_j0, lambda x: mpmath.besselj(0, x), -100.0, 100.0, 4, True),
+    ("bessel_j1", special.bessel_j1, lambda x: mpmath.besselj(1, x), -100.0, 100.0, 4, True),
+    ("bessel_y0", special.bessel_y0, lambda x: mpmath.bessely(0, x), 0.1, 100.0, 4, True),
+    ("bessel_y1", special.bessel_y1, lambda x: mpmath.bessely(1, x), 0.5, 100.0, 4, True),
+    (
+        "dawsn",
+        special.dawsn,
+        lambda x: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * mpmath.erfi(x),
+        -9.0,
+        9.0,
+        4,
+        False,
+    ),
+    ("expint", special.expint, mpmath.ei, 1.0, 600.0, 200, False),
+    ("fresnel_cos", special.fresnel_cos, mpmath.fresnelc, -20.0, 20.0, 4, True),
+    ("fresnel_sin", special.fresnel_sin, mpmath.fresnels, -20.0, 20.0, 4, True),
+    ("spence", special.spence, lambda x: mpmath.polylog(2, 1 - x), 1e-3, 0.9, 16, False),
+    ("ndtri", tf.math.ndtri, lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), 1e-8, 0.49, 8, False),
+    ("erfcinv", tf.math.erfcinv, lambda p: mpmath.erfinv(1 - p), 1e-8, 0.95, 8, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "formula", "low", "high", "units", "has_zeros"),
+    [r[1:] for r in ROWS],
+    ids=[r[0] for r in ROWS],
+)
+def test_digits_are_those_of_mpmath(
+    function: Any, formula: Callable[..., Any], low: float, high: float, units: float, has_zeros: bool
+) -> None:
+    x = np.random.default_rng(0).uniform(low, high, 120)
+    found = np.asarray(function(tf.constant(x)))
+    with mpmath.workdps(40):
+        wanted = [formula(mpmath.mpf(float(n))) for n in x]
+        off = [float(abs(mpmath.mpf(float(y)) - mpmath.re(w))) for y, w in zip(found, wanted, strict=True)]
+        unit = [np.spacing(max(abs(float(mpmath.re(w))), 1.0 if has_zeros else 0.0)) for w in wanted]
+    worst = float(np.max(np.array(off) / np.array(unit)))
+    assert worst <= units, f"{worst:.1f} units in the last place"
+
+
+def test_incomplete_gamma_has_its_derivative_in_a_everywhere() -> None:
+    a, x = np.meshgrid([0.1, 1.0, 7.5, 80.0, 1500.0], [0.0, 0.02, 1.0, 8.0, 75.0, 1450.0, 1e5])
+    t = tf.constant(a)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        y = tf.math.igamma(t, x)
+    found = np.asarray(tape.gradient(y, t))
+    with mpmath.workdps(30):
+        h = mpmath.mpf(10) ** -10
+        for i in np.ndindex(a.shape):
+            p, q = mpmath.mpf(float(a[i])), mpmath.mpf(float(x[i]))
+            ends = [mpmath.gammainc(p + s, 0, q, regularized=True) if q else mpmath.mpf(0) for s in (h, -h)]
+            assert abs(found[i] - float((ends[0] - ends[1]) / (2 * h))) < 1e-12, (a[i], x[i])
+
+
+def test_functions_of_scipy_at_the_ends_of_their_domains() -> None:
+    inf = float("inf")
+    for function, x, y in (
+        (special.bessel_k0, 0.0, inf), (special.bessel_y1, 0.0, -inf), (special.expint, 0.0, -inf),
+        (special.spence, 0.0, np.pi**2 / 6),
+        (tf.math.ndtri, 0.0, -inf), (tf.math.erfcinv, 2.0, -inf), (special.bessel_i1, 0.0, 0.0),
+    ):  # fmt: skip
+        assert float(function(tf.constant(x, tf.float64))) == pytest.approx(y)
+    for function, x in ((special.bessel_k1, -1.0), (tf.math.ndtri, 2.0), (special.spence, -1.0)):
+        assert np.isnan(float(function(tf.constant(x))))
+    for a, x in ((-1.0, 2.0), (2.0, -1.0)):
+        assert np.isnan(float(tf.math.igamma(a, x)))
+    assert np.isnan(float(tf.math.polygamma(0.5, 2.0))) and np.isnan(float(tf.math.zeta(0.5, 2.0)))
+    assert tf.math.igamma(tf.constant(1.0, tf.bfloat16), tf.constant(2.0, tf.bfloat16)).dtype == tf.bfloat16
+    x = tf.constant(0.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = special.bessel_i1(x) + special.bessel_j1(x)
+    assert float(tape.gradient(y, x)) == 1.0
