@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphad.core.dims import Size, evaluate
+from graphad.core.dims import Dim, Size, evaluate
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels.forms import (
@@ -18,6 +18,7 @@ from graphad.kernels.forms import (
     STRIDED,
     Access,
     Kernel,
+    Layout,
     Map,
     Store,
     block_layout,
@@ -47,6 +48,9 @@ class Loop(Record):
     kernel: Kernel
     extents: tuple[Size, ...]
     strides: Mapping[tuple[int, int], Size]
+    # What `reaches` found, kept where no size is a symbol: it is asked for whenever a plan is bound.
+    kept_reaches = None
+    _has_symbols = None
 
     def words(self, sizes: Mapping[str, int] | None = None, scalars: Sequence[int] = ()) -> list[int]:
         """The argument block with sizes, strides, the full range and scalar patterns in place; pointers are 0.
@@ -77,6 +81,21 @@ class Loop(Record):
         for extent in self.numbers(sizes):
             total *= extent
         return total
+
+    def reaches(self, layout: Layout, words: Sequence[int]) -> Sequence[tuple[int, int]]:
+        """By operand, the first byte that the kernel touches and the one behind the last, counted from where it starts.
+
+        For extents of which none is 0.
+
+        Args:
+          layout: The kernel's.
+          words: What `words` gives for the sizes.
+        """
+        found = [walk.reach(words) for walk in layout.walks]
+        if self._has_symbols is None:
+            has = any(isinstance(size, Dim) for size in (*self.extents, *self.strides.values()))
+            self.__dict__.update(_has_symbols=has, kept_reaches=None if has else found)
+        return found
 
     def chunk(self, sizes: Mapping[str, int] | None = None) -> int:
         """What lo and hi must be multiples of; see `forms.chunk_rows`."""

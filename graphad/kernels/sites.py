@@ -22,6 +22,9 @@ class Site(Record):
     shape: tuple[Any, ...]
     strides: tuple[Any, ...]
     offset: Any = 0
+    # What `reach` found, kept where no size is a symbol: it is asked for whenever a plan is bound.
+    kept_reach = None
+    _has_symbols = None
 
     @property
     def is_plain(self) -> bool:
@@ -29,6 +32,19 @@ class Site(Record):
         return same_size(self.offset, 0) and all(
             map(same_walk, self.shape, self.strides, row_strides(self.shape))
         )
+
+    def reach(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+        """The first byte that a walk of it touches and the one behind the last, counted from where it starts.
+
+        Args:
+          shape, strides: Its own as numbers, strides in bytes.
+          itemsize: Bytes of an element.
+        """
+        found = reach(shape, strides, itemsize)
+        if self._has_symbols is None:
+            has = any(isinstance(size, Dim) for size in (*self.shape, *self.strides))
+            self.__dict__.update(_has_symbols=has, kept_reach=None if has else found)
+        return found
 
     def without(self, axis: int, k: Any, shape: Sequence[Any]) -> Site:
         """Slice `k` along an axis, which goes; what is left has this shape."""
@@ -45,6 +61,19 @@ class Part(Record):
 
     source: Any
     target: Site
+
+
+def reach(extents: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """The first byte that a walk touches and the one behind the last, counted from where it starts."""
+    first, end = 0, itemsize
+    for extent, stride in zip(extents, strides):
+        if extent <= 0:
+            return 0, 0
+        if stride < 0:
+            first += (extent - 1) * stride
+        else:
+            end += (extent - 1) * stride
+    return first, end
 
 
 def same_walk(size: Any, a: Any, b: Any) -> bool:

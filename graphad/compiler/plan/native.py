@@ -345,7 +345,7 @@ class Bound:
             return f"{name}.reshape(n{value})" + ("" if numbers else "[()]")
         (shape, strides), offset = self._strided(site), self._offset(site)
         whole = steps.Place.of(steps.ARGUMENT, 0, 0, self._bytes(root))
-        whole.shifted(offset).check(*steps.reach(shape, strides, self.partition.specs[root].dtype.itemsize))
+        whole.shifted(offset).check(*site.reach(shape, strides, self.partition.specs[root].dtype.itemsize))
         self._names[f"view{value}"] = (shape, strides, offset)
         return f"strided({name}, *view{value})"
 

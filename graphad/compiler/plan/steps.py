@@ -9,7 +9,6 @@ storage, and a row is only made when every element that its words reach lies ins
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -78,19 +77,6 @@ class Place(NamedTuple):
                 f"plan: a step reaches bytes {self.offset + first - self.low} to {self.offset + end - self.low} of a storage of "
                 f"{self.high - self.low}; a graph claims a shape that is not what it computes"
             )
-
-
-def reach(extents: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """The first byte that a walk touches and the one behind the last, counted from where it starts."""
-    first, end = 0, itemsize
-    for extent, stride in zip(extents, strides, strict=True):
-        if extent <= 0:
-            return 0, 0
-        if stride < 0:
-            first += (extent - 1) * stride
-        else:
-            end += (extent - 1) * stride
-    return first, end
 
 
 class Made(Struct):
@@ -207,12 +193,11 @@ class Scope:
         words = loop.words(self.numbers, scalars)
         sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
         places = []
-        for word, site, walk in zip((*layout.inputs, *layout.outputs), sites, layout.walks, strict=True):
+        reaches = loop.kept_reaches or loop.reaches(layout, words)
+        for word, site, (first, end) in zip((*layout.inputs, *layout.outputs), sites, reaches, strict=True):
             place = self.place(site)
-            itemsize, extent, strided = walk
-            first, end = walk.reach(words) if strided else (0, itemsize * (words[extent] if extent else 1))
             # `check` without the call, for all that is in order; a loop of no elements reaches nothing.
-            offset, low, high = place.offset, place.low, place.high
+            _, _, offset, low, high, _ = place
             if (offset + first < low or offset + end > high) and 0 not in loop.numbers(self.numbers):
                 place.check(first, end)
             places.append((word, place))
@@ -229,7 +214,7 @@ class Scope:
         if words is None:
             raise UnavailableError("plan: no BLAS takes this matrix product")
         places = [
-            (word, self._checked(site, *walk, dtype.itemsize))
+            (word, self._checked(site, walk, dtype.itemsize))
             for word, site, walk in zip(
                 (blas_text.A, blas_text.B, blas_text.C), (*unit.reads, target), (a, b, c), strict=True
             )
@@ -239,13 +224,13 @@ class Scope:
             work *= size
         return self.filled(blas.kernel(), words, places, 300 + work)
 
-    def _checked(self, site: Site, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Place:
+    def _checked(self, site: Site, walk: tuple[Sequence[int], Sequence[int]], itemsize: int) -> Place:
         """The place of a site, from which a walk stays inside of its storage."""
         place = self.place(site)
-        if site is self.part.sites.get(site.root):  # C order
-            place.check(0, math.prod(shape) * itemsize)
-        else:
-            place.check(*reach(shape, strides, itemsize))
+        first, end = site.kept_reach or site.reach(*walk, itemsize)
+        _, _, offset, low, high, _ = place
+        if offset + first < low or offset + end > high:
+            place.check(first, end)
         return place
 
     def copy(self, source: Site, target: Site) -> Made:
@@ -253,9 +238,10 @@ class Scope:
         dtype = self.part.specs[target.root].dtype
         (shape, to), (_, come) = self.strided(target), self.strided(source)
         words = movement.copy_words(dtype.itemsize, shape, to, come)
+        walked = source if source.shape == target.shape else source.replaced(shape=target.shape)
         places = [
-            (movement.SOURCE, self._checked(source, shape, come, dtype.itemsize)),
-            (movement.TARGET, self._checked(target, shape, to, dtype.itemsize)),
+            (movement.SOURCE, self._checked(walked, (shape, come), dtype.itemsize)),
+            (movement.TARGET, self._checked(target, (shape, to), dtype.itemsize)),
         ]
         work = 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float))
         return self.filled(movement.copy_kernel(dtype.itemsize), words, places, work)
@@ -266,7 +252,7 @@ class Scope:
         shape, to = self.strided(target)
         words = movement.fill_words(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
-        place = self._checked(target, shape, to, dtype.itemsize)
+        place = self._checked(target, (shape, to), dtype.itemsize)
         return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, place)], work)
 
     def known(self, scalar: Any) -> Any:
