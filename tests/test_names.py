@@ -165,7 +165,8 @@ def test_a_late_name_is_the_object_of_its_module_and_pickles():
         (tf.keras.layers, "dense",
          "graphad.keras.layers.dense: not part of graphad; the nearest name is graphad.keras.layers.Dense."),
         (tf, "strings",
-         "graphad.strings: not part of graphad, out of scope: graphad computes with numbers; strings stay in Python."),
+         "graphad.strings: not part of graphad, out of scope: graphad computes with numbers; strings stay in Python, and "
+         "tf.print takes them."),
         (tf, "qqqqqq", "graphad.qqqqqq: not part of graphad; dir(graphad) lists what is."),
         (tf, "_private", "module 'graphad' has no attribute '_private'"),
     ],

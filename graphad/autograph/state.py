@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any
 
+from graphad.core.composites import flatten_composites, is_composite
 from graphad.core.convert import exports_array
-from graphad.core.nest import flatten_composites, is_composite
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 

@@ -12,13 +12,18 @@ from graphad.core.late import places_of
 
 _ROOT = "graphad"
 
-# Names of TensorFlow's that graphad leaves out, by what they are for. One of a subject need not be listed with it.
+# Names of TensorFlow's that graphad leaves out, by what they are for. One of a subject need not be listed with it;
+# a path stands for a name that is elsewhere.
 _SUBJECTS = {
-    "graphad computes with numbers; strings stay in Python": "strings string as_string edit_distance fingerprint",
+    "graphad computes with numbers; strings stay in Python, and tf.print takes them":
+        "strings string as_string edit_distance fingerprint",
     "tensors are rectangular; pad the rows, or keep a list of tensors":
         "ragged RaggedTensor RaggedTensorSpec ragged_fill_empty_rows ragged_fill_empty_rows_grad",
     "tensors are dense; scatter_nd and segment sums serve sparse data, and IndexedSlices sparse gradients":
         "sparse SparseTensor SparseTensorSpec sparse_placeholder sets",
+    "a frozen dataclass is an argument and a result of functions, loops and gradients as it is":
+        "ExtensionType BatchableExtensionType",
+    "what is tried out there has no place here; a frozen dataclass serves as ExtensionType": "graphad.experimental",
     "there are no quantised numbers": "quantization qint8 qint16 qint32 quint8 quint16",
     "input pipelines are left to other packages; slice NumPy arrays": "data queue lookup feature_column",
     "files, pictures and sound are left to other packages": "io gfile image audio load_library load_op_library",
@@ -43,8 +48,9 @@ _listed = cache(places_of)
 def refusal(package: str, name: str) -> str:
     """The sentence for `package.name`, which is not there."""
     path = f"{package}.{name}"
-    if name in _REASONS:
-        return f"{path}: not part of graphad, out of scope: {_REASONS[name]}."
+    reason = _REASONS.get(path) or _REASONS.get(name)
+    if reason is not None:
+        return f"{path}: not part of graphad, out of scope: {reason}."
     paths = [f"{space}.{listed}" for space in [package, *_namespaces()] for listed in _listed(space)]
     same = [found for found in paths if found.endswith(f".{name}")]
     if same:

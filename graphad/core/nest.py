@@ -35,12 +35,20 @@ def flatten(x: Any) -> tuple[list[Any], Rebuild]:
     return leaves, rebuild
 
 
-def flatten_tree(x: Any) -> tuple[list[Any], Rebuild, Any]:
-    """As `flatten`, with the structure as a third result: hashable, equal for nests of the same form, has `paths()`."""
+def flatten_tree(x: Any, opened: Callable[[Any], Any] | None = None) -> tuple[list[Any], Rebuild, Any]:
+    """As `flatten`, with the structure as a third result: hashable, equal for nests of the same form, has `paths()`.
+
+    Args:
+      x: The nest.
+      opened: Gives for an object that is to be taken apart a `Record`, for other leaves the leaf.
+    """
     import optree
 
     try:
         plain = _plain(x)
+        if opened is not None:
+            _know_records()
+            plain = _with_records(plain, opened)
         leaves, tree = optree.tree_flatten(plain, none_is_leaf=True, namespace=_NAMESPACE)
     except RecursionError:
         raise ArgumentTypeError(
@@ -64,6 +72,57 @@ def _only(leaves: list[Any]) -> Any:
     return leaves[0]
 
 
+class Record:
+    """The fields of an object, by name, in the place of the object while a nest is flattened."""
+
+    __slots__ = ("form", "values")
+
+    def __init__(self, form: Any, values: list[Any]) -> None:
+        self.form = form
+        self.values = values
+
+
+class Form:
+    """What kind of object the values of a record make: hashable, and equal for records of one kind.
+
+    Attributes:
+      names: The names of the fields.
+      make: Makes the object of its values.
+    """
+
+    __slots__ = ("_key", "make", "names")
+
+    def __init__(self, kind: Any, names: tuple[str, ...], make: Callable[[list[Any]], Any]) -> None:
+        self._key = kind, names
+        self.names = names
+        self.make = make
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+class FieldName(str):
+    """The name of a field among the keys and positions on the way to a leaf."""
+
+    __slots__ = ()
+
+
+@cache
+def _know_records() -> None:
+    """Tell optree of records."""
+    import optree
+
+    optree.register_pytree_node(
+        Record,
+        lambda x: (x.values, x.form, [FieldName(name) for name in x.form.names]),
+        lambda form, values: form.make(list(values)),
+        namespace=_NAMESPACE,
+    )
+
+
 def _plain(x: Any) -> Any:
     """Subclasses of list and dict that mean nothing of their own as what they stand for."""
     kind = type(x)
@@ -82,6 +141,24 @@ def _plain(x: Any) -> Any:
     if isinstance(x, tuple) and hasattr(kind, "_make"):
         return kind._make([_plain(item) for item in x])
     return x
+
+
+def _with_records(x: Any, opened: Callable[[Any], Any]) -> Any:
+    """A plain nest with the objects in it as records."""
+    kind = type(x)
+    if kind is list or kind is tuple:
+        return kind([_with_records(item, opened) for item in x])
+    if isinstance(x, tuple) and hasattr(kind, "_make"):
+        return kind._make([_with_records(item, opened) for item in x])
+    if isinstance(x, dict):
+        made = x.copy()
+        for key, item in x.items():
+            made[key] = _with_records(item, opened)
+        return kind(made) if type(made) is not kind else made
+    found = opened(x)
+    if type(found) is Record:
+        found.values = [_with_records(_plain(item), opened) for item in found.values]
+    return found
 
 
 @cache
@@ -112,47 +189,3 @@ def _has_nested(items: Any) -> bool:
         if isinstance(item, _CONTAINERS):
             return True
     return False
-
-
-def is_composite(x: Any) -> bool:
-    """Whether a leaf consists of tensors: its class has `__graphad_parts__`."""
-    return hasattr(type(x), "__graphad_parts__")
-
-
-def is_complete(x: Any) -> bool:
-    """Whether the parts of a composite are known."""
-    return bool(x.__graphad_complete__)
-
-
-def flatten_composites(x: Any, slices: type[Any] | tuple[()] = ()) -> tuple[list[Any], Rebuild]:
-    """As `flatten`, with leaves that consist of tensors taken apart too, and those of the class `slices` by their `apart`.
-
-    `__graphad_parts__()` gives the parts and a function that makes such a value of others in their place. While
-    `__graphad_complete__` is false its parts are not known yet, and it stays a leaf.
-    """
-    leaves, rebuild = flatten(x)
-    if not any(is_composite(leaf) or isinstance(leaf, slices) for leaf in leaves):
-        return leaves, rebuild
-    flat: list[Any] = []
-    pieces: list[tuple[int, Rebuild]] = []
-    for leaf in leaves:
-        if is_composite(leaf) and is_complete(leaf):
-            parts, again = leaf.__graphad_parts__()
-            flat += parts
-            pieces.append((len(parts), again))
-        elif isinstance(leaf, slices):
-            parts, again = leaf.apart()
-            flat += parts
-            pieces.append((len(parts), again))
-        else:
-            flat.append(leaf)
-            pieces.append((1, _only))
-
-    def rebuilt(new: list[Any]) -> Any:
-        out, start = [], 0
-        for count, again in pieces:
-            out.append(again(list(new[start : start + count])))
-            start += count
-        return rebuild(out)
-
-    return flat, rebuilt

@@ -1,22 +1,93 @@
-"""The public functions of nests: lists, tuples, named tuples and dicts of values.
+"""The public functions of nests: lists, tuples, named tuples, dicts, attrs classes and other sequences and mappings of values.
 
-Dicts are visited by sorted key; None and everything that is no container is a leaf.
+Dicts are visited by sorted key; None, strings, arrays and everything that is no container is a leaf. A dataclass is a leaf unless
+its class says with `__tf_flatten__` what it consists of. `expand_composites=True` takes apart what consists of tensors as well:
+dataclasses and IndexedSlices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MappingView, Sequence
 from typing import Any
 
+import numpy as np
+
+from graphad.core.composites import flatten_composites, has_own_way, is_attrs, is_record, record_of
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.nest import flatten as _flatten
-from graphad.core.nest import is_nested as _is_container
-from graphad.core.nest import leaves_of
+from graphad.core.indexed_slices import IndexedSlices
+
+_LEAVES = (str, bytes, bytearray, memoryview, np.ndarray)
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether `seq` is a list, a tuple, a named tuple or a dict."""
-    return _is_container(seq)
+    """Whether `seq` is a container: a list, tuple, named tuple, dict, another sequence or mapping, or an attrs class.
+
+    Strings, arrays, tensors and sets are none.
+    """
+    if isinstance(seq, list | tuple | dict):
+        return True
+    if isinstance(seq, _LEAVES):
+        return False
+    if isinstance(seq, Sequence | Mapping | MappingView):
+        return True
+    return (is_attrs(seq) and is_record(seq)) or has_own_way(seq)
+
+
+def _parts(x: Any, expand: bool) -> tuple[list[Any], Callable[[list[Any]], Any]] | None:
+    """What a value directly holds, and how to make such a value of others; None for a leaf."""
+    kind = type(x)
+    if kind is list or kind is tuple:
+        return list(x), kind
+    if isinstance(x, Mapping):
+        keys = _sorted_keys(x)
+        return [x[key] for key in keys], lambda new: _like_mapping(x, dict(zip(keys, new, strict=True)))
+    if isinstance(x, tuple) and hasattr(kind, "_make"):
+        return list(x), kind._make
+    if is_nested(x):
+        if isinstance(x, Sequence | MappingView):
+            listed: Any = x
+            return list(listed), list if isinstance(x, MappingView) else lambda new: _like_sequence(x, new)
+        record = record_of(x)
+        return record.values, record.form.make
+    if not expand:
+        return None
+    if isinstance(x, IndexedSlices):
+        return x.apart()
+    if is_record(x):
+        return flatten_composites(x)
+    return None
+
+
+def _sorted_keys(x: Any) -> list[Any]:
+    try:
+        return sorted(x)
+    except TypeError as cause:
+        raise ArgumentTypeError(f"flatten: the keys of a dict must be sortable, got {list(x)!r}.") from cause
+
+
+def _like_mapping(x: Any, new: dict[Any, Any]) -> Any:
+    ordered = [(key, new[key]) for key in x]
+    if hasattr(x, "default_factory"):
+        return type(x)(x.default_factory, ordered)
+    try:
+        return type(x)(ordered)
+    except TypeError:
+        pass
+    try:
+        return type(x)(dict(ordered))
+    except TypeError as cause:
+        raise ArgumentTypeError(
+            f"nest: a {type(x).__name__} cannot be made of other values: its class takes no dict; use a dict."
+        ) from cause
+
+
+def _like_sequence(x: Any, new: list[Any]) -> Any:
+    try:
+        return type(x)(new)
+    except TypeError as cause:
+        raise ArgumentTypeError(
+            f"nest: a {type(x).__name__} cannot be made of other values: its class takes no list; use list(x)."
+        ) from cause
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
@@ -27,8 +98,33 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
       >>> nest.flatten([1, {"b": 2, "a": (3,)}])
       [1, 3, 2]
     """
-    _require_order(structure)
-    return leaves_of(structure)
+    out: list[Any] = []
+    try:
+        _collect(structure, expand_composites, out)
+    except RecursionError:
+        raise _too_deep() from None
+    return out
+
+
+def _too_deep() -> ArgumentTypeError:
+    return ArgumentTypeError(
+        "nest: lists, tuples or dicts are nested too deeply, or one holds itself; give a flatter structure."
+    )
+
+
+def _collect(x: Any, expand: bool, out: list[Any]) -> None:
+    found = _parts(x, expand)
+    if found is None:
+        out.append(x)
+        return
+    for part in found[0]:
+        _collect(part, expand, out)
+
+
+def _filled(x: Any, expand: bool, leaves: Any) -> Any:
+    """A nest like x with the next leaves."""
+    found = _parts(x, expand)
+    return next(leaves) if found is None else found[1]([_filled(part, expand, leaves) for part in found[0]])
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
@@ -38,18 +134,20 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
       ArgumentTypeError (a TypeError): `flat_sequence` is no list or tuple.
       InvalidArgumentError (a ValueError): it has another number of leaves.
     """
-    leaves, rebuild = _flatten(structure)
-    given = flatten(flat_sequence) if _is_container(flat_sequence) else None
-    if given is None:
+    if not is_nested(flat_sequence):
         raise ArgumentTypeError(
             f"pack_sequence_as: flat_sequence is {flat_sequence!r}; give a list of leaves."
         )
-    if len(given) != len(leaves):
+    count = len(flatten(structure, expand_composites))
+    given = list(flat_sequence)
+    if count != len(given):
+        given = flatten(flat_sequence, expand_composites)
+    if count != len(given):
         raise InvalidArgumentError(
-            f"pack_sequence_as: Could not pack sequence. Structure had {len(leaves)} elements, but flat_sequence had "
+            f"pack_sequence_as: Could not pack sequence. Structure had {count} elements, but flat_sequence had "
             f"{len(given)} elements. Structure: {structure!r}, flat_sequence: {flat_sequence!r}."
         )
-    return rebuild(given)
+    return _filled(structure, expand_composites, iter(given))
 
 
 def map_structure(
@@ -61,6 +159,7 @@ def map_structure(
       func: Called with a leaf of each nest.
       structure: The nests.
       check_types: Whether containers must be of one type.
+      expand_composites: Whether what consists of tensors is taken apart: dataclasses and IndexedSlices.
     Raises: ArgumentTypeError, InvalidArgumentError: the structures differ; see `assert_same_structure`.
     """
     if not callable(func):
@@ -68,9 +167,10 @@ def map_structure(
     if not structure:
         raise InvalidArgumentError("map_structure: Must provide at least one structure")
     for other in structure[1:]:
-        assert_same_structure(structure[0], other, check_types)
-    _, rebuild = _flatten(structure[0])
-    return rebuild([func(*leaves) for leaves in zip(*map(flatten, structure), strict=True)])
+        assert_same_structure(structure[0], other, check_types, expand_composites)
+    columns = [flatten(x, expand_composites) for x in structure]
+    results = [func(*leaves) for leaves in zip(*columns, strict=True)]
+    return _filled(structure[0], expand_composites, iter(results))
 
 
 def assert_same_structure(
@@ -82,16 +182,20 @@ def assert_same_structure(
       InvalidArgumentError (a ValueError): a container has another number of entries, other keys, or stands beside a leaf.
       ArgumentTypeError (a TypeError): a container has another type, unless `check_types` is False.
     """
-    _compare(nest1, nest2, check_types, "the nests")
+    try:
+        _compare(nest1, nest2, check_types, expand_composites, "the nests")
+    except RecursionError:
+        raise _too_deep() from None
 
 
-def _compare(a: Any, b: Any, check_types: bool, where: str) -> None:
-    if _is_container(a) != _is_container(b):
+def _compare(a: Any, b: Any, check_types: bool, expand: bool, where: str) -> None:
+    mine, theirs = _parts(a, expand), _parts(b, expand)
+    if (mine is None) != (theirs is None):
         raise InvalidArgumentError(
             f"assert_same_structure: The two structures don't have the same nested structure: {where} are {a!r} and {b!r}, "
             "of which one is a container."
         )
-    if not _is_container(a):
+    if mine is None or theirs is None:
         return
     mappings = isinstance(a, Mapping) and isinstance(b, Mapping)
     if check_types and not mappings and not _same_type(a, b):
@@ -102,14 +206,15 @@ def _compare(a: Any, b: Any, check_types: bool, where: str) -> None:
     if (
         isinstance(a, Mapping) != isinstance(b, Mapping)
         or (mappings and set(a) != set(b))
-        or len(a) != len(b)
+        or len(mine[0]) != len(theirs[0])
     ):
         raise InvalidArgumentError(
             f"assert_same_structure: The two structures don't have the same number of elements or the same keys: {where} "
             f"are {a!r} and {b!r}."
         )
-    for key in a if mappings else range(len(a)):
-        _compare(a[key], b[key], check_types, f"their entries {key!r}")
+    names = sorted(a) if mappings else range(len(mine[0]))
+    for key, x, y in zip(names, mine[0], theirs[0], strict=True):
+        _compare(x, y, check_types, expand, f"their entries {key!r}")
 
 
 def _same_type(a: Any, b: Any) -> bool:
@@ -121,18 +226,3 @@ def _same_type(a: Any, b: Any) -> bool:
         and fields == getattr(type(b), "_fields", 0)
         and type(a).__name__ == type(b).__name__
     )
-
-
-def _require_order(structure: Any) -> None:
-    if isinstance(structure, Mapping):
-        try:
-            sorted(structure)
-        except TypeError as cause:
-            raise ArgumentTypeError(
-                f"flatten: the keys of a dict must be sortable, got {list(structure)!r}."
-            ) from cause
-        structure = structure.values()
-    elif not _is_container(structure):
-        return
-    for item in structure:
-        _require_order(item)

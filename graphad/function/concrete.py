@@ -13,10 +13,10 @@ from typing import Any
 
 from graphad.compiler import executable_of
 from graphad.core.bind import bind
+from graphad.core.composites import flatten_records
 from graphad.core.convert import exports_array, lift
 from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.levels import busy, current
-from graphad.core.nest import flatten
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
@@ -238,7 +238,7 @@ class ConcreteFunction:
         for name in self.signature.signature.parameters:
             if name in bound.arguments or name not in traced:
                 continue
-            if any(isinstance(leaf, TensorSpec) for leaf in flatten(traced[name])[0]):
+            if any(isinstance(leaf, TensorSpec) for leaf in flatten_records(traced[name])[0]):
                 raise ArgumentTypeError(f"missing a required argument: {name!r}")
             bound.arguments[name] = traced[name]
         bound.arguments = {

@@ -15,6 +15,7 @@ from typing import Any
 
 from graphad.autograph.convert import converted, converting
 from graphad.core.collector import held
+from graphad.core.composites import flatten_composites, is_record, record_of
 from graphad.core.convert import lift
 from graphad.core.errors import (
     ArgumentTypeError,
@@ -26,9 +27,7 @@ from graphad.core.errors import (
 )
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line, user_line, without_own_frames
-from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy, current, entered
-from graphad.core.nest import flatten_composites
 from graphad.core.op import evaluated
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
@@ -416,7 +415,7 @@ class Function:
                 note_user_line(error, self._name, _where(self.python_function))
                 raise
             self._check_unmodified(before, args, kwargs)
-            flat, rebuild = flatten_composites(value, IndexedSlices)
+            flat, rebuild = flatten_composites(value, slices=True)
             positions: list[int | None] = []
             outputs: list[Any] = []
             for leaf in flat:
@@ -548,12 +547,30 @@ def _common(a: Any, b: Any) -> Any:
 def _snapshot(args: Any, kwargs: Any) -> Any:
     """Copies of the containers among the arguments; None if there are none."""
     listed = [*args, *kwargs.values()]
-    return [_copied(x) for x in listed] if any(isinstance(x, list | dict | tuple) for x in listed) else None
+    return (
+        [_copied(x) for x in listed]
+        if any(isinstance(x, list | dict | tuple) or is_record(x) for x in listed)
+        else None
+    )
+
+
+class _Fields:
+    """A copy of the fields of a record."""
+
+    def __init__(self, x: Any) -> None:
+        record = record_of(x)
+        self._form, self._values = record.form, [_copied(value) for value in record.values]
+
+    def are_those_of(self, x: Any) -> bool:
+        record = record_of(x)
+        return record.form == self._form and all(map(_is_same, self._values, record.values))
 
 
 def _copied(x: Any) -> Any:
     if isinstance(x, dict):
         return {key: _copied(value) for key, value in x.items()}
+    if is_record(x):
+        return _Fields(x)
     return [_copied(item) for item in x] if isinstance(x, list | tuple) else x
 
 
@@ -561,6 +578,8 @@ def _is_same(old: Any, new: Any) -> bool:
     """Whether containers still hold the same objects, or equal numbers and strings."""
     if isinstance(old, dict):
         return old.keys() == new.keys() and all(_is_same(old[key], new[key]) for key in old)
+    if isinstance(old, _Fields):
+        return old.are_those_of(new)
     if isinstance(old, list):
         return len(old) == len(new) and all(map(_is_same, old, new))
     return old is new or (isinstance(old, int | float | str | bool) and bool(old == new))

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.composites import flatten_fields, flatten_records, is_record, record_of
 from graphad.core.convert import exports_array, lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, GraphadError
-from graphad.core.nest import flatten, flatten_tree
+from graphad.core.nest import FieldName
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 
@@ -199,7 +200,7 @@ class Signature:
     def _checked(self, given: Any, parameters: Sequence[inspect.Parameter]) -> tuple[Any, ...]:
         if not isinstance(given, list | tuple):
             raise ArgumentTypeError(f"input_signature must be either a tuple or a list, got {type(given)}.")
-        for leaf in flatten(list(given))[0]:
+        for leaf in flatten_records(list(given))[0]:
             if not isinstance(leaf, TensorSpec):
                 raise ArgumentTypeError(
                     f"input_signature must be a possibly nested sequence of TensorSpec objects, got invalid args {leaf!r}."
@@ -252,7 +253,10 @@ class Signature:
         out = []
         for (kind, first, *rest), fields in self._paths(structure):
             root = str(first) if kind == 1 else self.positional_name(first)
-            steps = [f".{fields[i]}" if i in fields else f"[{key!r}]" for i, key in enumerate(rest)]
+            steps = [
+                f".{fields.get(i, key)}" if i in fields or isinstance(key, FieldName) else f"[{key!r}]"
+                for i, key in enumerate(rest)
+            ]
             out.append(root + "".join(steps))
         return out
 
@@ -401,9 +405,9 @@ def flatten_call(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
     """The leaves of a call's arguments, how to put others in their places, and a comparable structure."""
-    if not kwargs and not any(isinstance(arg, list | tuple | dict) for arg in args):
+    if not kwargs and not any(isinstance(arg, list | tuple | dict) or is_record(arg) for arg in args):
         return list(args), lambda new: (tuple(new), {}), len(args)
-    return flatten_tree((args, kwargs))
+    return flatten_fields((args, kwargs))
 
 
 def _fit(wanted: Any, given: Any) -> Any:
@@ -416,7 +420,22 @@ def _fit(wanted: Any, given: Any) -> Any:
     elif isinstance(given, list | tuple) and len(given) == len(wanted):
         items = [_fit(spec, item) for spec, item in zip(wanted, given, strict=True)]
         return wanted._make(items) if hasattr(wanted, "_make") else type(wanted)(items)
+    elif is_record(wanted) and type(given) is type(wanted):
+        mine, theirs = record_of(wanted), record_of(given)
+        if mine.form == theirs.form:
+            return mine.form.make(
+                [_fit_field(*pair) for pair in zip(mine.values, theirs.values, strict=True)]
+            )
     raise ArgumentTypeError(f"Can not cast {_short(given)} to the structure {wanted!r}")
+
+
+def _fit_field(wanted: Any, given: Any) -> Any:
+    """As `_fit`, for a field of a record: one without specs has to be equal."""
+    if any(isinstance(leaf, TensorSpec) for leaf in flatten_records(wanted)[0]):
+        return _fit(wanted, given)
+    if type(wanted) is not type(given) or not (wanted is given or bool(wanted == given)):
+        raise ArgumentTypeError(f"Can not cast {_short(given)} to {_short(wanted)}")
+    return given
 
 
 def _fit_one(wanted: TensorSpec, given: Any) -> Any:

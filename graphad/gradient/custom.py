@@ -14,11 +14,12 @@ from typing import Any
 
 from graphad.autograph.convert import converted_here
 from graphad.core.bind import bind, new_recorder
+from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import exports_array, lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import current, entered, remove_recorder, trace_in_progress
-from graphad.core.nest import flatten
+from graphad.core.nest import is_nested
 from graphad.core.op import READS, Op
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -93,7 +94,7 @@ class Rule:
                 raise InvalidArgumentError(
                     "Must return gradient for each variable from @custom_gradient grad_fn."
                 )
-        listed = flatten(out)[0] if isinstance(out, list | tuple | dict) else [out]
+        listed = flatten_records(out)[0] if is_nested(out) or is_record(out) else [out]
         if len(listed) != self._n_arguments:
             named = f" (What is passed by keyword is a constant: {', '.join(self.keywords)}.)"
             raise InvalidArgumentError(
@@ -233,7 +234,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
             "The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled."
         )
     bound_self, args = _split_self(f, args)
-    leaves, rebuild = flatten(list(args))
+    leaves, rebuild = flatten_records(list(args))
     # A variable's value is not the variable to a tape inside, nor is one argument another.
     xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
     arguments = [x for x in xs if isinstance(x, Tensor)]
@@ -262,7 +263,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
         )
     if trace is not None:
         _capture_closure(gradient_function, trace)
-    flat, rebuild_value = flatten(value)
+    flat, rebuild_value = flatten_records(value)
     ys = [lift(y) for y in flat]
     module = getattr(f, "__module__", "")
     rule = Rule(gradient_function, f"{module}.{name}", len(arguments), variables, trace)
@@ -274,7 +275,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 def _split_self(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The leading `self` of a method apart from the arguments that can be differentiated."""
-    if args and not _is_tensor_like(args[0]) and not isinstance(args[0], list | tuple | dict):
+    if args and not (_is_tensor_like(args[0]) or is_nested(args[0]) or is_record(args[0])):
         return args[:1], args[1:]
     return (), args
 
@@ -313,7 +314,7 @@ def _capture_closure(function: Callable[..., Any], trace: Any, depth: int = 0) -
     names = function.__globals__
     held += [names[name] for name in code.co_names if name in names]
     for item in held:
-        for leaf in flatten(item)[0] if isinstance(item, list | tuple | dict) else [item]:
+        for leaf in flatten_records(item)[0] if is_nested(item) or is_record(item) else [item]:
             if isinstance(leaf, Handle) or (
                 isinstance(leaf, Tensor) and getattr(leaf, "trace", None) is not trace
             ):

@@ -12,12 +12,12 @@ from typing import Any
 from weakref import ref
 
 from graphad.core.bind import bind_all, new_recorder
+from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
-from graphad.core.nest import flatten
 from graphad.core.op import IO, WRITES, Op, named
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
@@ -271,8 +271,8 @@ class ForwardAccumulator:
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.transforms = TRANSFORMS
-        flat, _ = flatten(primals)
-        dots, _ = flatten(tangents)
+        flat, _ = flatten_records(primals)
+        dots, _ = flatten_records(tangents)
         if len(flat) != len(dots):
             raise InvalidArgumentError(f"ForwardAccumulator: {len(dots)} tangents for {len(flat)} primals.")
         self._level: Any = None
@@ -356,7 +356,7 @@ class ForwardAccumulator:
           unconnected_gradients: 'none' or 'zero': what values get that do not depend on the primals.
         """
         zero = unconnected_mode(unconnected_gradients) is UnconnectedGradients.ZERO
-        flat, rebuild = flatten(primals)
+        flat, rebuild = flatten_records(primals)
         return rebuild([self._jvp(x, zero) for x in flat])
 
     def _jvp(self, x: Any, zero: bool) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
+from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.errors import (
@@ -24,7 +25,7 @@ from graphad.core.errors import (
 )
 from graphad.core.frames import warn_user
 from graphad.core.levels import entered, trace_in_progress
-from graphad.core.nest import flatten, is_nested
+from graphad.core.nest import is_nested
 from graphad.core.shapes import TensorShape, format_dims, is_definite
 from graphad.core.tensor import VALUES, Handle
 from graphad.gradient.backward import Entry, backward, dense
@@ -68,7 +69,7 @@ def jacobian(
         raise ArgumentTypeError(
             f"tape.jacobian: the target must be a single Tensor, got {type(target).__name__}; call it once per target."
         )
-    wanted, rebuild = flatten(sources)
+    wanted, rebuild = flatten_records(sources)
     _check_sources("jacobian", wanted)
     _check_loop(tape, "jacobian", use_pfor, parallel_iterations)
     target = _as_target(target)

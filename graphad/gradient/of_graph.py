@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.levels import chain, current
-from graphad.core.nest import flatten, is_nested
+from graphad.core.nest import is_nested
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import VALUES
@@ -60,7 +61,7 @@ def gradients(
     Returns: A list with a tensor, IndexedSlices or None for each of `xs`; a nest like `xs` where that is a dict.
     Raises: FailedPreconditionError (a RuntimeError): no function is being traced; use a GradientTape.
     """
-    sources, rebuild = flatten(xs)
+    sources, rebuild = flatten_records(xs)
     targets = _values("gradients", "ys", ys)
     mode = unconnected_mode(unconnected_gradients)
     given = _upstream(targets, grad_ys)
@@ -75,7 +76,7 @@ def gradients(
     results = tape.gradient([found[k] for k in kept], sources, [bars[k] for k in kept], mode)
     if results is None:
         results = tape.gradient(found, sources, None, mode)
-    return rebuild(results) if isinstance(xs, dict) else results
+    return rebuild(results) if isinstance(xs, dict) or is_record(xs) else results
 
 
 def hessians(
@@ -118,7 +119,7 @@ def _first_derivatives(ys: Any, sources: Sequence[Any]) -> list[Any]:
 
 
 def _values(name: str, argument: str, given: Any) -> list[Any]:
-    return _checked(name, argument, flatten(given)[0])
+    return _checked(name, argument, flatten_records(given)[0])
 
 
 def _checked(name: str, argument: str, given: list[Any]) -> list[Any]:
@@ -156,7 +157,7 @@ def _tape_of_graph(
         raise InvalidArgumentError(
             f"{name}: inside vectorized_map ops are no nodes of a graph; use tf.GradientTape, or call it outside."
         )
-    path = _Path(traces, [*sources, *targets], [] if stopped is None else flatten(stopped)[0])
+    path = _Path(traces, [*sources, *targets], [] if stopped is None else flatten_records(stopped)[0])
     for x in sources:
         path.follow(x)
     needed = path.behind(targets)

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from graphad.core.nest import flatten
+from graphad.core.composites import flatten_records
 from graphad.core.tensor import Tensor
 from graphad.gradient.custom import custom_gradient, unrecorded
 from graphad.gradient.tape import GradientTape
@@ -31,7 +31,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                 value = f(*inner, **kwargs)
 
             def backward(*upstream: Any, variables: Any = None) -> Any:
-                xs = [x for x in flatten(list(inner))[0] if isinstance(x, Tensor)]
+                xs = [x for x in flatten_records(list(inner))[0] if isinstance(x, Tensor)]
                 followed = [x for x in xs if x.dtype.is_differentiable]
                 with GradientTape() as tape:
                     tape.watch(followed)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind, new_recorder
+from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.frames import user_line, warn_user
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy, remove_recorder
-from graphad.core.nest import flatten
 from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite, ranked
 from graphad.core.tensor import VALUES, EagerTensor, Handle
@@ -110,7 +110,7 @@ class GradientTape(Recorder):
 
         Raises: InvalidArgumentError: an object is neither.
         """
-        for x in map(_values_of, flatten(tensor)[0]):
+        for x in map(_values_of, flatten_records(tensor)[0]):
             if not isinstance(x, VALUES):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type '{type(x).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
@@ -185,8 +185,8 @@ class GradientTape(Recorder):
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
                 "differentiated, but received None."
             )
-        targets = [_values_of(x) for x in flatten(target)[0]]
-        given, rebuild = flatten(sources)
+        targets = [_values_of(x) for x in flatten_records(target)[0]]
+        given, rebuild = flatten_records(sources)
         wanted = [_values_of(x) for x in given]
         for x in (*targets, *wanted):
             if not isinstance(x, VALUES):
@@ -399,7 +399,7 @@ def _upstream(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
 
 def _one_per_target(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     """The leaves; where these are too many, lists of numbers count as one array each."""
-    given, _ = flatten(output_gradients)
+    given, _ = flatten_records(output_gradients)
     if len(given) > len(targets) and all(isinstance(x, int | float | complex) for x in given):
         if isinstance(output_gradients, list | tuple) and len(output_gradients) == len(targets):
             return list(output_gradients)

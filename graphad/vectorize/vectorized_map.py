@@ -7,10 +7,11 @@ from typing import Any
 
 from graphad.autograph.convert import converted
 from graphad.core.bind import bind
+from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import entered
-from graphad.core.nest import Rebuild, flatten
+from graphad.core.nest import Rebuild
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.create import IDENTITY
@@ -33,7 +34,7 @@ def vectorized_map(
     Raises: InvalidArgumentError: the tensors have different numbers of rows, or none.
     """
     fn = converted(fn)
-    leaves, rebuild = flatten(elems)
+    leaves, rebuild = flatten_records(elems)
     stacks = [lift(leaf) for leaf in leaves]
     sizes = []
     for x in stacks:
@@ -48,7 +49,7 @@ def vectorized_map(
     level = BatchLevel(sizes[0])
     with entered(level):
         out = fn(rebuild([level.wrap(x) for x in stacks]))
-        flat, rebuild_out = flatten(out)
+        flat, rebuild_out = flatten_records(out)
         flat = [lift(y) for y in flat]
     rows = [stack_rows(level, y) for y in flat]
     return rebuild_out([bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows])
@@ -59,7 +60,7 @@ def _unknown(fn: Callable[[Any], Any], stacks: list[Any], rebuild: Rebuild) -> A
     found: list[Rebuild] = []
 
     def run(*rows: Any) -> list[Any]:
-        flat, rebuild_out = flatten(fn(rebuild(list(rows))))
+        flat, rebuild_out = flatten_records(fn(rebuild(list(rows))))
         found.append(rebuild_out)
         return [lift(y) for y in flat]
 

@@ -30,7 +30,7 @@ from serialization.schema.model import (
     ParameterRecord,
     VariableCapture,
 )
-from serialization.schema.values import OutputValue, SpecValue
+from serialization.schema.values import DictValue, OutputValue, SpecValue, StructValue
 
 FUNCTIONS = (Function, ConcreteFunction, RestoredFunction)
 _KINDS = tuple(inspect._ParameterKind)
@@ -168,6 +168,21 @@ class FunctionWriter:
             raise SaveError(f"{name}: its signature holds {cause}, which a file cannot hold.") from cause
 
 
+# What a result may be that no graph computes.
+_FIXED = (bool, int, float, complex, str, bytes)
+
+
+def _require_outputs(record: Any) -> None:
+    """Raise unless numbers and strings stand in fields only: what a list holds, a graph computes."""
+    if type(record) in _FIXED:
+        raise CorruptModelError("a result is no output of its graph.")
+    for item in record if type(record) is tuple else getattr(record, "items", ()):
+        if isinstance(record, DictValue):
+            item = item[1]
+        if not isinstance(record, StructValue):
+            _require_outputs(item)
+
+
 def _no_leaf(x: Any) -> Any:
     raise Unsavable(f"a {type(x).__name__}")
 
@@ -241,13 +256,22 @@ class FunctionReader:
         )
 
     def _results(self, record: ConcreteRecord, graph: Any) -> Results:
+        _require_outputs(record.outputs)
         leaves, rebuild = flatten(value_of(record.outputs, _output))
-        positions = []
-        for leaf in leaves:
-            if leaf is not None and not (isinstance(leaf, Output) and leaf.number < len(graph.outputs)):
+        positions: list[int | None] = []
+        fixed = {}  # numbers and strings in the fields of what was returned
+        for k, leaf in enumerate(leaves):
+            if isinstance(leaf, Output) and leaf.number < len(graph.outputs):
+                positions.append(leaf.number)
+                continue
+            if leaf is not None and type(leaf) not in _FIXED:
                 raise CorruptModelError("a result is no output of its graph.")
-            positions.append(None if leaf is None else leaf.number)
-        return Results(positions, rebuild)
+            positions.append(None)
+            if leaf is not None:
+                fixed[k] = leaf
+        if not fixed:
+            return Results(positions, rebuild)
+        return Results(positions, lambda new: rebuild([fixed.get(k, y) for k, y in enumerate(new)]))
 
     def _capture(self, record: Any) -> Any:
         if isinstance(record, VariableCapture):

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError
@@ -138,7 +139,7 @@ class RestoredFunction:
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         if not self.concrete_functions:
             raise self._without_traces()
-        if any(isinstance(x, list | tuple | dict) for x in (*args, *kwargs.values())):
+        if any(isinstance(x, list | tuple | dict) or is_record(x) for x in (*args, *kwargs.values())):
             args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
         try:
             return self.signature.arguments(args, kwargs)
@@ -301,6 +302,9 @@ def _known(leaf: Any) -> int:
 def _described(x: Any) -> str:
     spec = getattr(x, "spec", None)
     try:
+        if is_record(x):
+            leaves, rebuild = flatten_records(x)
+            return repr(rebuild([getattr(leaf, "spec", leaf) for leaf in leaves]))[:300]
         return repr(spec) if isinstance(spec, TensorSpec) else repr(x)[:80]
     except RecursionError:
         return f"a {type(x).__name__} that is nested very deeply"

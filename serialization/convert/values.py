@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.composites import is_record, record_of
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.memo import Memo
 from graphad.core.shapes import TensorShape
@@ -129,6 +130,10 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
         if array.nbytes > INLINE_BYTES:
             raise Unsavable(f"an array of {array.nbytes} bytes as a default")
         return InlineArray(dtype_name(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
+    if is_record(x):  # a file knows no class: it is a tuple whose items have the names of the fields
+        record = record_of(x)
+        items = tuple([value_record(item, leaf) for item in record.values])
+        return StructValue(NAMED_TUPLE, kind.__name__, record.form.names, items)
     return leaf(x)
 
 
@@ -205,6 +210,11 @@ def _with_restored_tuples(x: Any) -> Any:
         return {key: _with_restored_tuples(item) for key, item in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return restored_tuple(kind.__name__, tuple(x._fields), [_with_restored_tuples(item) for item in x])
+    if is_record(x):
+        record = record_of(x)
+        return restored_tuple(
+            kind.__name__, record.form.names, [_with_restored_tuples(item) for item in record.values]
+        )
     return x
 
 

@@ -10,10 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.composites import (
+    flatten_composites,
+    flatten_records,
+    is_complete,
+    is_composite,
+    is_record,
+    record_of,
+)
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import current
-from graphad.core.nest import Rebuild, flatten, flatten_composites, is_complete, is_composite
+from graphad.core.nest import Rebuild, is_nested
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -39,8 +47,10 @@ class Nest:
 
     def __init__(self, value: Any, apart: bool = True) -> None:
         self.apart = apart
-        self.leaves, self.rebuild = (flatten_composites if apart else flatten)(value)
-        self.shape = self.rebuild([None if self.is_fixed(leaf) else k for k, leaf in enumerate(self.leaves)])
+        self.leaves, self.rebuild = (flatten_composites if apart else flatten_records)(value)
+        self.shape = self.rebuild(
+            [None if self.is_fixed(leaf) else _Place(k) for k, leaf in enumerate(self.leaves)]
+        )
 
     def is_fixed(self, leaf: Any) -> bool:
         """Whether a leaf is none of the tensors."""
@@ -62,6 +72,10 @@ class Nest:
     def __str__(self) -> str:
         """The nest with dtype and shape in the place of each tensor: [float32(2, 3), {'a': int32()}]."""
         return str(self.rebuild([_Shown(leaf) for leaf in self.leaves]))
+
+
+class _Place(int):
+    """The number of a leaf in a shape of a nest; no number that a record holds is of this class."""
 
 
 class _Shown:
@@ -98,10 +112,10 @@ class Again(Exception):
 
 def _lacking(value: Any, like: Any) -> list[tuple[Any, Any]]:
     """The leaves of `value` whose parts are not known, while those in their place in `like` are; with these, or None."""
-    leaves = flatten(value)[0]
+    leaves = flatten_records(value)[0]
     if not any(is_composite(leaf) for leaf in leaves):
         return []
-    others = flatten(like)[0]
+    others = flatten_records(like)[0]
     if len(others) != len(leaves):
         return []
     return [
@@ -120,13 +134,15 @@ def completed(value: Any, like: Any) -> Any:
     if not lacks(value, like):
         return value
     pairs = _lacking(value, like)
-    return flatten(value)[1]([x if other is None else x.__graphad_like__(other) for x, other in pairs])
+    return flatten_records(value)[1](
+        [x if other is None else x.__graphad_like__(other) for x, other in pairs]
+    )
 
 
 def loop_dims(value: Any) -> list[Any]:
     """For each leaf of a value taken apart the shape that it has in all steps of a loop; ... where it says nothing."""
     out: list[Any] = []
-    for leaf in flatten(value)[0]:
+    for leaf in flatten_records(value)[0]:
         if is_composite(leaf) and is_complete(leaf):
             out += leaf.__graphad_loop_dims__()
         else:
@@ -137,7 +153,7 @@ def loop_dims(value: Any) -> list[Any]:
 def loop_writes(value: Any) -> list[Any]:
     """For each leaf of a value taken apart the one element that a step of a loop wrote into it; None where it did more."""
     out: list[Any] = []
-    for leaf in flatten(value)[0]:
+    for leaf in flatten_records(value)[0]:
         if is_composite(leaf) and is_complete(leaf):
             out += leaf.__graphad_loop_writes__()
         else:
@@ -154,7 +170,19 @@ def same_structure(a: Any, b: Any) -> bool:
         )
     if isinstance(a, list | tuple):
         return kind is type(b) and len(a) == len(b) and all(map(same_structure, a, b))
-    return not isinstance(b, list | tuple | dict) and (a is None) == (b is None)
+    if is_record(a):
+        mine, theirs = record_of(a), record_of(b) if is_record(b) else None
+        if theirs is None or mine.form != theirs.form:
+            return False
+        return all(map(_same_field, mine.values, theirs.values))
+    return not is_nested(b) and not is_record(b) and (a is None) == (b is None)
+
+
+def _same_field(a: Any, b: Any) -> bool:
+    """Whether fields have one structure; what is no tensor has to be equal."""
+    if is_nested(a) or is_record(a) or isinstance(a, _Place) or a is None:
+        return same_structure(a, b) and type(a) is type(b)
+    return a is b or (type(a) is type(b) and bool(a == b))
 
 
 class Part:

@@ -13,10 +13,10 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
+from graphad.core.composites import is_composite
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
-from graphad.core.nest import is_composite
 from graphad.core.shapes import TensorShape, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor

@@ -1,0 +1,208 @@
+"""Leaves of nests that consist of other values: dataclasses, attrs classes, and what has `__graphad_parts__`, a `TensorArray`.
+
+A record is an object that stands for the values in its fields: a dataclass that compares by them, an attrs class, or a class that
+says how with `__tf_flatten__` and `__tf_unflatten__`. Modules and other objects with children are none. Fields that hold tensors,
+variables or arrays are followed; numbers, strings and other objects belong to the form of the record and stay as they are. A
+record is made again without its `__init__`: its fields are put in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import exports_array
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.nest import Form, Rebuild, Record, flatten, flatten_tree, is_nested
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Handle, Tensor
+from graphad.core.trackable import Trackable
+
+_FOLLOWED = (Tensor, Handle, TensorSpec, np.ndarray, np.generic)
+
+
+# Classes that are met all the time and whose objects are no records: those of graphad, NumPy and Python itself.
+_never: set[type] = set()
+
+
+def is_record(x: Any) -> bool:
+    """Whether `x` stands for the values in its fields."""
+    kind = type(x)
+    if kind in _never:
+        return False
+    found = _is_record(x, kind)
+    if (
+        not found
+        and not is_nested(x)
+        and kind.__module__.partition(".")[0] in ("graphad", "numpy", "builtins")
+    ):
+        _never.add(kind)
+    return found
+
+
+def _is_record(x: Any, kind: Any) -> bool:
+    if hasattr(kind, "__dataclass_fields__"):
+        if hasattr(kind, "__tf_flatten__"):
+            return True
+        return bool(kind.__dataclass_params__.eq) and not isinstance(x, Trackable | Tensor | Handle | type)
+    return hasattr(kind, "__attrs_attrs__") and not isinstance(x, Trackable | type)
+
+
+def is_attrs(x: Any) -> bool:
+    """Whether `x` is an object of an attrs class."""
+    return hasattr(type(x), "__attrs_attrs__")
+
+
+def has_own_way(x: Any) -> bool:
+    """Whether the class of `x` says itself what it consists of."""
+    kind = type(x)
+    return hasattr(kind, "__dataclass_fields__") and hasattr(kind, "__tf_flatten__")
+
+
+def record_of(x: Any) -> Record:
+    """All fields of a record, and what else its object holds."""
+    kind = type(x)
+    if has_own_way(x):
+        metadata, components = x.__tf_flatten__()
+        names = tuple([str(k) for k in range(len(components))])
+
+        def again(values: list[Any]) -> Any:
+            return kind.__tf_unflatten__(metadata, tuple(values))
+
+        return Record(Form((kind, metadata), names, again), list(components))
+    declared = (
+        [field.name for field in kind.__attrs_attrs__] if is_attrs(x) else list(kind.__dataclass_fields__)
+    )
+    held = getattr(x, "__dict__", {})
+    names = tuple([name for name in declared if hasattr(x, name) and (name in held or _is_slot(kind, name))])
+    names += tuple([name for name in held if name not in names])
+
+    def made(values: list[Any]) -> Any:
+        return made_of(kind, names, values)
+
+    return Record(Form(kind, names, made), [getattr(x, name) for name in names])
+
+
+def made_of(kind: Any, names: tuple[str, ...], values: list[Any]) -> Any:
+    """An object of a record's class with these fields."""
+    made = kind.__new__(kind)
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _is_slot(kind: Any, name: str) -> bool:
+    return any(name in vars(base).get("__slots__", ()) for base in kind.__mro__)
+
+
+def opened(x: Any) -> Any:
+    """A record with all its fields in place of an object that is one, for `flatten_tree`."""
+    return record_of(x) if is_record(x) else x
+
+
+def _is_followed(leaf: Any) -> bool:
+    return (
+        isinstance(leaf, _FOLLOWED)
+        or is_composite(leaf)
+        or hasattr(leaf, "__graphad_tensor__")
+        or exports_array(leaf)
+    )
+
+
+def is_composite(x: Any) -> bool:
+    """Whether a leaf consists of tensors: its class has `__graphad_parts__`."""
+    return hasattr(type(x), "__graphad_parts__")
+
+
+def is_complete(x: Any) -> bool:
+    """Whether the parts of a composite are known."""
+    return bool(x.__graphad_complete__)
+
+
+def flatten_records(x: Any) -> tuple[list[Any], Rebuild]:
+    """As `flatten`, with records taken apart into what is followed of them."""
+    if type(x) in _never:
+        return [x], _only
+    if not is_nested(x):
+        return _of_record(x) if is_record(x) else flatten(x)
+    leaves, rebuild = flatten(x)
+    if _never.issuperset(map(type, leaves)) or not any(map(is_record, leaves)):
+        return leaves, rebuild
+    return _joined(leaves, rebuild, lambda leaf: _of_record(leaf) if is_record(leaf) else None)
+
+
+def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
+    record = record_of(x)
+    flat: list[Any] = []
+    pieces: list[tuple[int, Rebuild] | None] = []
+    for value in record.values:
+        leaves, rebuild = flatten_records(value)
+        if any(map(_is_followed, leaves)):
+            flat += leaves
+            pieces.append((len(leaves), rebuild))
+        else:
+            pieces.append(None)
+
+    def again(new: list[Any]) -> Any:
+        values, start = [], 0
+        for value, piece in zip(record.values, pieces, strict=True):
+            if piece is None:
+                values.append(value)
+            else:
+                values.append(piece[1](list(new[start : start + piece[0]])))
+                start += piece[0]
+        return record.form.make(values)
+
+    return flat, again
+
+
+def flatten_composites(x: Any, slices: bool = False) -> tuple[list[Any], Rebuild]:
+    """As `flatten`, with leaves that consist of tensors taken apart too, and IndexedSlices where `slices` asks for it.
+
+    `__graphad_parts__()` gives the parts and a function that makes such a value of others in their place. While
+    `__graphad_complete__` is false its parts are not known yet, and it stays a leaf.
+    """
+    leaves, rebuild = flatten_records(x)
+    if not any(is_composite(leaf) or isinstance(leaf, IndexedSlices) for leaf in leaves):
+        return leaves, rebuild
+
+    def parts_of(leaf: Any) -> Any:
+        if isinstance(leaf, IndexedSlices):
+            return leaf.apart() if slices else None
+        return leaf.__graphad_parts__() if is_composite(leaf) and is_complete(leaf) else None
+
+    return _joined(leaves, rebuild, parts_of)
+
+
+def _joined(leaves: list[Any], rebuild: Rebuild, parts_of: Callable[[Any], Any]) -> tuple[list[Any], Rebuild]:
+    """The leaves with the parts of some of them in their places."""
+    flat: list[Any] = []
+    pieces: list[tuple[int, Rebuild]] = []
+    for leaf in leaves:
+        found = parts_of(leaf)
+        if found is None:
+            flat.append(leaf)
+            pieces.append((1, _only))
+        else:
+            flat += found[0]
+            pieces.append((len(found[0]), found[1]))
+
+    def rebuilt(new: list[Any]) -> Any:
+        out, start = [], 0
+        for count, again in pieces:
+            out.append(again(list(new[start : start + count])))
+            start += count
+        return rebuild(out)
+
+    return flat, rebuilt
+
+
+def _only(leaves: list[Any]) -> Any:
+    return leaves[0]
+
+
+def flatten_fields(x: Any) -> tuple[list[Any], Rebuild, Any]:
+    """As `flatten_tree`, with all fields of records as leaves."""
+    return flatten_tree(x, opened)
