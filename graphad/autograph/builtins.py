@@ -151,3 +151,5 @@ OVERLOADS: dict[Any, Any] = {
     zip: _zip,
     map: _map,
 }
+for _builtin, _mine in OVERLOADS.items():  # what Python says of wrong arguments
+    _mine.__name__ = _mine.__qualname__ = _builtin.__name__

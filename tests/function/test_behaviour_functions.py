@@ -86,6 +86,20 @@ def test_a_trace_that_failed_is_not_counted():
     assert f.experimental_get_tracing_count() == 1
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [(lambda x: len(), "len"), (lambda x: sorted(), "sorted"), (lambda x: float(x, x), "float")],
+)
+def test_errors_of_builtins_call_them_by_their_names(call, name):
+    def f(x):
+        if x > 0.0:
+            x = x + 1.0
+        return call(x)
+
+    with pytest.raises(TypeError, match=rf"^{name}\(\) "):
+        tf.function(f)(tf.constant(1.0))
+
+
 # -- signatures -------------------------------------------------------------------------------------------------------------
 
 
