@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.compiler.plan import native, tiers
+from graphad.compiler.cpu.runtime import repeat
+from graphad.compiler.plan import native, steps, tiers
 from graphad.compiler.plan.executable import executable_of
 from graphad.compiler.plan.steps import Place
 from graphad.core.bind import bind
 from graphad.core.op import Op, define, no_batch, no_gradient, no_rows
 from graphad.core.spec import TensorSpec
-from graphad.errors import InternalError
+from graphad.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import trace_flat
 
@@ -144,3 +145,87 @@ def test_a_kernel_without_elements_reaches_nothing() -> None:
     for function in (lambda x: tf.sin(tf.transpose(x)), lambda x: tf.sin(x[:, ::-1]), tf.reduce_sum):
         compilation, numbers = plan_of(function, x)
         assert native.bind(compilation.schedule, numbers, compilation.address).call([x]) is not None
+
+
+# -- what cannot run natively says why ----------------------------------------------------------------------------------------
+
+
+def compiled_of(function: Any, *values: np.ndarray) -> Any:
+    """The compilation of a function of these values, run once."""
+    specs = [TensorSpec(x.shape, x.dtype) for x in values]
+    executable = executable_of(trace_flat(lambda *xs: [function(*xs)], specs).graph)
+    executable.run(values, True)
+    return executable.sizes_of(values).size_class.compilation
+
+
+def test_a_graph_without_kernels_stays_on_numpy_and_says_so() -> None:
+    compilation = compiled_of(lambda x: tf.sort(x), np.ones(3, np.float32))
+    assert compilation.state == tiers.FAILED and "none of its nodes has a kernel" in compilation.reason
+    assert compilation.schedule is None
+
+
+def test_a_kernel_that_no_backend_makes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graphad.compiler.cpu import build
+
+    monkeypatch.setattr(build, "supports", lambda kernel: "no backend for a test")
+    compilation = compiled_of(lambda x: tf.sin(x) * 3.25, np.ones((3, 7), np.float32))
+    assert compilation.state == tiers.FAILED and "no backend for a test" in compilation.reason
+
+
+def test_an_error_of_work_apart_from_signals_reaches_the_caller() -> None:
+    def work() -> None:
+        raise KeyError("of the work")
+
+    with pytest.raises(KeyError, match="of the work"):
+        tiers._apart_from_signals(work)
+
+
+def test_too_little_memory_for_a_plan_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: Any) -> Any:
+        raise MemoryError("none left")
+
+    executable = executable_of(trace_flat(lambda x: [tf.sin(x) * 4.5], [TensorSpec((3,), "float32")]).graph)
+    monkeypatch.setattr(type(executable), "_run", none_left)
+    with pytest.raises(ResourceExhaustedError, match=r"shape \(3,\) takes 12 bytes.*none left"):
+        executable.run([np.ones(3, np.float32)], True)
+
+
+def test_a_value_of_unknown_rank_has_no_shape_in_a_plan() -> None:
+    x = np.ones((4, 6), np.float32)
+    compilation, numbers = plan_of(lambda x: tf.sin(x) * 2.5, x)
+    bound = native.bind(compilation.schedule, numbers, compilation.address)
+    bound.partition.specs.append(TensorSpec(None))
+    with pytest.raises(InternalError, match="has no definite shape"):
+        bound.shape(len(bound.partition.specs) - 1)
+
+
+def test_a_status_of_a_native_step_is_an_error() -> None:
+    with pytest.raises(InvalidArgumentError, match="the number of steps that the loop was made for"):
+        native.failed(repeat.WRONG_STEPS)
+    with pytest.raises(InvalidArgumentError, match="more steps than the values it walks along"):
+        native.failed(repeat.TOO_LONG)
+    with pytest.raises(InternalError, match="status 1234"):
+        native.failed(1234)
+
+
+def test_what_is_no_native_unit_has_no_rows_and_what_is_computed_no_constant() -> None:
+    x = np.ones((4, 6), np.float32)
+    compilation, numbers = plan_of(lambda x: tf.sin(x) * 2.75, x)
+    part = compilation.schedule.partition
+    scope = steps.Scope(part, numbers, compilation.address, [])
+    (unit,) = part.units
+    kind, unit.kind = unit.kind, "host"
+    with pytest.raises(InternalError, match="a native segment holds a host unit"):
+        scope.make(unit, None)
+    unit.kind = kind
+    for root in (0, unit.writes[0]):
+        with pytest.raises(InternalError, match="has no place"):
+            steps.constant_of(part, root, numbers)
+
+
+def test_a_product_that_no_library_takes_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones((4, 4), np.float32)
+    compilation, numbers = plan_of(lambda a, b: tf.sin(a @ b) * 1.75, x, x)
+    monkeypatch.setattr(steps.blas, "matmul_words", lambda *_: None)
+    with pytest.raises(UnavailableError, match="no BLAS takes this matrix product"):
+        native.bind(compilation.schedule, numbers, compilation.address)
