@@ -2,6 +2,7 @@
 
 from graphad import autodiff as autodiff
 from graphad import autograph as autograph
+from graphad import bitwise as bitwise
 from graphad import compat as compat
 from graphad import config as config
 from graphad import debugging as debugging

@@ -12,6 +12,7 @@ from graphad.core.errors import MissingReturnError as MissingReturnError
 from graphad.core.errors import MissingRuleError as MissingRuleError
 from graphad.core.errors import NonlinearGradientError as NonlinearGradientError
 from graphad.core.errors import NotFoundError as NotFoundError
+from graphad.core.errors import OutOfRangeError as OutOfRangeError
 from graphad.core.errors import OutOfScopeError as OutOfScopeError
 from graphad.core.errors import ResourceExhaustedError as ResourceExhaustedError
 from graphad.core.errors import SymbolicConversionError as SymbolicConversionError

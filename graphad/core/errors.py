@@ -15,6 +15,10 @@ class InvalidArgumentError(GraphadError, ValueError):
     """A shape, size or value that the op cannot work with."""
 
 
+class OutOfRangeError(InvalidArgumentError, IndexError):
+    """An element is asked for that there is not."""
+
+
 class DTypeError(InvalidArgumentError, TypeError):
     """A dtype that the op does not take, or two dtypes that differ."""
 

@@ -11,6 +11,8 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
+from graphad.core.shapes import format_dims
+from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
 
@@ -96,6 +98,8 @@ class Optimizer(Trackable):
                 raise ArgumentTypeError(
                     f"{self.name}: {variable!r} is not a Variable; pass (gradient, variable) pairs."
                 )
+        for gradient, variable in pairs:
+            _require_shape(self.name, gradient, variable)
         self.build(variable for _, variable in pairs)
         self.iterations.assign_add(1)
         for gradient, variable in pairs:
@@ -108,4 +112,21 @@ class Optimizer(Trackable):
         """Update one variable."""
         raise ArgumentTypeError(
             f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots)."
+        )
+
+
+def _require_shape(name: str, gradient: Any, variable: Variable) -> None:
+    """Raise for a gradient that cannot belong to the variable."""
+    dims = getattr(gradient, "dims", None) if isinstance(gradient, IndexedSlices) else np.shape(gradient)
+    if isinstance(gradient, Tensor | Handle):
+        dims = gradient.spec.dims
+    if dims is None or variable.dims is None:
+        return
+    pairs = zip(dims[::-1], variable.dims[::-1], strict=False)
+    if len(dims) > len(variable.dims) or any(
+        type(a) is int and type(b) is int and a not in (1, b) for a, b in pairs
+    ):
+        raise InvalidArgumentError(
+            f"{name}: the gradient of variable {variable.name!r} has shape {format_dims(dims)}, the variable "
+            f"{format_dims(variable.dims)}; is it the gradient of another variable?"
         )

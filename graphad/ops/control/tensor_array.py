@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
 from graphad.core.tensor import EagerTensor
@@ -172,6 +172,8 @@ class TensorArray:
         items = [
             self._empty("stack", k) if x is None or x is _CLEARED else x for k, x in enumerate(self._items)
         ]
+        if not items and self._dims is None and trace_in_progress() is None:
+            return zeros((0,), self._dtype)
         if not items:
             return zeros((0, *self._definite("stack")), self._dtype)
         return stack(items)
@@ -421,10 +423,10 @@ class TensorArray:
         length = len(self._items or ())
         if not 0 <= number < length:
             if writing:
-                raise InvalidArgumentError(
+                raise OutOfRangeError(
                     f"Tried to write to index {number} but array is not resizeable and size is: {length}"
                 )
-            raise InvalidArgumentError(f"Tried to read from index {number} but array size is: {length}")
+            raise OutOfRangeError(f"Tried to read from index {number} but array size is: {length}")
 
     def _definite(self, op: str) -> tuple[Any, ...]:
         if not is_definite(self._dims):

@@ -154,6 +154,12 @@ is_finite = unary_function(
 )
 bitwise_and = binary_function(BitwiseAnd, f"The bits set in both x and y, {_INTEGERS}")
 bitwise_or = binary_function(BitwiseOr, f"The bits set in x or y or both, {_INTEGERS}")
+invert = unary_function(Invert, "The bits that are not set in x, a tensor of an integer dtype.")
+left_shift = binary_function(LeftShift, f"x * 2^y, {_INTEGERS} y is at least 0 and below the number of bits.")
+right_shift = binary_function(
+    RightShift,
+    f"x / 2^y rounded towards minus infinity, {_INTEGERS} y is at least 0 and below the number of bits.",
+)
 bitwise_xor = binary_function(BitwiseXor, f"The bits set in exactly one of x and y, {_INTEGERS}")
 invert = unary_function(Invert, "Every bit of x flipped, integer dtypes.")
 left_shift = binary_function(LeftShift, f"The bits of x moved up by y places, {_INTEGERS}")

@@ -19,12 +19,15 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
+from graphad.ops.array.join import stack
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import requested, require_count, require_sizes
 from graphad.ops.array.sort import ArgSort
 from graphad.ops.random import philox
 from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw
+from graphad.ops.state.variables import READ
 
 
 def _draw(kind: Distribution, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Any:
@@ -161,6 +164,18 @@ class Generator:
         """A key for the stateless functions, [2] int64, different every time."""
         return bind(RANDOM_KEY, self._state)
 
+    def skip(self, delta: int) -> Tensor:
+        """Go on as if `delta` keys had been given; returns the new state."""
+        require_count("Generator.skip", delta, "delta")
+        state = bind(READ, self._state)
+        return bind(SET_STATE, self._state, state + lift(np.array([0, delta], np.int64)))
+
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Seeds for the stateless functions, [2, count] int64; a column is a seed."""
+        require_count("Generator.make_seeds", count, "count")
+        bits = _draw("bits", self.next_key(), [count], dtypes.int64)
+        return stack([bits, zeros_like(bits)])
+
     def split(self, count: int = 1) -> list[Generator]:
         """New generators with seeds drawn from this one."""
         require_count("Generator.split", count, "count")
@@ -236,12 +251,18 @@ def set_global_generator(generator: Generator) -> None:
     _global = generator
 
 
-def set_seed(seed: int) -> None:
-    """Start the global generator again from a seed, so that what follows is reproducible. Reaches functions traced before."""
+def set_seed(seed: float) -> None:
+    """Start the global generator again from a seed, so that what follows is reproducible. Reaches functions traced before.
+
+    A seed is an int; a float that is no whole number stands for its bits.
+    """
     global _set_seed
-    if not isinstance(seed, int | np.integer):
-        raise ArgumentTypeError(f"random.set_seed: seed is {seed!r}; an int is needed.")
-    _set_seed = int(seed)
+    if not isinstance(seed, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(
+            f"random.set_seed: seed is {seed!r}; a number is needed, such as set_seed(1)."
+        )
+    whole = isinstance(seed, int | np.integer) or float(seed).is_integer()
+    _set_seed = int(seed) if whole else int(np.float64(seed).view(np.int64))
     get_global_generator().reset_from_seed(_set_seed)
     for own, generator in _by_seed.items():
         generator.reset(_seeded_state(own))

@@ -133,7 +133,7 @@ def test_rows_of_a_vectorized_computation_draw_apart() -> None:
         (lambda: random.normal([2], dtype=tf.int32), TypeError, "a float dtype is needed"),
         (lambda: random.normal([-1]), ValueError, "negative size"),
         (lambda: random.stateless_normal([2], [1, 2, 3]), ValueError, "two integers are needed"),
-        (lambda: random.set_seed("x"), TypeError, "an int is needed"),
+        (lambda: random.set_seed("x"), TypeError, "a number is needed"),
     ],
 )
 def test_errors(function: Any, error: Any, message: str) -> None:

@@ -1,0 +1,5 @@
+"""Logic and shifts of the bits of integers."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
