@@ -282,10 +282,11 @@ class _Partitioner:
         repeat = native_form(op, self.options)
         if repeat is None:
             return False
-        n = op.n_carry
-        limit, carry = values[0], values[1 : 1 + n]
+        places = op.inputs
+        limit, carry = values[0], places.carries(values)
         rest = [
-            value if is_contiguous(self.sites[value]) else self._plain(value) for value in values[1 + n :]
+            value if is_contiguous(self.sites[value]) else self._plain(value)
+            for value in (*places.invariants(values), *places.xs(values))
         ]
         known = self._number(limit)
         unit = self._unit(REPEAT, [*([] if known is not None else [limit]), *carry, *rest])

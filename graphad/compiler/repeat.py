@@ -56,8 +56,8 @@ def native_form(op: Any, options: Options) -> Repeat | None:
             unit.kind not in NATIVE for unit in part.units
         ):
             return None
-    n = op.n_carry
-    for spec, value in zip(body.graph.inputs[:n], body.outputs[:n], strict=True):
+    starts, ends = op.operands.carries(body.graph.inputs), op.results.carries(body.outputs)
+    for spec, value in zip(starts, ends, strict=True):
         mine, theirs = spec.dims or (), body.specs[value].dims or ()
         if (
             len(mine) != len(theirs)
@@ -67,7 +67,7 @@ def native_form(op: Any, options: Options) -> Repeat | None:
             return None
     if test is not None and any(unit.kind == LOOP and not unit.writes for unit in test.units):
         return None
-    found = Repeat(op, body, test, [COPIED] * n)
+    found = Repeat(op, body, test, [COPIED] * op.n_carry)
     _place_ys(found)
     _choose_ways(found)
     return found
@@ -82,9 +82,9 @@ def _makers(part: Partition) -> dict[int, int]:
 
 
 def _place_ys(found: Repeat) -> None:
-    part, n = found.body, found.op.n_carry
+    part = found.body
     makers = _makers(part)
-    for y, value in enumerate(part.outputs[n:]):
+    for y, value in enumerate(found.op.results.ys(part.outputs)):
         root = _root(part, value)
         if root not in makers:
             found.early[y] = value

@@ -353,8 +353,8 @@ class RepeatMaker:
         """Limit (None where it is a number), carries, invariants and stacks among the unit's sites."""
         reads = list(self.unit.reads)
         limit = None if self.unit.scalars else reads.pop(0)
-        n, m = self.op.n_carry, self.op.n_carry + self.op.n_invariant
-        return limit, reads[:n], reads[n:m], reads[m:]
+        places = self.op.operands
+        return limit, places.carries(reads), places.invariants(reads), places.xs(reads)
 
     def _result(self, k: int) -> Site:
         return self.outer.part.sites[self.unit.writes[k]]
@@ -363,8 +363,7 @@ class RepeatMaker:
         _, carry, _, _ = self._operands()
         rows = [self.outer.copy(site, self._result(k)) for k, site in enumerate(carry)]
         if not self._writes_every_slice():
-            n = self.op.n_carry
-            rows += [self.outer.fill(0, self._result(n + 1 + y)) for y in range(self.op.n_ys)]
+            rows += [self.outer.fill(0, self._result(k)) for k in self.op.outputs.ys]
         return rows
 
     def _writes_every_slice(self) -> bool:
@@ -374,22 +373,24 @@ class RepeatMaker:
         return not self.op.n_ys or (dims is not None and same_size(dims[0], self.op.steps))
 
     def _bind_places(self) -> None:
-        outer, body, n = self.outer, self.body, self.op.n_carry
-        _, carry, invariants, stacks = self._operands()
-        for k in range(len(carry)):
+        outer, body, operands = self.outer, self.body, self.op.operands
+        _, _, invariants, stacks = self._operands()
+        for k in operands.carries:
             body.places[k] = outer.place(self._result(k))
-        for k, site in enumerate(invariants, n):
+        for k, site in zip(operands.invariants, invariants, strict=True):
             body.places[k] = outer.place(site)
-        for k, site in enumerate(stacks, n + len(invariants)):
+        for k, site in zip(operands.xs, stacks, strict=True):
             body.places[k] = self._moving(outer.place(site), body.bytes(k))
         for root, y in self.repeat.stacked.items():
-            body.places[root] = self._moving(outer.place(self._result(n + 1 + y)), body.bytes(root))
-        for k, value in enumerate(self.repeat.body.outputs[:n]):
+            body.places[root] = self._moving(
+                outer.place(self._result(self.op.outputs.ys[y])), body.bytes(root)
+            )
+        for k, value in enumerate(self.op.results.carries(self.repeat.body.outputs)):
             if self.repeat.ways[k] == DIRECT:
                 body.places[self.repeat.body.sites[value].root] = outer.place(self._result(k))
         self._place_arena(body, 0)
         if self.test is not None:
-            for k in range(n + len(invariants)):
+            for k in (*operands.carries, *operands.invariants):
                 self.test.places[k] = body.places[k]
             self._place_arena(self.test, 1)
 
@@ -404,7 +405,7 @@ class RepeatMaker:
         """How many slices the shortest of the stacks has, -1 without any: no run has more rounds."""
         _, _, _, stacks = self._operands()
         lengths = [site.shape[0] for site in stacks]
-        for value in self.unit.writes[self.op.n_carry + 1 :]:
+        for value in self.op.outputs.ys(self.unit.writes):
             lengths.append((self.outer.part.specs[value].dims or (0,))[0])
         return min([self.outer.size(length) for length in lengths], default=-1)
 
@@ -444,7 +445,7 @@ class RepeatMaker:
 
     def _copy_to_slice(self, y: int, value: int) -> Made:
         body = self.body
-        target = self._moving(self.outer.place(self._result(self.op.n_carry + 1 + y)), body.bytes(value))
+        target = self._moving(self.outer.place(self._result(self.op.outputs.ys[y])), body.bytes(value))
         return self._copy_value(value, target)
 
     def _copy_bytes(self, scope: Scope, value: int, source: Place, target: Place) -> Made:
@@ -468,7 +469,7 @@ class RepeatMaker:
 
     def _loop_row(self) -> Made:
         self._bind_places()
-        outer, op, n = self.outer, self.op, self.op.n_carry
+        outer, op = self.outer, self.op
         limit, _, _, _ = self._operands()
         tables = [self._body_rows()]
         if self.test is not None:
@@ -494,7 +495,9 @@ class RepeatMaker:
         )
         words[repeat.MOST] = self._most()
         words[repeat.STEPS] = -1 if op.steps is None or op.test is not None else outer.size(op.steps)
-        places: list[tuple[int, Place]] = [(repeat.COUNT, self._single(outer, self._result(n), 4))]
+        places: list[tuple[int, Place]] = [
+            (repeat.COUNT, self._single(outer, self._result(op.outputs.count[0]), 4))
+        ]
         rounds = ROUNDS
         if limit is None:
             scalar = self.unit.scalars[0]
