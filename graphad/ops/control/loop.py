@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,26 @@ from graphad.ops.control.segments import Segments
 from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
 
 _COUNT = TensorSpec.of((), dtypes.int32)
+
+
+@lru_cache(256)
+def _operands(n_carry: int, n_invariant: int, n_xs: int) -> Segments:
+    return Segments(carries=n_carry, invariants=n_invariant, xs=n_xs)
+
+
+@lru_cache(256)
+def _inputs(n_carry: int, n_invariant: int, n_xs: int) -> Segments:
+    return Segments(limit=1, carries=n_carry, invariants=n_invariant, xs=n_xs)
+
+
+@lru_cache(256)
+def _results(n_carry: int, n_ys: int) -> Segments:
+    return Segments(carries=n_carry, ys=n_ys)
+
+
+@lru_cache(256)
+def _outputs(n_carry: int, n_ys: int) -> Segments:
+    return Segments(carries=n_carry, count=1, ys=n_ys)
 
 
 @define
@@ -68,25 +88,25 @@ class Loop(Structured):
     steps: Size | None = None
     uniform: int = -1
 
-    @cached_property
+    @property
     def operands(self) -> Segments:
         """What the body takes."""
-        return Segments(carries=self.n_carry, invariants=self.n_invariant, xs=self.n_xs)
+        return _operands(self.n_carry, self.n_invariant, self.n_xs)
 
-    @cached_property
+    @property
     def inputs(self) -> Segments:
         """What the op takes."""
-        return Segments(limit=1, carries=self.n_carry, invariants=self.n_invariant, xs=self.n_xs)
+        return _inputs(self.n_carry, self.n_invariant, self.n_xs)
 
-    @cached_property
+    @property
     def results(self) -> Segments:
         """What the body gives."""
-        return Segments(carries=self.n_carry, ys=self.n_ys)
+        return _results(self.n_carry, self.n_ys)
 
-    @cached_property
+    @property
     def outputs(self) -> Segments:
         """What the op gives."""
-        return Segments(carries=self.n_carry, count=1, ys=self.n_ys)
+        return _outputs(self.n_carry, self.n_ys)
 
     @property
     def n_ys(self) -> int:
