@@ -24,7 +24,6 @@ ROOMS = (
 # Modules whose subject is certain ops: nothing else is to be learned from an op's class than the rules written there.
 ABOUT_OPS = {
     "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
-    "serialization/convert/claims.py": "what annotations do not say yet of ops whose sizes are inputs",
 }
 
 

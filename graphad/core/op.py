@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -66,6 +66,18 @@ class BatchContext(Protocol):
 
     def rowwise(self, op: Op, *xs: Any) -> Any:
         """The op run once per row."""
+
+
+class Composed(NamedTuple):
+    """Ops that together do what one did that is gone.
+
+    Attributes:
+      nodes: (op, its operands): first the inputs are counted, then the outputs of the nodes.
+      outputs: Those outputs of the last node that were the outputs of the op; all of them where it is None.
+    """
+
+    nodes: Sequence[tuple[Op, tuple[int, ...]]]
+    outputs: tuple[int, ...] | None = None
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -198,6 +210,7 @@ class Op(metaclass=OpType):
       op_class: The class itself, also where `refers` makes another one of it.
       refers: Some of its sizes are inputs, or what the others leave: compilers and short ways pass it by.
       given: How many inputs, the last ones, the sizes refer to.
+      eval_checks: `eval` finds whatever may be wrong with numbers that inputs give, so that nothing else need look at them.
       live: It holds live objects, so no file holds it.
       inlines: It computes what its `graph` does, whose nodes may stand in its place.
       hands_on: Its outputs are inputs, from number `n_inputs` on; only the derivative is its own.
@@ -219,6 +232,8 @@ class Op(metaclass=OpType):
       words: {attribute: what messages call it}, where that is another name.
       formerly: {name that is gone: what makes attributes of this op of those that files give that one}.
       formerly_like: Those names whose op took the sizes from an input, the last one, by its shape.
+      composed_formerly: {name that is gone: what says the ops that do now what it did, of its attributes and how many inputs and
+        outputs a node has}.
     """
 
     name: ClassVar[str]
@@ -229,6 +244,7 @@ class Op(metaclass=OpType):
     op_class: ClassVar[Any]
     refers: ClassVar[bool] = False
     given: ClassVar[int] = 0
+    eval_checks: ClassVar[bool] = False
     live: ClassVar[bool] = False
     inlines: ClassVar[bool] = False
     hands_on: ClassVar[bool] = False
@@ -252,6 +268,7 @@ class Op(metaclass=OpType):
     words: ClassVar[dict[str, str]] = {}
     formerly: ClassVar[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
     formerly_like: ClassVar[frozenset[str]] = frozenset()
+    composed_formerly: ClassVar[dict[str, Callable[[dict[str, Any], int, int], Composed]]] = {}
     quick: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)

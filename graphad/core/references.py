@@ -95,22 +95,33 @@ def number(reference: Reference, values: Sequence[Any], op: str) -> Any:
 def _plain(x: Any) -> Any:
     if isinstance(x, Dim):
         return x
+    if isinstance(x, int | np.integer):
+        return int(x)
     return tuple([_plain(item) for item in x]) if np.ndim(x) else int(x)
 
 
 def filled(x: Any, values: Sequence[Any], op: str) -> Any:
-    """An attribute, or a part of one, with numbers for its references."""
+    """An attribute, or a part of one, with numbers for its references.
+
+    Args:
+      values: Those of the given inputs. A reference to one that is None stays, counted among those that are None.
+    """
     if type(x) is not tuple:
         return x
     if is_reference(x):
-        return number(x, values, op)
+        return _renumbered(x, values) if values[x[1] - 1] is None else number(x, values, op)
     out: list[Any] = []
     for item in x:
-        if type(item) is tuple and item and item[0] == ALL:
+        if type(item) is tuple and item and item[0] == ALL and values[item[1] - 1] is not None:
             out += [_plain(entry) for entry in values[item[1] - 1]]
         else:
             out.append(filled(item, values, op))
     return tuple(out)
+
+
+def _renumbered(reference: Reference, values: Sequence[Any]) -> Reference:
+    before = [value for value in values[: reference[1] - 1] if value is None]
+    return (reference[0], len(before) + 1, *reference[2:])
 
 
 def text_of(x: Any, given: Sequence[str]) -> str:
@@ -212,17 +223,27 @@ class Referring:
         """The attributes with numbers (or symbols) for the references, from the values of the given inputs."""
         return self._changed(lambda kind, value: kind.filled(value, values, self.name))
 
-    def infer(self, *specs: TensorSpec) -> Any:
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         own, given = self.split(specs)
+        self._require_sizes(given)
+        self.op_class.check_operands(self.seen(given), own)
+
+    def _require_sizes(self, given: Sequence[TensorSpec]) -> None:
         for k, field, rank in self._asked:
             dims = given[k].dims
             if not given[k].dtype.is_integer or (dims is not None and len(dims) != rank):
                 raise _no_sizes(self.name, field, given[k], rank)
+
+    def infer(self, *specs: TensorSpec) -> Any:
+        own, given = self.split(specs)
+        self._require_sizes(given)
         return self.op_class.infer(self._seen or self.seen(given), *own)
 
     def eval(self, *values: Any) -> Any:
         own, given = self.split(values)
         attributes = self.with_numbers(given)
+        if self.op_class.eval_checks:
+            return self.op_class.eval(unheld(self.op_class, attributes), *own)
         fault = self.schema.fault(attributes)
         if fault is not None:
             raise InvalidArgumentError(fault)

@@ -37,7 +37,7 @@ def register(op_class: Any) -> None:
             f"register: two ops are called {name!r}: {known.__module__} and {op_class.__module__}."
         )
     _OPS[name] = op_class
-    for old in op_class.formerly:
+    for old in (*op_class.formerly, *op_class.composed_formerly):
         _FORMERLY[old] = name
     _PLAIN_NAMES[_plain(name)] = name
 

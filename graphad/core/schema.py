@@ -26,7 +26,7 @@ T = TypeVar("T")
 Given = Annotated[T, "may be given by inputs"]
 Axis = int  # counts from the end where it is negative
 Axes = tuple[int, ...]  # none twice
-Permutation = tuple[int, ...]  # each of the numbers from 0 once
+Permutation = tuple[Any, ...]  # each of the numbers from 0 once
 Count = int  # from 0
 Positive = int  # from 1
 Padding = Any  # "SAME", "VALID", or what is before and after along each axis
@@ -91,6 +91,14 @@ def _any_of(tests: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     return fits
 
 
+def _once(x: Any) -> bool:
+    return len(set(x)) == len(x)
+
+
+def _is_permutation(x: Any) -> bool:
+    return sorted([axis + len(x) if axis < 0 else axis for axis in x]) == list(range(len(x)))
+
+
 def _all_are(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
     def fits(x: Any) -> bool:
         if type(x) is not tuple:
@@ -115,17 +123,27 @@ class Union(Kind):
 
 
 class Many(Kind):
-    """A tuple of any length with items of one kind."""
+    """A tuple of any length with items of one kind.
 
-    def __init__(self, item: Kind, name: str = "", words: str = "") -> None:
+    Args:
+      once: For axes, of which none is there twice: what else the tuple must be.
+    """
+
+    def __init__(
+        self, item: Kind, name: str = "", words: str = "", once: Callable[[Any], bool] | None = None
+    ) -> None:
+        fit = _all_are(item.fits)
+        whole = "each axis once" if once is _is_permutation else "none twice"
         super().__init__(
             name or f"tuple[{item.name}, ...]",
-            _all_are(item.fits),
+            fit if once is None else lambda x: fit(x) and once(x),
             item.made_of,
             words or f"tuple[{item.words}, ...]",
-            item.bound,
+            whole if once else item.bound,
+            f"is not one axis after the other, {whole}" if once else "",
         )
         self.item = item
+        self.once = once
 
     def complaint(self, x: Any) -> str:
         if self.item is _PAIR and _has_negative(x):
@@ -177,7 +195,8 @@ class Referring(Kind):
         self.inner = inner
         # The rank of an input that gives all of them: a vector of sizes, a matrix of pairs.
         self.rank = 0 if self.many is None else 2 if self.many.item.fits((0, 0)) else 1
-        self._leaves_open = self.many is not None and self.many.item.fits(-1) and not self.many.item.fits(-2)
+        item = None if self.many is None else self.many.item
+        self._leaves_open = item is not None and item.fits(-1) and not item.fits(-2)
         super().__init__(inner.name, self._fits, inner.made_of, inner.words, inner.bound)
 
     def complaint(self, x: Any) -> str:
@@ -198,12 +217,14 @@ class Referring(Kind):
         for item in x:
             if not test(item) and not refs.well_formed(item, 1):
                 return False
+        if self.many.once is not None:
+            return len(set(x)) == len(x) if tuple in map(type, x) else self.many.fits(x)
         return not self._leaves_open or self._rests(x) < 2
 
     def asked(self, x: Any) -> list[refs.Reference] | None:
         """The references in a value; None where all sizes are numbers, and none is what the others leave."""
         if type(x) is not tuple:
-            return None
+            return [] if type(x) is int and self.many is not None else None  # how many parts of what there is
         if self.many is None:
             return [x]
         if tuple in map(type, x):
@@ -212,7 +233,7 @@ class Referring(Kind):
 
     def seen(self, x: Any, given: Sequence[TensorSpec]) -> Any:
         """The sizes with None for those that are not known."""
-        if self.many is None or x is None:
+        if self.many is None or type(x) is not tuple:
             return None if refs.is_reference(x) else x
         x = refs.spelled(x, given)
         if x is None:
@@ -223,7 +244,7 @@ class Referring(Kind):
         return tuple(seen)
 
     def written_out(self, x: Any, given: Sequence[TensorSpec]) -> Any:
-        return x if self.many is None or x is None else refs.spelled(x, given)
+        return x if self.many is None or type(x) is not tuple else refs.spelled(x, given)
 
     def filled(self, x: Any, values: Sequence[Any], op: str) -> Any:
         """The sizes with numbers, from the values of the given inputs."""
@@ -255,6 +276,7 @@ def _at_least(name: str, least: int, words: str = "integer") -> Kind:
 
 SIZE = Kind("Size", _is_size, _INTS, "integer from 0", "", "is no Size: sizes are 0 or more")
 _INT = Kind("int", lambda x: type(x) is int or isinstance(x, Dim), _INTS, "integer")
+_AXIS = Kind("Axis", lambda x: type(x) is int, _INTS, "integer")
 _PAIR = Kind("pair", lambda x: type(x) is tuple and len(x) == 2 and all(map(_is_size, x)), _INTS)
 _PAIRS = Many(_PAIR, "Pairs", "tuple of pairs of integers from 0")
 _KINDS: dict[str, Kind] = {
@@ -269,17 +291,9 @@ _KINDS: dict[str, Kind] = {
         Kind("str", lambda x: type(x) is str, _NONE, "string"),
         Kind("DType", lambda x: isinstance(x, DType), words="dtype"),
         Kind("Any", lambda x: True, words="see the meaning"),
-        Kind("Axis", lambda x: type(x) is int, _INTS, "integer"),
-        Kind(
-            "Axes",
-            lambda x: type(x) is tuple and all(type(n) is int for n in x) and len(set(x)) == len(x),
-            _INTS, "tuple[integer, ...]", "none twice", "is not one axis after the other, each once",
-        ),
-        Kind(
-            "Permutation",
-            lambda x: type(x) is tuple and all(type(n) is int for n in x) and sorted(x) == list(range(len(x))),
-            _INTS, "tuple[integer, ...]", "each of the numbers from 0 once", "is not each of the numbers from 0 once",
-        ),
+        _AXIS,
+        Many(_AXIS, "Axes", once=_once),
+        Many(_AXIS, "Permutation", once=_is_permutation),
         _at_least("Count", 0),
         _at_least("Positive", 1),
         Kind(
@@ -374,7 +388,7 @@ class Schema:
         self.numbers = tuple([each.numbers for each in self.attributes.values()])
         self.referring = tuple([name for name, each in self.attributes.items() if each.refers])
         kinds = enumerate(self.attributes.items())
-        self._referring = [(name, i, each) for i, (name, each) in kinds if isinstance(each, Referring)]
+        self._referring: list[Any] = [(name, i, each) for i, (name, each) in kinds if each.refers]
         self._checked = tuple([(name, each, each.fits) for name, each in self.attributes.items()])
         self._inputs: tuple[Input, ...] | None = None
         self._referring_class: Any = None

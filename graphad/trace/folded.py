@@ -42,7 +42,9 @@ def learn(
         if value is None or value.dtype.kind not in "iu" or value.size > MOST:
             return
         values.append(value)
-    if not op.moves and any(np.any(value == UNKNOWN) for value in values):
+    # What is moved may be unknown, but not where it goes.
+    decisive = values[len(values) - op.given :] if op.moves else values
+    if any(np.any(value == UNKNOWN) for value in decisive):
         return
     try:
         with np.errstate(all="ignore"):

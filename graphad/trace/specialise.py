@@ -378,12 +378,15 @@ class Specialiser(Trace):
         return tuple(found) if op.multiple else (found,)
 
     def _settled(self, op: Any, inputs: Sequence[Any]) -> Any:
-        """An op whose sizes are inputs, with the numbers and symbols that are known of them; None where one is not."""
+        """An op whose sizes are inputs, with the numbers and symbols that are known of them; None where none is."""
         own, given = op.split(inputs)
         values = [self.known_values(x) for x in given]
-        if any(value is None for value in values):
+        rest = [x for x, value in zip(given, values, strict=True) if value is None]
+        if rest and len(rest) == len(given):
             return None
         made = op.op_class(*op.with_numbers(values))
+        if rest:
+            return bind(made, *own, *rest[: made.given])
         found = made.settled(self, *own)
         return bind(made, *own) if found is None else found
 

@@ -12,25 +12,10 @@ from graphad.core.schema import schema_of
 from graphad.core.shapes import are_compatible
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
-from graphad.ops.array.keys import is_at, is_slice
 from serialization.errors import CorruptModelError, LimitExceededError, shown
 
 SPEC_LIMIT = 1 << 40  # elements of a tensor that a graph in a file may ask for
 CALL_DEPTH = 100  # graphs within graphs
-
-# The least value of numbers, or of each of several, of ops whose annotations do not say so yet.
-_LEAST = {"batch_dims": 0}
-_LEAST_OF = {("concat_part", "k"): 0}
-_NUMBERS = ("int",)
-_ONCE = frozenset({"axes"})  # no axis is named twice
-
-# How many tensors stand before the scalars to which a key refers.
-_BEFORE_NUMBERS = {"getitem": 1, "getitem_at": 1, "getitem_grad": 1, "getitem_grad_to": 2, "slice_update": 2}
-
-# Inputs that are sizes known at run time: vectors of integers.
-_VECTORS: dict[str, tuple[int, ...]] = {
-    "getitem_grad_to": (1,),
-}
 
 # -- attributes ----------------------------------------------------------------------------------------------------------
 
@@ -48,28 +33,6 @@ def check_attributes(op_class: Any, values: Sequence[Any]) -> None:
             raise CorruptModelError(
                 f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which is nothing plain."
             )
-        declared = op_class.declared[field]
-        least = _LEAST_OF.get((op_class.name, field), _LEAST.get(field)) if declared in _NUMBERS else None
-        numbers = value if type(value) is tuple else (value,)
-        if (least is not None and min(numbers) < least) or (
-            field in _ONCE and len(set(numbers)) < len(numbers)
-        ):
-            raise CorruptModelError(
-                f"attribute {field!r} of op {shown(op_class.name)} is {shown(value)}, which it cannot be."
-            )
-
-
-def bounds_of(op_class: Any, field: str) -> str:
-    """What an attribute must be besides its type, in words; empty for nothing."""
-    declared, key = op_class.declared[field], (op_class.name, field)
-    kind = schema_of(op_class).attributes[field]
-    found = [kind.bound] if kind.bound else []
-    least = _LEAST_OF.get(key, _LEAST.get(field)) if declared in _NUMBERS else None
-    if least is not None:
-        found.append(f"at least {least}")
-    if field in _ONCE and not kind.bound:
-        found.append("none twice")
-    return ", ".join(found)
 
 
 def _is_plain(x: Any) -> bool:
@@ -122,16 +85,6 @@ def check_operands(op: Any, inputs: Sequence[TensorSpec]) -> None:
             raise CorruptModelError(
                 f"op {shown(op.name)} takes a {'variable' if wanted else 'tensor'} as input {i}, the file says {spec}."
             )
-    for i in _VECTORS.get(op.name, ()):
-        sizes = inputs[i]
-        _require(
-            sizes.dtype.is_integer and (sizes.dims is None or len(sizes.dims) == 1),
-            op,
-            f"{sizes} is no shape",
-        )
-    before = _BEFORE_NUMBERS.get(op.name)
-    if before is not None:
-        _check_numbers(op, inputs[before:])
     asked(op, op.check_operands, inputs)
 
 
@@ -143,19 +96,3 @@ def asked(op: Any, check: Callable[[Any], None], specs: Sequence[TensorSpec]) ->
         raise CorruptModelError(
             f"op {shown(op.name)} does not take its inputs: {shown(str(cause), 300)}."
         ) from cause
-
-
-def _check_numbers(op: Any, numbers: Sequence[TensorSpec]) -> None:
-    """Raise unless the scalars that a key refers to are there, and are integers."""
-    bounds = [bound for entry in op.key for bound in (entry[1:3] if is_slice(entry) else (entry,))]
-    for bound in bounds:
-        _require(not is_at(bound) or bound[1] <= len(numbers), op, f"its key refers to {shown(bound)}")
-    for number in numbers:
-        _require(
-            number.dtype.is_integer and number.dims in ((), None), op, f"{number} is no index in its key"
-        )
-
-
-def _require(holds: bool, op: Any, reason: str) -> None:
-    if not holds:
-        raise CorruptModelError(f"op {shown(op.name)}: {reason}.")

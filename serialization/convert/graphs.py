@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.dtypes import int64
-from graphad.core.op import Op
+from graphad.core.op import Composed, Op
 from graphad.core.registry import find, successor
 from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec
@@ -234,11 +234,22 @@ def _of_older(record: OpRecord, attributes: Callable[[], Any]) -> Any:
         ) from cause
 
 
+def _outputs_of(op: Op, inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """What the op says of its outputs. Raises: CorruptModelError: it does not take these inputs."""
+    check_operands(op, inputs)
+    try:
+        found = op.infer(*inputs)
+        return tuple(found) if op.multiple else (found,)
+    except Exception as cause:  # rules are written for values that come from graphad; these may be anything
+        raise CorruptModelError(
+            f"op {shown(op.name)} does not take its inputs: {shown(str(cause))}."
+        ) from cause
+
+
 def _shape_of(value: int, specs: Sequence[TensorSpec]) -> Node:
     """A node that gives the sizes of a value."""
     op = Shape(int64)
-    check_operands(op, [specs[value]])
-    return Node(op, (value,), len(specs), (op.infer(specs[value]),), None)
+    return Node(op, (value,), len(specs), _outputs_of(op, [specs[value]]), None)
 
 
 class GraphReader:
@@ -275,6 +286,11 @@ class GraphReader:
                     error.within("graphs")
                     raise
         return self._graphs[number]
+
+    def check_op(self, number: int) -> None:
+        """Make op number `number` of the table, unless what it does now depends on the nodes that use it."""
+        if self._composing(self._model.ops[number]) is None:
+            self.op(number)
 
     def sub_graphs(self, number: int) -> list[Graph]:
         """The graphs that op number `number` names."""
@@ -315,6 +331,10 @@ class GraphReader:
         for position, item in enumerate(record.nodes):
             try:
                 operands = [places[value] for value in item.inputs]
+                composed = self._composed(item)
+                if composed is not None:
+                    places += self._add_composed(composed, item, operands, specs, nodes)
+                    continue
                 if operands and self._has_like(item.op):
                     sizes = _shape_of(operands[-1], specs)
                     nodes.append(sizes)
@@ -334,6 +354,57 @@ class GraphReader:
                 raise CorruptModelError(f"value {value}, an output of the graph, is a variable.")
         return Graph(inputs, constants, nodes, outputs, record.name or "graph")
 
+    def _composed(self, record: NodeRecord) -> Composed | None:
+        """What a node does in ops of today, where its op is gone and no single one does the same; else None."""
+        of: OpRecord = self._model.ops[record.op]
+        made = self._composing(of)
+        if made is None:
+            return None
+        given = {field: value_of(value, self._attribute) for field, value in of.attributes}
+        if of.version != 1:
+            raise UnsupportedModelError(
+                f"op {shown(of.name)} is version {of.version}; there was only version 1."
+            )
+        found: Composed = _of_older(of, lambda: made(given, len(record.inputs), len(record.specs)))
+        return found
+
+    def _composing(self, record: OpRecord) -> Callable[..., Composed] | None:
+        op_class = successor(record.name) if find(record.name) is None else None
+        return None if op_class is None else op_class.composed_formerly.get(record.name)
+
+    def _add_composed(
+        self,
+        composed: Composed,
+        record: NodeRecord,
+        operands: Sequence[int],
+        specs: list[TensorSpec],
+        nodes: list[Node],
+    ) -> list[int]:
+        """Add the nodes that do what a node did; where its outputs are."""
+        known = list(operands)
+        line = None if record.line is None else self._model.lines[record.line]
+        for op, places in composed.nodes:
+            check_attributes(op.op_class, [getattr(op, field) for field in op.attributes])
+            if max(places, default=-1) >= len(known):
+                raise CorruptModelError(f"op {shown(op.name)} takes more inputs than the file gives.")
+            inner = [specs[known[k]] for k in places]
+            node = Node(op, tuple([known[k] for k in places]), len(specs), _outputs_of(op, inner), line)
+            nodes.append(node)
+            specs.extend(node.specs)
+            known += node.outputs
+        last = nodes[-1]
+        outputs = range(len(last.specs)) if composed.outputs is None else composed.outputs
+        if len(outputs) != len(record.specs) or not all(
+            type(k) is int and 0 <= k < len(last.specs) for k in outputs
+        ):
+            raise CorruptModelError(
+                f"op {shown(last.op.name)} has {len(last.specs)} outputs, the file asks for others."
+            )
+        for k, number in zip(outputs, record.specs, strict=True):
+            specs[last.start + k] = sound_spec(self.spec(number), last.specs[k], last.op.name)
+        nodes[-1] = Node(last.op, last.inputs, last.start, tuple(specs[last.start :]), line)
+        return [last.start + k for k in outputs]
+
     def _has_like(self, number: int) -> bool:
         """Whether the shape of an op's last input is what its sizes refer to now."""
         return bool(self.op(number).given) and self._model.ops[number].name in self.op(number).formerly_like
@@ -347,21 +418,12 @@ class GraphReader:
         if record.op in self._older:  # it had inputs for sizes that are attributes now
             operands = operands[: int(min(schema_of(op.op_class).most, len(operands))) + op.given]
         inner = [specs[i] for i in operands]
-        check_operands(op, inner)
         count = op.output_count()
         if count is not None and count != len(given):
             raise CorruptModelError(
                 f"op {shown(op.name)} has {shown(count)} outputs, the file says {len(given)}."
             )
-        try:
-            inferred = op.infer(*inner)
-            wanted = tuple(inferred) if op.multiple else (inferred,)
-        except (
-            Exception
-        ) as cause:  # rules are written for values that come from graphad; these may be anything
-            raise CorruptModelError(
-                f"op {shown(op.name)} does not take its inputs: {shown(str(cause))}."
-            ) from cause
+        wanted = _outputs_of(op, inner)
         if len(wanted) != len(given):
             raise CorruptModelError(
                 f"op {shown(op.name)} has {len(wanted)} outputs, the file says {len(given)}."

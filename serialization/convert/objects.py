@@ -276,7 +276,7 @@ class ObjectReader:
                 self._functions.function(number)
             for number in range(len(self._model.ops)):
                 self.graphs.sub_graphs(number)
-                self.graphs.op(number)
+                self.graphs.check_op(number)
             for number in range(len(self._model.graphs)):
                 self.graphs.graph(number)
             for number, record in enumerate(self._model.rules):

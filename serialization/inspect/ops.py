@@ -14,7 +14,6 @@ from graphad.core.op import IO, READS, WRITES
 from graphad.core.registry import all_ops
 from graphad.core.schema import schema_of
 from graphad.ops.elementwise import Elementwise
-from serialization.convert.claims import bounds_of
 
 HERE = Path(__file__).resolve().parents[1]
 DOCUMENT = HERE / "OPS.md"
@@ -33,7 +32,11 @@ def document() -> str:
     for family, kinds in sorted(families.items()):
         parts.append(f"## {family}")
         entries = {kind.name: _entry(kind) for kind in kinds}
-        entries |= {old: _older(old, kind) for kind in kinds for old in kind.formerly}
+        entries |= {
+            old: _older(old, kind, said)
+            for kind in kinds
+            for old, said in {**kind.formerly, **kind.composed_formerly}.items()
+        }
         parts += [entry for _, entry in sorted(entries.items())]
     return "\n\n".join(parts) + "\n"
 
@@ -57,15 +60,16 @@ def _entry(kind: Any) -> str:
     if type(kind.effects) is int and kind.effects:
         lines[-1] += f" It {' and '.join(what for bit, what in _EFFECTS if kind.effects & bit)}."
     for field in kind.attributes:
-        bound, declared = bounds_of(kind, field), schema_of(kind).attributes[field]
+        declared = schema_of(kind).attributes[field]
+        bound = declared.bound
         given = ", or given by inputs" if declared.refers else ""
         lines.append(f"* `{field}`: {declared.words}{given}{f', {bound}' if bound else ''}")
     lines += ["", meaning(kind)]
     return "\n".join(lines)
 
 
-def _older(name: str, kind: Any) -> str:
-    return f"### {name}\n\nVersion 1. An older name of `{kind.name}`. {inspect.cleandoc(kind.formerly[name].__doc__)}"
+def _older(name: str, kind: Any, said: Any) -> str:
+    return f"### {name}\n\nVersion 1. An older name of `{kind.name}`. {inspect.cleandoc(said.__doc__)}"
 
 
 def meaning(kind: Any) -> str:

@@ -54,7 +54,6 @@ COUNTED = {
     "boolean_mask_grad",
     "mirror_pad_grad",
     "pad_inner",
-    "concat_part",
     "segment_gather",
     "diagonal_put",
 }
@@ -67,8 +66,8 @@ OF_ITS_DTYPE = {
     "take_along_axis_grad, a size given",
 }
 OF_ITS_DTYPE |= {"unsorted_segment_sum", "avg_pool_grad", "patches_sum"}
-# Compared with the part at the key where a file is read, and by assignment where it runs.
-BY_KEY = {"getitem_grad", "getitem_grad_to"}
+# Compared with the part at the key where a file is read, and where it runs.
+BY_KEY = {"getitem_grad"}
 SUMS = {"sum_to"}
 
 
@@ -140,12 +139,21 @@ F = np.ones([2, 3], np.float32)
         (op_of("pad_inner", paddings=(("all", 1),)), [F, np.array([[0, 0], [2, 2]], np.int32)]),
         (op_of("pad_inner", paddings=(("all", 1),)), [F, np.array([[0, 0], [-1, 0]], np.int32)]),
         (op_of("pad_inner", paddings=(("all", 1),)), [F, np.array([[0, 0]], np.int32)]),
-        (op_of("concat_part", axis=1, k=0), [F, np.array([2, 2], np.int32), np.array([2, 2], np.int32)]),
-        (op_of("concat_part", axis=1, k=0), [F, np.array([2, 7], np.int32)]),
+        (op_of("split", sizes=(2, ("at", 1)), axis=1), [F, np.int32(2)]),
+        (op_of("split", sizes=(("at", 1, 1),), axis=1), [F, np.array([2, 7], np.int32)]),
+        (op_of("split", sizes=(("at", 1, 0), -1), axis=1), [F, np.array([4], np.int32)]),
+        (op_of("split", sizes=(("at", 1, 0), -1), axis=1), [F, np.array([-1], np.int32)]),
+        (op_of("split", sizes=2, axis=1), [F]),
+        (op_of("getitem_grad", key=(0,), shape=(2, 3)), [F[:, :1]]),  # NumPy would broadcast it
+        (op_of("getitem_grad", key=(("at", 1),), shape=(("at", 2), 3)), [F[:, :1], np.int32(0), np.int32(2)]),
+        (op_of("getitem_grad", key=(2,), shape=(2, 3)), [F[0]]),
+        (op_of("slice_update", key=(0,)), [F, F[0, :1]]),  # the same
+        (op_of("transpose", perm=(("at", 1), 0)), [F, np.int32(-2)]),
+        (op_of("transpose", perm=(("at", 1), 0)), [F, np.int32(2)]),
     ],
 )
 def test_counts_are_compared_when_it_runs(op, values):
-    with pytest.raises(GraphadError, match=f"{op.name}: |repeat: "):
+    with pytest.raises(GraphadError, match=f"{op.name}: |repeat: |getitem: "):
         op.eval(*values)
 
 
@@ -193,16 +201,18 @@ def test_ids_in_batches_keep_their_derivative_with_unknown_sizes():
 
 
 @pytest.mark.parametrize(
-    "sizes", [TensorSpec([3], B), TensorSpec([3]), TensorSpec([2], I), TensorSpec([], I)]
+    "sizes", [TensorSpec([3], B), TensorSpec([3]), TensorSpec([3, 1], I), TensorSpec([], I)]
 )
 def test_a_split_has_an_integer_for_each_output(sizes):
     with pytest.raises(GraphadError, match="split: "):
-        op_of("split_at", n=3, axis=0).infer(TensorSpec([6]), sizes)
+        op_of("split", sizes=tuple([("at", 1, i) for i in range(3)]), axis=0).infer(TensorSpec([6]), sizes)
 
 
 def test_a_split_of_unknown_sizes_has_as_many_when_it_runs():
     with pytest.raises(GraphadError, match="split: "):
-        op_of("split_at", n=3, axis=0).eval(F[0], np.array([1, 2], np.int32))
+        op_of("split", sizes=tuple([("at", 1, i) for i in range(3)]), axis=0).eval(
+            F[0], np.array([1, 2], np.int32)
+        )
 
 
 def test_an_op_gives_as_many_outputs_as_the_graph_says():

@@ -380,11 +380,8 @@ def evaluate(model: Model, name: str, a: dict[str, Any], xs: list[Any], specs: l
         return [np.asarray(COMPARISONS[name](*xs))]
     if name in BITS:
         return [np.asarray(BITS[name](*xs))]
-    n = max(
-        [reference[1] for key, value in a.items() if key != "key" for reference in references(value)],
-        default=0,
-    )
-    if n:
+    n = max([reference[1] for value in a.values() for reference in references(value)], default=0)
+    if n and name not in BY_THEMSELVES:
         xs, given = xs[:-n], xs[-n:]
         a = {key: numbers_of(value, given) for key, value in a.items()}
     found = OPS[name](a, *xs)
@@ -470,7 +467,11 @@ def _order(x: Any, descending: bool) -> Any:
 
 
 def _split(x: Any, sizes: Any, axis: int) -> list[Any]:
-    return np.split(x, np.cumsum(sizes)[:-1], axis)
+    whole = x.shape[axis]
+    if isinstance(sizes, int):
+        sizes = [whole // sizes] * sizes
+    rest = whole - sum(size for size in sizes if size >= 0)
+    return np.split(x, np.cumsum([rest if size == -1 else size for size in sizes])[:-1], axis)
 
 
 def _cast(a: Any, x: Any) -> Any:
@@ -596,6 +597,12 @@ def _updated(a: Any, x: Any, indices: Any, updates: Any) -> Any:
     return out
 
 
+def _written(x: Any, value: Any, key: Any) -> Any:
+    out = x.copy()
+    out[key] = value
+    return out
+
+
 def _padded(x: Any, paddings: Any, value: Any) -> Any:
     return np.pad(x, [tuple(map(int, pair)) for pair in paddings], constant_values=value)
 
@@ -616,6 +623,8 @@ def _assert(a: Any, condition: Any, *data: Any) -> Any:
     return ()
 
 
+# Older names whose keys refer to inputs in a way of their own.
+BY_THEMSELVES = ("getitem_at", "getitem_grad_to")
 OPS: dict[str, Any] = {
     # array
     "argsort": lambda a, x: np.moveaxis(
@@ -638,7 +647,7 @@ OPS: dict[str, Any] = {
     "gather_nd": lambda a, params, indices: params[tuple(np.moveaxis(indices, -1, 0))],
     "getitem": lambda a, x: x[key_of(a["key"], [])],
     "getitem_at": lambda a, x, *numbers: x[key_of(a["key"], numbers)],
-    "getitem_grad": lambda a, g, *numbers: _put(g, a["key"], a["shape"], numbers),
+    "getitem_grad": lambda a, g: _put(g, a["key"], a["shape"], []),
     "getitem_grad_to": lambda a, g, sizes, *numbers: _put(g, a["key"], sizes, numbers),
     "identity": lambda a, x: x,
     "stop_gradient": lambda a, x: x,
@@ -678,7 +687,11 @@ OPS: dict[str, Any] = {
     "tile": lambda a, x: np.tile(x, a["multiples"]),
     "tile_to": lambda a, x, multiples: np.tile(x, tuple(multiples)),
     "top_indices": lambda a, x: _order(x, True)[..., : a["k"]].astype(a["dtype"]),
-    "transpose": lambda a, x: np.transpose(x, a["perm"]),
+    "slice_update": lambda a, x, value: _written(x, value, key_of(a["key"], [])),
+    "split_at": lambda a, x, *sizes: _split(x, tuple(map(int, sizes[0])) if sizes else a["n"], a["axis"]),
+    "concat_part": lambda a, x, *shapes: _split(x, [int(s[a["axis"]]) for s in shapes], a["axis"])[a["k"]],
+    "transpose": lambda a, x: np.transpose(x, None if a["perm"] == "reversed" else a["perm"]),
+    "transpose_by": lambda a, x, perm: np.transpose(x, np.argsort(perm % x.ndim) if a["inverse"] else perm),
     "unsorted_segment_sum": _segments,
     "unstack": lambda a, x: [np.take(x, k, a["axis"]) for k in range(a["num"])],
     "where_indices": lambda a, x: np.argwhere(x).astype(np.int64),

@@ -64,22 +64,17 @@ def broadcast_once(s: Sweep, node: Node) -> Any:
 def transpose_once(s: Sweep, node: Node) -> Any:
     """A transpose of a transpose, and one that changes nothing."""
     x, dims = node.inputs[0], node.specs[0].dims
-    if dims is None:
+    if dims is None or node.op.refers:
         return None
-    perm = _permutation(node, len(dims))
+    op: Any = node.op
+    perm = op.order(len(dims))
     if perm == tuple(range(len(dims))):
         return x
-    inner = s.made_by(x, "transpose")
-    if inner is None:
+    inner: Any = s.made_by(x, "transpose")
+    if inner is None or inner.op.refers:
         return None
-    first = _permutation(inner, len(dims))
-    kind: Any = type(node.op)
-    return s.bind(kind(tuple(first[axis] for axis in perm)), inner.inputs[0])
-
-
-def _permutation(node: Node, rank: int) -> tuple[int, ...]:
-    perm = node.op.perm  # type: ignore[attr-defined]
-    return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
+    first = inner.op.order(len(dims))
+    return s.bind(type(op)(tuple(first[axis] for axis in perm)), inner.inputs[0])
 
 
 @rewrite("sum_to")

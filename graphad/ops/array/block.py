@@ -22,7 +22,7 @@ from graphad.graph.builder import UNKNOWN
 from graphad.ops.array.keys import FULL, encode_bound
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import partly_known
-from graphad.ops.array.slice import read
+from graphad.ops.array.slice import GetItem
 from graphad.ops.array.support import index_tensor, require_index, same_row, static_array
 
 
@@ -130,7 +130,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
             bounds = bind(BlockBounds(), shape(x, starts.dtype), starts, sizes)
         low, high = (encode_bound(bound[axis], given) for bound in bounds)
         entries.append(("slice", low, high, None, None if many == -1 else many))
-    return read(x, tuple(entries), given)  # type: ignore[no-any-return]
+    return bind(GetItem(tuple(entries)), x, *given)
 
 
 def _entries(x: Any) -> Sequence[Any] | None:

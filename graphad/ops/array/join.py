@@ -6,7 +6,7 @@ Joining and splitting are each other's transpose, so the rules of one are applic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,15 +14,15 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, TupleOp, define
-from graphad.core.schema import Axis, Count
-from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, ranked
+from graphad.core.op import MIXED, Composed, Op, TupleOp, define
+from graphad.core.references import AT, entries_of
+from graphad.core.registry import lookup
+from graphad.core.schema import Axis, Count, Given, Positive
+from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels.sites import Part, Site
-from graphad.ops.array.create import zeros
 from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape, sizes_of
-from graphad.ops.array.sizes import with_rows
 from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted, static_array, static_int
 
 
@@ -41,7 +41,7 @@ class Concat(Op):
     name = "concat"
     moves = True
     keeps = (False, False)
-    axis: int
+    axis: Axis
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
         _same_dtype("concat", xs)
@@ -66,15 +66,18 @@ class Concat(Op):
         return np.concatenate(xs, self.axis)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        dims = [ctx.shape(i) for i in range(len(ctx.inputs))]
-        if all(d is not None and d[self.axis] is not None for d in dims):
-            if len(dims) == 1:
-                return (g,)
-            return bind(Split(tuple(d[self.axis] for d in dims), self.axis), g)
-        shapes = [sizes_of(x) for x in ctx.inputs]
-        return [
-            bind(ConcatPart(self.axis, k), g, *shapes) if ctx.needs(k) else None for k in range(len(dims))
-        ]
+        if len(ctx.inputs) == 1:
+            return (g,)
+        sizes: list[Any] = []
+        given: list[Any] = []
+        for i, x in enumerate(ctx.inputs):
+            dims = ctx.shape(i)
+            size = None if dims is None else dims[self.axis]
+            if size is None:
+                given.append(bind(lookup("getitem")((self.axis,)), sizes_of(x)))
+                size = (AT, len(given))
+            sizes.append(size)
+        return bind(Split(tuple(sizes), self.axis), g, *given)
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         values = all_stacked(ctx, xs)
@@ -83,58 +86,6 @@ class Concat(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         row = same_row(axes)
         return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
-
-
-@define
-class ConcatPart(Op):
-    """Part k of x, taken apart along `axis` into pieces whose sizes there are those of the shapes given, one vector for each
-    piece.
-    """
-
-    name = "concat_part"
-    keeps = (False, False)
-    axis: int
-    k: int
-
-    def infer(self, x: TensorSpec, *shapes: TensorSpec) -> TensorSpec:
-        if x.dims is None:
-            return x
-        place = self.axis % len(x.dims)
-        return x.with_dims((*x.dims[:place], None, *x.dims[place + 1 :]))
-
-    def eval(self, x: Any, *shapes: Any) -> Any:
-        if sum(int(sizes[self.axis]) for sizes in shapes) != x.shape[self.axis]:
-            raise InvalidArgumentError(
-                f"{self.name}: x has shape {x.shape}; the pieces have {[int(sizes[self.axis]) for sizes in shapes]} "
-                f"at axis {self.axis}."
-            )
-        start = sum(int(sizes[self.axis]) for sizes in shapes[: self.k])
-        key = [slice(None)] * x.ndim
-        key[self.axis] = slice(start, start + int(shapes[self.k][self.axis]))
-        return x[tuple(key)]
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        shapes = ctx.inputs[1:]
-        parts = [g if j == self.k else zeros(sizes, g.dtype) for j, sizes in enumerate(shapes)]
-        return (bind(Concat(self.axis), *parts), *[None] * len(shapes))
-
-    def batch(self, ctx: Any, x: Any, *shapes: Any) -> Any:
-        if any(ctx.stacked(1 + j) for j in range(len(shapes))):
-            return ctx.rowwise(self, x, *shapes)
-        of_stacks = [with_rows(ctx.size, sizes) for sizes in shapes]
-        return bind(ConcatPart(shifted(self.axis, len(x.dims) - 1), self.k), x, *of_stacks)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        if any(axis is not None for axis in axes[1:]):
-            return MIXED
-        row = axes[0]
-        return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
-
-    def fold(self, ctx: Any, x: Any, *shapes: Any) -> Any:
-        known = [ctx.known(sizes) for sizes in shapes]
-        if any(sizes is None for sizes in known):
-            return None
-        return bind(Split(tuple(sizes[self.axis] for sizes in known), self.axis), x)[self.k]
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -176,7 +127,7 @@ class Stack(Op):
     name = "stack"
     moves = True
     keeps = (False, False)
-    axis: int
+    axis: Axis
 
     @classmethod
     def apply(cls, tensors: Sequence[Any], axis: int) -> Any:
@@ -297,115 +248,106 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     return list(bind(Unstack(num, place), x)) if num else []
 
 
+def _split_was_by_input(attributes: dict[str, Any], inputs: int, outputs: int) -> Composed:
+    """It takes x apart into `n` pieces along `axis`: equal ones, or of the sizes in the vector that is its second input."""
+    n, axis = attributes["n"], attributes["axis"]
+    if type(n) is not int or n != outputs:
+        raise InvalidArgumentError(f"split_at: n is {n}, and there are {outputs} outputs.")
+    if inputs == 1:
+        return Composed([(Split(n, axis), (0,))])
+    checked = lookup("ensure_shape")((n,))
+    return Composed([(checked, (1,)), (Split(entries_of((None,) * n), axis), (0, 2))])
+
+
+def _part_of_split(attributes: dict[str, Any], inputs: int, outputs: int) -> Composed:
+    """It is piece `k` of x, its first input, taken apart along `axis`; each further input is the shape of a piece."""
+    axis, n = attributes["axis"], inputs - 1
+    size_of: list[Any] = [(lookup("getitem")((axis,)), (1 + k,)) for k in range(n)]
+    sizes = tuple([(AT, 1 + k) for k in range(n)])
+    split = Split(sizes, axis), (0, *range(inputs, inputs + n))
+    return Composed([*size_of, split], (attributes["k"],))
+
+
 @define
 class Split(TupleOp):
-    """As many outputs as there are `sizes`: consecutive pieces of x of these sizes along `axis`, which they add up to."""
+    """As many outputs as there are `sizes`: consecutive pieces of x of these sizes along `axis`, which they add up to. One size
+    may be -1 for the rest; a number n in place of the sizes stands for n equal pieces.
+    """
 
     name = "split"
     moves = True
     keeps = (False, False)
-    sizes: tuple[Size, ...]
-    axis: int
+    sizes: Given[Positive | tuple[Size | Literal[-1], ...]]
+    axis: Axis
+    composed_formerly = {"split_at": _split_was_by_input, "concat_part": _part_of_split}
+
+    def output_count(self) -> int | None:
+        return self.sizes if type(self.sizes) is int else None
 
     def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
+        sizes: Any = self.sizes
+        if sizes is None:
+            raise InvalidArgumentError("split: the number of pieces is not known; give one size for each.")
         if x.dims is None:
-            return (x,) * len(self.sizes)
+            return (x,) * (sizes if type(sizes) is int else len(sizes))
         place = normalize_axis("split", self.axis, len(x.dims), "value", x.dims)
-        total: Any = sum(self.sizes)
-        if x.dims[place] is not None and x.dims[place] != total:
+        whole = x.dims[place]
+        if type(sizes) is int:
+            sizes = (None,) * sizes if whole is None else split_sizes(sizes, x.dims, place)
+        known = [size for size in sizes if size is not None]
+        total: Any = sum(known)
+        if whole is not None and (total != whole if len(known) == len(sizes) else _exceeds(total, whole)):
             raise InvalidArgumentError(
                 f"split: the sizes {self.sizes} add up to {total}, value with shape {format_dims(x.dims)} has size "
-                f"{x.dims[place]} at axis {self.axis}; they must be equal."
+                f"{whole} at axis {self.axis}; they must be equal."
             )
-        return tuple([x.with_dims((*x.dims[:place], size, *x.dims[place + 1 :])) for size in self.sizes])
+        return tuple([x.with_dims((*x.dims[:place], size, *x.dims[place + 1 :])) for size in sizes])
 
     def views(self, sites: Sequence[Site], specs: Sequence[TensorSpec]) -> list[Site]:
         axis, start, found = self.axis % len(sites[0].shape), 0, []
-        for size, spec in zip(self.sizes, specs, strict=True):
-            found.append(sites[0].piece(axis, start, spec.dims or ()))
-            start = start + size
+        for spec in specs:
+            dims = spec.dims or ()
+            found.append(sites[0].piece(axis, start, dims))
+            start = start + dims[axis]
         return found
 
     def eval(self, x: Any) -> Any:
-        if x.shape[self.axis] != sum(self.sizes):
-            raise InvalidArgumentError(
-                f"split: the sizes {self.sizes} do not add up to axis {self.axis} of shape {x.shape}."
-            )
         out, start = [], 0
         key = [slice(None)] * x.ndim
-        for size in self.sizes:
+        sizes: Any = self.sizes
+        if type(sizes) is int or -1 in sizes:
+            sizes = split_sizes(sizes, x.shape, self.axis)
+        for size in sizes:
             key[self.axis] = slice(start, start + size)
             out.append(x[tuple(key)])
             start += size
+        if start != x.shape[self.axis]:
+            raise InvalidArgumentError(
+                f"split: the sizes {self.sizes} do not add up to axis {self.axis} of shape {x.shape}."
+            )
         return tuple(out)
 
     def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
         return (bind(Concat(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)]),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
-        return bind(Split(self.sizes, shifted(self.axis, len(x.dims) - 1)), x)
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+        return bind(Split(self.sizes, shifted(self.axis, len(x.dims) - 1)), x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
+    def settled(self, ctx: Any, x: Any) -> Any:
+        return bind(Split(split_sizes(self.sizes, x.dims, self.axis), self.axis), x)
 
-@define
-class SplitAt(TupleOp):
-    """`n` outputs: x taken apart along `axis` into equal pieces, or into pieces of the `sizes` given, one of which may be -1 for
-    the rest.
-    """
 
-    name = "split_at"
-    keeps = (False, False)
-    n: Count
-    axis: Axis
-
-    def output_count(self) -> int:
-        return self.n
-
-    def infer(self, x: TensorSpec, *sizes: TensorSpec) -> tuple[TensorSpec, ...]:
-        for spec in sizes:
-            if not spec.dtype.is_integer or not are_compatible(spec.dims, (self.n,)):
-                raise InvalidArgumentError(
-                    f"split: the sizes are {spec}; a vector of {self.n} integers is needed."
-                )
-        if x.dims is None:
-            return (x,) * self.n
-        place = normalize_axis("split", self.axis, len(x.dims), "value", x.dims)
-        return (x.with_dims((*x.dims[:place], None, *x.dims[place + 1 :])),) * self.n
-
-    def eval(self, x: Any, *sizes: Any) -> Any:
-        pieces = split_sizes([int(size) for size in sizes[0]] if sizes else self.n, x.shape, self.axis)
-        if len(pieces) != self.n:
-            raise InvalidArgumentError(f"split: {len(pieces)} sizes are given for {self.n} outputs.")
-        return Split(pieces, self.axis).eval(x)
-
-    def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
-        joined = bind(Concat(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)])
-        return (joined, *[None] * (len(ctx.inputs) - 1))
-
-    def batch(self, ctx: Any, x: Any, *sizes: Any) -> Any:
-        if sizes and ctx.stacked(1):
-            return ctx.rowwise(self, x, *sizes)
-        rank = len(x.dims) - 1
-        axis = normalize_axis("split", self.axis, rank, "value", x.dims[1:])
-        return bind(SplitAt(self.n, axis + 1), x, *sizes)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        if any(axis is not None for axis in axes[1:]):
-            return MIXED
-        row = axes[0]
-        return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
-
-    def fold(self, ctx: Any, x: Any, *sizes: Any) -> Any:
-        known = ctx.known(sizes[0]) if sizes else self.n
-        return None if known is None else bind(Split(split_sizes(known, x.dims, self.axis), self.axis), x)
+def _exceeds(size: Any, whole: Any) -> bool:
+    return type(size) is int and type(whole) is int and size > whole
 
 
 def split_sizes(wanted: Any, dims: Sequence[Any], axis: int) -> tuple[Any, ...]:
     """The sizes of the pieces: `wanted` equal ones, or a list in which one -1 stands for the rest."""
     total = dims[axis]
-    if isinstance(wanted, int):
+    if type(wanted) is int:
         if not isinstance(total, Dim) and total % wanted:
             raise InvalidArgumentError(
                 f"split: value with shape {format_dims(tuple(dims))} has size {total} at axis {axis}, "
@@ -446,17 +388,14 @@ def split(
         count = num if num is not None else (ranked(vector.dims)[0] if vector.ndim == 1 else None)
         if count is None:
             raise InvalidArgumentError("split: the number of pieces is not known while tracing; give num.")
-        return list(bind(SplitAt(count, place), x, vector))
-    pieces: Any = int(wanted) if wanted.ndim == 0 else [int(size) for size in wanted]
+        if vector.dims != (count,):
+            vector = bind(lookup("ensure_shape")((count,)), vector)
+        return list(bind(Split(entries_of((None,) * count), place), x, vector))
+    pieces: Any = int(wanted) if wanted.ndim == 0 else tuple([int(size) for size in wanted])
     if isinstance(pieces, int) and pieces < 1:
         raise InvalidArgumentError(f"split: {pieces} pieces were asked for; ask for 1 or more.")
-    if total is not None:
-        return list(bind(Split(split_sizes(pieces, ranked(x.dims), place), place), x))
-    if isinstance(pieces, int):
-        return list(bind(SplitAt(pieces, place), x))
-    if -1 in pieces:
-        return list(bind(SplitAt(len(pieces), place), x, lift(wanted.astype(np.int32))))
-    return list(bind(Split(tuple(pieces), place), x))
+    sizes = pieces if total is None else split_sizes(pieces, ranked(x.dims), place)
+    return list(bind(Split(sizes, place), x))
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:

@@ -1,9 +1,8 @@
 """Keys of x[key] as attributes: encoding what Python gives, and what a key means for a shape.
 
-A key is an attribute as long as it holds numbers only. Scalar tensors in it become further inputs of the op, and the key
-holds their positions. An entry of an encoded key is an int, "..." , "new", ("at", k) for input k, or
-("slice", start, stop, step, size) where start and stop are ints, None or ("at", k), and size is what is known of the result
-(None where it follows from the rest).
+An entry of an encoded key is an index, "..." , "new", or ("slice", start, stop, step, size) where start and stop are indices or
+None, and size is what is known of the result (None where it follows from the rest). An index is an int or a reference to an
+input (`core/references.py`): a tensor in a key whose value is not known while tracing becomes a given input of the op.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED
-from graphad.core.references import text_of, well_formed
+from graphad.core.references import AT, Reference, filled, is_reference, references, text_of, well_formed
 from graphad.core.schema import Kind, declare
 from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 
@@ -61,7 +61,7 @@ def _entry(item: Any, given: list[Any]) -> Any:
 
 
 def encode_bound(item: Any, given: list[Any]) -> Any:
-    """One index or bound: an int, None, or ("at", k)."""
+    """One index or bound: an int, None, or a reference to the last of `given`."""
     if item is None or type(item) is int or isinstance(item, Dim):
         return item
     if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
@@ -72,7 +72,7 @@ def encode_bound(item: Any, given: list[Any]) -> Any:
         if value is not None:
             return int(value)
         given.append(x)
-        return ("at", len(given))
+        return (AT, len(given))
     if isinstance(item, bool | np.bool_) or not hasattr(item, "__index__") or np.ndim(item):
         raise ArgumentTypeError(f"{REFUSED}, got {item!r}.")
     return item.__index__()
@@ -86,7 +86,7 @@ def is_key(x: Any) -> bool:
 
 
 def _is_bound(x: Any) -> bool:
-    return type(x) is int or isinstance(x, Dim) or (well_formed(x, 0) and len(x) == 2)
+    return type(x) is int or isinstance(x, Dim) or well_formed(x, 0)
 
 
 def _is_whole_slice(x: Any) -> bool:
@@ -100,7 +100,31 @@ def _is_whole_slice(x: Any) -> bool:
     )
 
 
-class _KeyKind(Kind):
+class _Keys(Kind):
+    """The kind of keys. References stay in them: what a key does to a shape depends on where they are."""
+
+    refers = True
+
+    def __init__(self) -> None:
+        super().__init__("Key", is_key, frozenset({int}))
+
+    def asked(self, x: Any) -> list[Reference] | None:
+        return references(x) or None
+
+    def seen(self, x: Any, given: Sequence[TensorSpec]) -> Any:
+        return x
+
+    def written_out(self, x: Any, given: Sequence[TensorSpec]) -> Any:
+        return x
+
+    def filled(self, x: Any, values: Sequence[Any], op: str) -> Any:
+        return tuple(
+            [entry if type(entry) is not tuple or entry is FULL else filled(entry, values, op) for entry in x]
+        )
+
+    def rank_of(self, reference: Reference) -> int:
+        return len(reference) - 2
+
     def text(self, x: Any, given: Sequence[str]) -> str:
         """As Python writes it, and behind a slice how many it has where that says more: [%1, 2:%2 of 3, ...]."""
         return f"[{', '.join([_text(entry, given) for entry in x])}]"
@@ -115,11 +139,7 @@ def _text(entry: Any, given: Sequence[str]) -> str:
     return {NEW: "newaxis", REST: "..."}.get(entry) or text_of(entry, given)
 
 
-declare(_KeyKind("Key", is_key, frozenset({int}), "key"))
-
-
-def is_at(entry: Any) -> bool:
-    return type(entry) is tuple and entry[0] == "at"
+declare(_Keys())
 
 
 def is_slice(entry: Any) -> bool:
@@ -141,20 +161,14 @@ def expand(key: Key, rank: int, dims: Any = None) -> Key:
     return key + rest
 
 
-def python_key(key: Key, numbers: Sequence[Any] = ()) -> Any:
-    """The key as NumPy takes it; `numbers` are the values of the scalar inputs."""
-
-    def number(bound: Any) -> Any:
-        return int(numbers[bound[1] - 1]) if is_at(bound) else bound
-
+def python_key(key: Key) -> Any:
+    """A key of numbers as NumPy takes it."""
     out: list[Any] = []
     for entry in key:
         if type(entry) is str:
             out.append(None if entry == NEW else Ellipsis)
-        elif is_slice(entry):
-            out.append(builtins.slice(number(entry[1]), number(entry[2]), entry[3]))
         else:
-            out.append(number(entry))
+            out.append(builtins.slice(*entry[1:4]) if type(entry) is tuple else entry)
     return tuple(out)
 
 
@@ -193,7 +207,7 @@ def front_index(entry: int, axis: int, size: Any) -> Any:
 def _sliced_size(entry: Any, size: Any) -> Any:
     if entry[1] is None and entry[2] is None and entry[3] in (None, 1, -1) and size is not None:
         return size
-    if size is None or is_at(entry[1]) or is_at(entry[2]):
+    if size is None or is_reference(entry[1]) or is_reference(entry[2]):
         return entry[4]
     return resolve_slice(entry, size)[2]
 
@@ -210,14 +224,14 @@ def indexed_dims(key: Key, dims: Any) -> Any:
         size = dims[axis]
         if is_slice(entry):
             out.append(_sliced_size(entry, size))
-        elif not is_at(entry) and size is not None:
+        elif type(entry) is not tuple and size is not None:
             front_index(entry, axis, size)
         axis += 1
     return tuple(out)
 
 
 def indexed_rows(key: Key, dims: Any, axis: Any) -> Any:
-    """Where axis `axis` of x is in x[key] if it is kept whole there, else MIXED."""
+    """Where axis `axis` of x is in x[key] if it is kept whole there, else MIXED; sizes may be references."""
     if axis is None:
         return None
     place, at = 0, 0
@@ -234,7 +248,9 @@ def indexed_rows(key: Key, dims: Any, axis: Any) -> Any:
 
 def resolve_whole(entry: Any, size: Any) -> bool:
     """Whether a slice keeps an axis as it is."""
-    if is_at(entry[1]) or is_at(entry[2]):
+    if entry[1:4] == FULL[1:4]:
+        return True
+    if is_reference(size) or is_reference(entry[1]) or is_reference(entry[2]):
         return False
     return resolve_slice(entry, size)[:2] == (0, 1) and resolve_slice(entry, size)[2] == size
 
@@ -254,38 +270,23 @@ def normal_key(key: Key, dims: Any) -> tuple[Any, Any, Any]:
     return tuple(starts), tuple(strides), tuple(sizes)
 
 
-def check_indices(key: Key, dims: Any, numbers: Sequence[Any]) -> None:
-    axis = 0
-    for entry in expand(key, len(dims), dims):
-        if type(entry) is str:
-            continue
-        if not is_slice(entry):
-            front_index(int(numbers[entry[1] - 1]) if is_at(entry) else entry, axis, dims[axis])
-        axis += 1
-
-
 def has_claims(key: Key) -> bool:
     """Whether the key says of a slice how long it will be."""
-    return any(is_slice(entry) and entry[4] is not None for entry in key)
+    for entry in key:  # noqa: SIM110  asked whenever x[key] runs
+        if type(entry) is tuple and entry[0] == "slice" and entry[4] is not None:
+            return True
+    return False
 
 
-def check_claims(key: Key, dims: Any, numbers: Sequence[Any] = ()) -> None:
-    """Raise InvalidArgumentError unless every slice is as long as the key says; `numbers` are the scalar inputs."""
-
-    def number(bound: Any) -> Any:
-        if not is_at(bound):
-            return bound
-        value = numbers[bound[1] - 1]
-        return value if isinstance(value, Dim) else int(value)
-
+def check_claims(key: Key, dims: Any) -> None:
+    """Raise InvalidArgumentError unless every slice is as long as the key says."""
     entries = [entry for entry in expand(key, len(dims), dims) if type(entry) is not str]
     for axis, entry in enumerate(entries):
         if is_slice(entry) and entry[4] is not None:
-            _, start, stop, step, claim = entry
-            size = resolve_slice(("slice", number(start), number(stop), step, None), dims[axis])[2]
-            if size != claim:
+            size = resolve_slice(entry, dims[axis])[2]
+            if size != entry[4]:
                 raise InvalidArgumentError(
-                    f"getitem: the slice of dimension {axis} has {size} elements and was made to have {claim}; "
+                    f"getitem: the slice of dimension {axis} has {size} elements and was made to have {entry[4]}; "
                     f"the size of the dimension is {dims[axis]}."
                 )
 
@@ -295,8 +296,8 @@ def only_index(key: Key, rank: int) -> int | None:
     if any(type(entry) is str and entry == NEW for entry in key):
         return None
     entries = expand(key, rank)
-    at = [axis for axis, entry in enumerate(entries) if is_at(entry)]
-    whole = all(is_at(entry) or entry == FULL for entry in entries)
+    at = [axis for axis, entry in enumerate(entries) if is_reference(entry) and len(entry) == 2]
+    whole = len([entry for entry in entries if entry == FULL]) == len(entries) - 1
     return at[0] if whole and len(at) == 1 else None
 
 
@@ -307,7 +308,7 @@ def spilled(key: Key, given: list[Any]) -> Key:
         if type(bound) is not int or -_LARGEST < bound < _LARGEST:
             return bound
         given.append(lift(np.int64(bound)))
-        return ("at", len(given))
+        return (AT, len(given))
 
     return tuple(
         ("slice", number(e[1]), number(e[2]), e[3], e[4])

@@ -11,7 +11,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.references import AT, entries_of, is_reference
+from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, is_definite
 from graphad.core.tensor import EagerTensor, Tensor
@@ -130,10 +130,23 @@ def shape_was_claimed(attributes: dict[str, Any]) -> dict[str, Any]:
     return rest | {"shape": entries_of(attributes.get("static"))}
 
 
-def with_rows(size: Any, sizes: Any, ones: int = 0) -> Any:
-    """The sizes of a row as those of a stack of `size` rows, with axes of size 1 between."""
-    front = bind(lookup("sizes")((size, *(1,) * ones), sizes.dtype))
-    return bind(lookup("concat")(0), front, sizes)
+def vector_of(sizes: Any, given: Sequence[Any]) -> Any:
+    """What `requested` took apart: the numbers of an attribute as one integer vector, from the inputs that it refers to."""
+    whole = given[0]
+    if sizes == ((ALL, 1),) or (sizes == entries_of((None,) * len(sizes)) and whole.dims == (len(sizes),)):
+        return whole
+    getitem, cast = lookup("getitem"), lookup("cast")(whole.dtype)
+    parts = []
+    for size in sizes:
+        if not is_reference(size):
+            parts.append(lift(np.array([size], whole.dtype.numpy)))
+        elif size[0] == ALL:
+            parts.append(bind(cast, given[size[1] - 1]))
+        else:
+            x = given[size[1] - 1]
+            one = x if len(size) == 2 else bind(getitem((size[2],)), x)
+            parts.append(bind(lookup("reshape")((1,)), bind(cast, one)))
+    return bind(lookup("concat")(0), *parts)
 
 
 def _static_size(op: str, item: Any) -> Any:

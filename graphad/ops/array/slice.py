@@ -16,7 +16,9 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import busy
-from graphad.core.op import MIXED, Op, define, no_rows
+from graphad.core.op import MIXED, Op, define
+from graphad.core.references import ALL, entries_of, is_reference
+from graphad.core.schema import Given
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -29,25 +31,26 @@ from graphad.ops.array.keys import (
     FULL,
     Key,
     check_claims,
-    check_indices,
     encode,
     has_claims,
     indexed_dims,
     indexed_rows,
-    is_at,
-    is_slice,
     normal_key,
     only_index,
     python_key,
     spilled,
 )
 from graphad.ops.array.scatter import boolean_mask
-from graphad.ops.array.shape import Reshape, broadcast_to, shape
-from graphad.ops.array.sizes import with_rows
-from graphad.ops.array.support import all_stacked, run_checked, static_array
+from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, shape, sizes_of
+from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
 
 _SIMPLE = (int, builtins.slice)
+
+
+def _as_it_is(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `key` refers to the inputs behind x."""
+    return attributes
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -55,32 +58,54 @@ _SIMPLE = (int, builtins.slice)
 
 @define
 class GetItem(Op):
-    """The part of x at `key`, which holds numbers only."""
+    """The part of x at `key`."""
 
     name = "getitem"
     moves = True
+    eval_checks = True
     keeps = (False, False)
     aliases = {0: 0}
     key: Key
+    formerly = {"getitem_at": _as_it_is}
+
+    def index_axis(self, rank: int) -> int | None:
+        return only_index(self.key, rank)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
 
     def eval(self, x: Any) -> Any:
-        if has_claims(self.key):
-            check_claims(self.key, np.shape(x))
+        key = self.key
+        if has_claims(key):
+            check_claims(key, np.shape(x))
         try:
-            return np.asarray(x)[python_key(self.key)]
+            return np.asarray(x)[python_key(key)]
         except IndexError as cause:
+            indexed_dims(self.key, np.shape(x))  # which says which index it is
             raise InvalidArgumentError(
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (_put(self.key, g, ctx.shape(0), ctx.inputs[0], ()),)
+        numbers = ctx.inputs[1:]
+        dims = ctx.shape(0)
+        if is_definite(dims):
+            return (bind(GetItemGrad(self.key, dims), g, *numbers),)
+        sizes = entries_of(dims, len(numbers) + 1)
+        return (bind(GetItemGrad(self.key, sizes), g, *numbers, sizes_of(ctx.inputs[0])),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
-        return bind(GetItem((FULL, *self.key)), x)
+    def batch(self, ctx: Any, x: Any, *numbers: Any) -> Any:
+        return bind(GetItem((FULL, *self.key)), x, *numbers)
+
+    def batch_given(self, ctx: Any, x: Any, *numbers: Any) -> Any:
+        axis = only_index(self.key, len(x.dims) - ctx.stacked(0))
+        if axis is None:
+            return ctx.rowwise(self, x, *numbers)
+        dtype = numbers[0].dtype
+        index = numbers[0] % bind(SizeVector((x.dims[axis + ctx.stacked(0)],), dtype, True))
+        if ctx.stacked(0):
+            return bind(Gather(axis + 1, 1, False), x, index)
+        return move_axis(bind(Gather(axis, 0, False), x, index), axis, 0)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return indexed_rows(self.key, specs[0].dims, axes[0])
@@ -214,77 +239,19 @@ class SliceGrad(Op):
         return axis if self.strides[axis] == 1 and self.shape[axis] == specs[0].dims[axis] else MIXED  # type: ignore[index]
 
 
-@define
-class GetItemAt(Op):
-    """The part of x at `key`."""
-
-    name = "getitem_at"
-    keeps = (True, False)
-    key: Key
-
-    def index_axis(self, rank: int) -> int | None:
-        return only_index(self.key, rank)
-
-    def infer(self, x: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
-        return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
-
-    def eval(self, x: Any, *numbers: Any) -> Any:
-        check_indices(self.key, x.shape, numbers)
-        if has_claims(self.key):
-            check_claims(self.key, x.shape, numbers)
-        return x[python_key(self.key, numbers)]
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        numbers = ctx.inputs[1:]
-        return (_put(self.key, g, ctx.shape(0), ctx.inputs[0], numbers), *[None] * len(numbers))
-
-    def batch(self, ctx: Any, x: Any, *numbers: Any) -> Any:
-        if not any(ctx.stacked(1 + k) for k in range(len(numbers))):
-            return bind(GetItemAt((FULL, *self.key)), x, *numbers)
-        axis = only_index(self.key, len(x.dims) - ctx.stacked(0))
-        if axis is None:
-            return ctx.rowwise(self, x, *numbers)
-        size = x.dims[axis + ctx.stacked(0)]
-        index = numbers[0] % lift(size, numbers[0].dtype) if isinstance(size, int) else numbers[0]
-        if ctx.stacked(0):
-            return bind(Gather(axis + 1, 1, False), x, index)
-        return move_axis(bind(Gather(axis, 0, False), x, index), axis, 0)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        if any(axis is not None for axis in axes[1:]):
-            return MIXED
-        return indexed_rows(self.key, specs[0].dims, axes[0])
-
-    def fold(self, ctx: Any, x: Any, *numbers: Any) -> Any:
-        known = [ctx.known(number) for number in numbers]
-        if any(number is None for number in known):
-            return None
-        values = [number[0] for number in known]
-        if has_claims(self.key):
-            check_claims(self.key, x.dims, values)
-
-        def number(bound: Any) -> Any:
-            return values[bound[1] - 1] if is_at(bound) else bound
-
-        key = tuple(
-            ("slice", number(e[1]), number(e[2]), e[3], None)
-            if is_slice(e)
-            else e
-            if type(e) is str
-            else number(e)
-            for e in self.key
-        )
-        return bind(GetItem(key), x)
-
-
 # -- the transpose, and writing ------------------------------------------------------------------------------------------
 
 
-def _put(key: Key, g: Any, dims: Any, x: Any, numbers: Sequence[Any]) -> Any:
-    """Zeros like x with `g` at key."""
-    if is_definite(dims):
-        return bind(GetItemGrad(key, dims), g, *numbers)
-    return bind(GetItemGradTo(key), g, shape(x), *numbers)
+def sizes_were_first(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its first input behind g is a vector of integers, `shape`; to the inputs behind that, counted from 1, `key` refers."""
+    return {"key": _behind(attributes["key"], 1), "shape": ((ALL, 1),)}
+
+
+def _behind(key: Any, n: int) -> Any:
+    """A key whose references are to inputs that are `n` places further behind."""
+    if is_reference(key):
+        return (key[0], key[1] + n, *key[2:])
+    return tuple([_behind(item, n) for item in key]) if type(key) is tuple else key
 
 
 @define
@@ -292,47 +259,54 @@ class GetItemGrad(Op):
     """The transpose of the part at `key`: zeros of `shape` with g at the key."""
 
     name = "getitem_grad"
+    keeps = (False, False)
     key: Key
-    shape: tuple[Size, ...]
+    shape: Given[tuple[Size, ...]]
+    formerly = {"getitem_grad_to": sizes_were_first}
 
-    keeps = (True, False)
-
-    def infer(self, g: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
+    def infer(self, g: TensorSpec) -> TensorSpec:
         return g.with_dims(self.shape)
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         part = indexed_dims(self.key, self.shape)
         if not are_compatible(part, specs[0].dims):
-            raise InvalidArgumentError(
-                f"getitem_grad: g has shape {format_dims(specs[0].dims)}; at {self.key} of shape {format_dims(self.shape)} "
-                f"it must be {format_dims(part)}."
-            )
+            raise self._no_part(specs[0].dims, part)
 
-    def eval(self, g: Any, *numbers: Any) -> Any:
-        out = np.zeros(self.shape, g.dtype)
-        out[python_key(self.key, numbers)] = g
+    def _no_part(self, dims: Any, part: Any) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"getitem_grad: g has shape {format_dims(dims)}; at {self.key} of shape {format_dims(self.shape)} "
+            f"it must be {format_dims(part)}."
+        )
+
+    def eval(self, g: Any) -> Any:
+        out, key = np.zeros(self.shape, g.dtype), python_key(self.key)
+        try:
+            part = out[key].shape
+        except IndexError as cause:
+            raise InvalidArgumentError(
+                f"getitem_grad: {self.key} is out of bounds for shape {self.shape}: {cause}."
+            ) from cause
+        if part != np.shape(g):  # an assignment would broadcast it
+            raise self._no_part(np.shape(g), part)
+        out[key] = g
         return out
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
-        numbers = ctx.inputs[1:]
-        return (read(h, self.key, numbers), *[None] * len(numbers))
+        op = GetItem(self.key)
+        return (bind(op, h, *ctx.inputs[1 : 1 + op.given]),)
 
-    def batch(self, ctx: Any, g: Any, *numbers: Any) -> Any:
-        if any(ctx.stacked(1 + k) for k in range(len(numbers))):
-            return ctx.rowwise(self, g, *numbers)
-        return bind(GetItemGrad((FULL, *self.key), (g.dims[0], *self.shape)), g, *numbers)
+    def batch(self, ctx: Any, g: Any, *given: Any) -> Any:
+        return bind(GetItemGrad((FULL, *self.key), (g.dims[0], *self.shape)), g, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if axes[0] is None:
             return None
         for axis, size in enumerate(self.shape):
-            if indexed_rows(self.key, self.shape, axis) == axes[0] and size == specs[0].dims[axes[0]]:  # type: ignore[index]
-                return axis
+            if indexed_rows(self.key, self.shape, axis) == axes[0]:
+                return axis if is_reference(size) or size == specs[0].dims[axes[0]] else MIXED  # type: ignore[index]
         return MIXED
 
-    def fold(self, ctx: Any, g: Any, *numbers: Any) -> Any:
-        if numbers:
-            return None
+    def fold(self, ctx: Any, g: Any) -> Any:
         starts, strides, sizes = normal_key(self.key, self.shape)
         y = g if g.dims == sizes else bind(Reshape(sizes), g)
         if sizes == self.shape and all(step == 1 for step in strides):
@@ -341,80 +315,49 @@ class GetItemGrad(Op):
 
 
 @define
-class GetItemGradTo(Op):
-    """The transpose of the part at `key`: zeros of the shape `sizes` with g at the key."""
-
-    name = "getitem_grad_to"
-    keeps = (True, False)
-    key: Key
-
-    def infer(self, g: TensorSpec, sizes: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
-        rank = None if sizes.dims is None else sizes.dims[0]
-        return g.with_dims(None if rank is None else (None,) * rank)
-
-    def eval(self, g: Any, sizes: Any, *numbers: Any) -> Any:
-        return run_checked(GetItemGrad(self.key, tuple(int(size) for size in sizes)), g, *numbers)
-
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
-        numbers = ctx.inputs[2:]
-        return (read(h, self.key, numbers), None, *[None] * len(numbers))
-
-    def batch(self, ctx: Any, g: Any, sizes: Any, *numbers: Any) -> Any:
-        if any(ctx.stacked(1 + k) for k in range(1 + len(numbers))):
-            return ctx.rowwise(self, g, sizes, *numbers)
-        (g,) = all_stacked(ctx, (g,))
-        return bind(GetItemGradTo((FULL, *self.key)), g, with_rows(ctx.size, sizes), *numbers)
-
-    rows = no_rows("which axes the key keeps whole is known with the sizes, when it runs")
-
-    def fold(self, ctx: Any, g: Any, sizes: Any, *numbers: Any) -> Any:
-        known = ctx.known(sizes)
-        return None if known is None else bind(GetItemGrad(self.key, tuple(known)), g, *numbers)
-
-
-@define
 class SliceUpdate(Op):
     """x with the part at `key` replaced by `value`, which has the shape of that part."""
 
     name = "slice_update"
+    eval_checks = True
     keeps = (True, False)
     key: Key
 
-    def infer(self, x: TensorSpec, value: TensorSpec, *numbers: TensorSpec) -> TensorSpec:
+    def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
         part = indexed_dims(self.key, x.dims)
         if value.dtype is not x.dtype:
             raise InvalidArgumentError(
                 f"slice_update: value has dtype {value.dtype.name}, x has {x.dtype.name}; cast one of them."
             )
         if part is not None and is_definite(part) and is_definite(value.dims) and part != value.dims:
-            raise InvalidArgumentError(
-                f"slice_update: value has shape {format_dims(value.dims)}, the part has shape "
-                f"{format_dims(part)}; they must be equal."
-            )
+            raise _other_part(value.dims, part)
         return x
 
-    def eval(self, x: Any, value: Any, *numbers: Any) -> Any:
-        out = np.array(x)
-        check_indices(self.key, x.shape, numbers)
-        out[python_key(self.key, numbers)] = value
+    def eval(self, x: Any, value: Any) -> Any:
+        out, key = np.array(x), python_key(self.key)
+        try:
+            part = out[key].shape
+        except IndexError as cause:
+            raise InvalidArgumentError(
+                f"slice_update: slice index out of bounds for shape {np.shape(x)}: {cause}."
+            ) from cause
+        if part != np.shape(value):
+            raise _other_part(np.shape(value), part)
+        out[key] = value
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
         numbers = ctx.inputs[2:]
-        part = read(g, self.key, numbers)
+        part = bind(GetItem(self.key), g, *numbers)
         x_bar = bind(self, g, zeros_like(part), *numbers) if ctx.needs(0) else None
-        return (x_bar, part if ctx.needs(1) else None, *[None] * len(numbers))
+        return (x_bar, part if ctx.needs(1) else None)
 
     def batch(self, ctx: Any, x: Any, value: Any, *numbers: Any) -> Any:
-        if any(ctx.stacked(2 + k) for k in range(len(numbers))):
-            return ctx.rowwise(self, x, value, *numbers)
         x, value = all_stacked(ctx, (x, value))
         return bind(SliceUpdate((FULL, *self.key)), x, value, *numbers)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        (x, value), dims = axes[:2], specs[0].dims
-        if any(axis is not None for axis in axes[2:]):
-            return MIXED
+        (x, value), dims = axes, specs[0].dims
         if value is None:
             return x
         for axis in range(len(dims or ())):
@@ -423,12 +366,13 @@ class SliceUpdate(Op):
         return MIXED
 
 
+def _other_part(dims: Any, part: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"slice_update: value has shape {format_dims(dims)}, the part has shape {format_dims(part)}; they must be equal."
+    )
+
+
 # -- public ----------------------------------------------------------------------------------------------------------------
-
-
-def read(x: Any, key: Key, numbers: Sequence[Any] = ()) -> Any:
-    """x at an encoded key."""
-    return bind(GetItemAt(key), x, *numbers) if numbers else bind(GetItem(key), x)
 
 
 def getitem(x: Any, key: Any) -> Tensor:
@@ -458,7 +402,7 @@ def getitem(x: Any, key: Any) -> Tensor:
     encoded = encode(key, given)
     if type(x) is EagerTensor:
         encoded = spilled(encoded, given)
-    return read(x, encoded, given)  # type: ignore[no-any-return]
+    return bind(GetItem(encoded), x, *given)
 
 
 def _is_mask(key: Any) -> bool:
@@ -481,7 +425,7 @@ def slice_update(x: Any, key: Any, value: Any) -> Tensor:
     encoded = encode(key, given)
     part = indexed_dims(encoded, x.dims)
     if not is_definite(part):
-        value = broadcast_to(value, shape(read(x, encoded, given)))
+        value = broadcast_to(value, shape(bind(GetItem(encoded), x, *given)))
     elif value.dims != part:
         value = broadcast_to(value, part)
     return bind(SliceUpdate(encoded), x, value, *given)

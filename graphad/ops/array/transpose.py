@@ -6,118 +6,120 @@ Each op is a permutation of elements, so its gradient is the inverse permutation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_rows
+from graphad.core.op import MIXED, Composed, Op, define
+from graphad.core.references import ALL, entries_of
 from graphad.core.registry import lookup
-from graphad.core.schema import Permutation
+from graphad.core.schema import Axes, Axis, Given, Permutation
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops.array.shape import reshape
-from graphad.ops.array.support import require_index, static_array
+from graphad.ops.array.sizes import vector_of
+from graphad.ops.array.support import index_tensor, require_index, static_array
+
+REVERSED: Literal["reversed"] = "reversed"
+
+
+def _order_was_input(attributes: dict[str, Any], inputs: int, outputs: int) -> Composed:
+    """Its `perm` is the second input, a vector of integers; with `inverse`, it is the permutation that undoes that one."""
+    by_input = Transpose(((ALL, 1),))
+    if not attributes["inverse"]:
+        return Composed([(by_input, (0, 1))])
+    length, wide = lookup("size")(int64), lookup("cast")(int64)
+    order = lookup("argsort")(0, False, int64)
+    return Composed(
+        [(length, (1,)), (wide, (1,)), (lookup("mod")(), (3, 2)), (order, (4,)), (by_input, (0, 5))]
+    )
 
 
 @define
 class Transpose(Op):
-    """Axis i of the result is axis perm[i] of x; nil reverses the axes."""
+    """Axis i of the result is axis perm[i] of x; "reversed" stands for all axes in reverse order."""
 
-    name = "transpose"
+    name, version = "transpose", 2
     total = True
     keeps = (False, False)
     aliases = {0: 0}
-    perm: Permutation | None
+    perm: Given[Permutation | Literal["reversed"]]
+    composed_formerly = {"transpose_by": _order_was_input}
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        """nil stood for all axes in reverse order"""
+        return {"perm": REVERSED if attributes["perm"] is None else attributes["perm"]}
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        """The axes of x in the order of the result, counted from the front."""
+        if self.perm == REVERSED:
+            return tuple(range(rank))[::-1]
+        return tuple([axis % rank if type(axis) is int else axis for axis in self.perm])
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         dims, perm = x.dims, self.perm
+        if perm is None or perm == REVERSED:
+            return x if dims is None else x.with_dims((None,) * len(dims) if perm is None else dims[::-1])
         if dims is None:
-            return x if perm is None else x.with_dims((None,) * len(perm))
-        if perm is None:
-            return x.with_dims(dims[::-1])
-        if len(perm) != len(dims):
+            return x.with_dims((None,) * len(perm))
+        rank = len(dims)
+        if len(perm) != rank:
             raise InvalidArgumentError(
-                f"transpose: perm {perm} has {len(perm)} entries, x has shape {format_dims(dims)} of rank {len(dims)}; "
+                f"transpose: perm {perm} has {len(perm)} entries, x has shape {format_dims(dims)} of rank {rank}; "
                 "give one entry for each axis."
             )
-        return x.with_dims(tuple([dims[i] for i in perm]))
+        named = [axis for axis in perm if axis is not None]
+        if any(not -rank <= axis < rank for axis in named) or len({axis % rank for axis in named}) < len(
+            named
+        ):
+            raise _no_permutation(perm, rank)
+        return x.with_dims(tuple([None if axis is None else dims[axis] for axis in perm]))
 
     def eval(self, x: Any) -> Any:
-        return np.transpose(x, self.perm)
+        return np.transpose(x, None if self.perm == REVERSED else self.perm)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(self if self.perm is None else Transpose(inverse(self.perm)), g),)
+        if self.refers:
+            order = vector_of(self.perm, ctx.inputs[1:])
+            undone = bind(lookup("argsort")(0, False, order.dtype), _from_front(order))
+            return (bind(Transpose(((ALL, 1),)), g, undone),)
+        return (bind(self if self.perm == REVERSED else Transpose(inverse(self.perm)), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
-        perm = tuple(range(len(x.dims) - 1))[::-1] if self.perm is None else self.perm
-        return bind(Transpose((0, *[i + 1 for i in perm])), x)
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+        if given:
+            order = _from_front(vector_of(self.perm, given))
+            behind = order + lift(np.array(1, order.dtype.numpy))
+            front = lift(np.zeros(1, order.dtype.numpy))
+            return bind(Transpose(((ALL, 1),)), x, bind(lookup("concat")(0), front, behind))
+        return bind(Transpose((0, *[i + 1 for i in self.order(len(x.dims) - 1)])), x)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if axes[0] is None:
             return None
-        return len(specs[0].dims or ()) - 1 - axes[0] if self.perm is None else self.perm.index(axes[0])
+        order = self.order(len(specs[0].dims or ()))
+        return order.index(axes[0]) if axes[0] in order else MIXED  # an input says where it goes
+
+    def settled(self, ctx: Any, x: Any) -> Any:
+        return bind(Transpose(permutation(self.perm, len(x.dims))), x)
 
     def lower(self, x: TensorSpec) -> Any:
-        return forms.View(
-            "transpose", tuple(range(len(x.dims or ())))[::-1] if self.perm is None else self.perm
-        )
+        return forms.View("transpose", self.order(len(x.dims or ())))
 
 
-@define
-class TransposeBy(Op):
-    """Transpose by the integer vector `perm`, an input; with `inverse`, by the permutation that undoes it."""
+def _from_front(order: Any) -> Any:
+    """The axes in a vector, counted from the front."""
+    return bind(lookup("mod")(), order, bind(lookup("size")(order.dtype), order))
 
-    name = "transpose_by"
-    keeps = ((1,), False)
-    aliases = {0: 0}
-    inverse: bool = False
 
-    def infer(self, x: TensorSpec, perm: TensorSpec) -> TensorSpec:
-        require_index("transpose", perm, "perm")
-        if perm.dims is not None and len(perm.dims) != 1:
-            raise InvalidArgumentError(
-                f"transpose: perm has shape {format_dims(perm.dims)}; a vector is needed."
-            )
-        rank = perm.dims[0] if perm.dims is not None else None
-        if x.dims is None:
-            return x.with_dims((None,) * rank if type(rank) is int else None)
-        if type(rank) is int and rank != len(x.dims):
-            raise InvalidArgumentError(
-                f"transpose: perm has {rank} entries, x has shape {format_dims(x.dims)}; give one entry for each axis."
-            )
-        return x.with_dims((None,) * len(x.dims))
-
-    def eval(self, x: Any, perm: Any) -> Any:
-        order = permutation(perm, x.ndim)
-        return np.transpose(x, inverse(order) if self.inverse else order)
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return bind(TransposeBy(not self.inverse), g, ctx.inputs[1]), None
-
-    def batch(self, ctx: Any, x: Any, perm: Any) -> Any:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, perm)
-        rank = len(x.dims) - 1
-        behind = (
-            perm % lift(np.array(rank, perm.dtype.numpy)) + lift(np.array(1, perm.dtype.numpy))
-            if rank
-            else perm
-        )
-        return bind(self, x, bind(lookup("concat")(0), lift(np.zeros(1, perm.dtype.numpy)), behind))
-
-    rows = no_rows("where the axes go is known when it runs")
-
-    def fold(self, ctx: Any, x: Any, perm: Any) -> Any:
-        known = ctx.known(perm)
-        if known is None:
-            return None
-        order = permutation(known, len(x.dims))
-        return bind(Transpose(inverse(order) if self.inverse else order), x)
+def _no_permutation(perm: Any, rank: int) -> InvalidArgumentError:
+    return InvalidArgumentError(f"transpose: perm {perm} is no permutation of 0 to {rank - 1}.")
 
 
 def permutation(perm: Any, rank: int | None) -> tuple[int, ...]:
@@ -126,7 +128,7 @@ def permutation(perm: Any, rank: int | None) -> tuple[int, ...]:
     n = len(given) if rank is None else rank
     order = tuple([axis + n if axis < 0 else axis for axis in given])
     if len(given) != n or sorted(order) != list(range(n)):
-        raise InvalidArgumentError(f"transpose: perm {given} is no permutation of 0 to {n - 1}.")
+        raise _no_permutation(given, n)
     return order
 
 
@@ -146,8 +148,8 @@ class SwapAxes(Op):
     total = True
     keeps = (False, False)
     aliases = {0: 0}
-    a: int
-    b: int
+    a: Axis
+    b: Axis
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
@@ -213,15 +215,19 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
       TensorShape([3, 1])
     """
     x = lift(a)
-    order: tuple[int, ...] | None = None
-    if perm is not None:
-        values = static_array(perm)
-        if values is not None:
-            order = permutation(values, None)
-    if perm is not None and order is None:
-        y = bind(TransposeBy(), x, lift(perm))
+    values = None if perm is None else static_array(perm)
+    if perm is None:
+        y = bind(Transpose(REVERSED), x)
+    elif values is not None:
+        y = bind(Transpose(permutation(values, None)), x)
     else:
-        y = bind(Transpose(order), x)
+        order = index_tensor("transpose", perm, "perm")
+        if order.dims is not None and len(order.dims) != 1:
+            raise InvalidArgumentError(
+                f"transpose: perm has shape {format_dims(order.dims)}; a vector is needed."
+            )
+        rank = x.ndim if order.dims is None or order.dims[0] is None else order.dims[0]
+        y = bind(Transpose(entries_of(None if rank is None else (None,) * rank)), x, order)
     return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y
 
 
@@ -247,7 +253,7 @@ class Reverse(Op):
     total = True
     keeps = (False, False)
     aliases = {0: 0}
-    axes: tuple[int, ...]
+    axes: Axes
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is not None:
@@ -295,7 +301,7 @@ class Roll(Op):
 
     name = "roll"
     keeps = ((1,), False)
-    axes: tuple[int, ...]
+    axes: tuple[Axis, ...]
 
     def infer(self, x: TensorSpec, shifts: TensorSpec) -> TensorSpec:
         require_index("roll", shifts, "shift")

@@ -55,7 +55,7 @@ def walked(function: Any, dims: Any = (6, 2)) -> tuple[Graph, Graph]:
 def looked_up(graph: Graph) -> int:
     """How many lookups there are in the bodies of loops."""
     return sum(
-        inner.op.name in ("getitem_at", "gather")
+        inner.op.name == "gather" or (inner.op.name == "getitem" and inner.op.refers)
         for node in graph.nodes
         for body in sub_graphs(node.op)
         for inner in body.nodes

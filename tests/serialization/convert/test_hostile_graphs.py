@@ -223,19 +223,15 @@ def test_no_op_takes_odd_attributes_and_inputs(name):
 
 
 def test_keys_refer_to_integers_that_are_there():
-    made = op("getitem_at", key=(("at", 1),))
+    made = op("getitem", key=(("at", 1),))
     assert loaded(
         model([node(0, [0, 1], (8,))], [made], inputs=(0, 3), specs=(*SPECS, SpecRecord("float32", ())))
     )
-    refused(model([node(0, [0])], [made]), text="its key refers to")
-    refused(model([node(0, [0, 1])], [made], inputs=(0, 5)), text="no index in its key")
-    refused(
-        model([node(0, [0, 1])], [op("getitem_at", key=(("at", 2),))], inputs=(0, 3)),
-        text="its key refers to",
-    )
-    refused(
-        model([node(0, [0, 1])], [op("getitem_at", key=(("at", 0),))], inputs=(0, 3)), text="which is no Key"
-    )
+    refused(model([node(0, [0])], [made]), text="takes 2 inputs")
+    refused(model([node(0, [0, 1])], [made], inputs=(0, 5)), text="key has")
+    refused(model([node(0, [0, 1])], [op("getitem", key=(("at", 2),))], inputs=(0, 3)), text="takes 3 inputs")
+    for name in ("getitem", "getitem_at"):
+        refused(model([node(0, [0, 1])], [op(name, key=(("at", 0),))], inputs=(0, 3)), text="which is no Key")
 
 
 def test_shapes_that_are_inputs_are_vectors_of_integers():
@@ -243,8 +239,30 @@ def test_shapes_that_are_inputs_are_vectors_of_integers():
         refused(model([node(0, [0, 1], (1,))], [op("tile_to")], inputs=(0, wrong)))
         refused(
             model([node(0, [0, 1], (1,))], [op("getitem_grad_to", key=(0,))], inputs=(0, wrong)),
-            text="no shape",
+            text="shape has",
         )
+
+
+def test_an_older_op_that_is_several_now_is_compared_as_one():
+    vector = (*SPECS, SpecRecord("int32", (2,)))
+
+    def one(made, inputs, outputs=(0,), given=(0, 8, 8), nodes=None):
+        return model([node(0, inputs, outputs)], [made], inputs=given, specs=vector)
+
+    part = op("concat_part", axis=0, k=1)
+    assert loaded(one(part, [0, 1, 2], (1,)))
+    refused(one(op("concat_part", axis=0, k=2), [0, 1, 2], (1,)), text="split")
+    refused(one(op("concat_part", axis=0, k=-1), [0, 1, 2], (1,)), text="split")
+    refused(one(op("concat_part", axis="0", k=0), [0, 1, 2], (1,)), text="does not have the attributes")
+    refused(one(op("concat_part", axis=0), [0, 1, 2], (1,)), text="does not have the attributes")
+    refused(one(part, [0, 1, 2], (3,)), text="split")
+    refused(one(part, [0, 1, 2], (1, 1)), text="split")
+    refused(one(part, []), text="takes more inputs")
+    refused(one(op("split_at", n=2, axis=0), [0, 1], (1, 1), given=(0, 0)), text="ensure_shape")
+    refused(one(op("transpose_by", inverse=False), [0], (1,)), text="takes more inputs")
+    refused(one(op("transpose_by", inverse=True), [0, 1], (1,), given=(0, 0)), text="argsort|cast|transpose")
+    newer = OpRecord("concat_part", 2, part.attributes)
+    refused(one(newer, [0, 1, 2], (1,)), UnsupportedModelError, "there was only version 1")
 
 
 @pytest.mark.parametrize(
@@ -577,7 +595,10 @@ def test_specs_of_too_many_elements_are_refused():
 def test_counts_of_outputs_make_no_specs_before_they_are_compared(count):
     words = f"has {count} outputs" if count >= 0 else "which is less than 0"
     refused(model([node(0, [0], (1,))], [op("unstack", num=count, axis=0)], inputs=(1,)), text=words)
+    words = f"n is {count}" if count != 1 else ""
     refused(model([node(0, [0], (1,))], [op("split_at", n=count, axis=0)], inputs=(1,)), text=words)
+    words = f"has {count} outputs" if count > 0 else "which"
+    refused(model([node(0, [0], (1,))], [op("split", sizes=count, axis=0)], inputs=(1,)), text=words)
 
 
 @pytest.mark.parametrize("stream", ["file:///owned", "file://x", "socket", ""])
