@@ -117,9 +117,10 @@ class Optimizer(Trackable):
 
 def _require_shape(name: str, gradient: Any, variable: Variable) -> None:
     """Raise for a gradient that cannot belong to the variable."""
-    dims = getattr(gradient, "dims", None) if isinstance(gradient, IndexedSlices) else np.shape(gradient)
-    if isinstance(gradient, Tensor | Handle):
-        dims = gradient.spec.dims
+    if isinstance(gradient, IndexedSlices):
+        dims = gradient.dims
+    else:
+        dims = gradient.spec.dims if isinstance(gradient, Tensor | Handle) else np.shape(gradient)
     if dims is None or variable.dims is None:
         return
     pairs = zip(dims[::-1], variable.dims[::-1], strict=False)
