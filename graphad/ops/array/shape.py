@@ -426,6 +426,10 @@ class ExpandDims(Op):
             return x
         rank = len(x.dims) + len(self.axes)
         places = {normalize_axis("expand_dims", axis, rank) for axis in self.axes}
+        if len(places) < len(self.axes):
+            raise InvalidArgumentError(
+                f"expand_dims: axes {self.axes} name one of the {rank} axes of the result twice; name each once."
+            )
         sizes = iter(x.dims)
         return TensorSpec.of(tuple(1 if i in places else next(sizes) for i in range(rank)), x.dtype)
 

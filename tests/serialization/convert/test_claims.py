@@ -144,6 +144,11 @@ def test_a_permutation_names_each_axis_once(perm):
         refused(records, text="'perm' of op 'transpose'")
 
 
+def test_new_axes_are_different_ones_whatever_the_rank():
+    made = op("expand_dims", axes=(0, -3))
+    all_refuse(model([node(0, [0], (1,))], [made], inputs=(1,)), np.ones(1, np.float32), text="twice")
+
+
 @pytest.mark.parametrize("inputs", [(0,), (0, 1, 1)])
 def test_there_are_as_many_inputs_as_sizes_refer_to(inputs):
     refused(followed(op("reshape", shape=(SIZED,)), inputs, 1, (6, 8)), text="takes 2 inputs")
