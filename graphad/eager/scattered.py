@@ -120,11 +120,13 @@ class Scattered:
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Any:
         """The rows at `indices`, as `gather` gives them."""
-        return gather(self, indices)
+        variable: Any = self  # this is the part of Variable that scatters
+        return gather(variable, indices)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
         """The slices at `indices` [..., depth], as `gather_nd` gives them."""
-        return gather_nd(self, indices)
+        variable: Any = self
+        return gather_nd(variable, indices)
 
 
 def _combined(kind: Combination) -> Callable[[Any, Any, Any], Any]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.ops import nn
 from graphad.ops.math import exp, minimum, where
 
 
-def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
+def relu(
+    x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+) -> Any:
     """x where x >= `threshold`, `max_value` at most, and negative_slope * (x - threshold) below."""
     x = lift(x)
     if not negative_slope and not threshold:
@@ -21,53 +24,53 @@ def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, th
     return y if max_value is None else minimum(y, max_value)
 
 
-def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
+def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Any:
     """x where x > 0, else negative_slope * x."""
     return nn.leaky_relu(x, negative_slope)
 
 
-def elu(x: Any, alpha: float = 1.0) -> Any:
+def elu(x: TensorLike, alpha: float = 1.0) -> Any:
     """x where x > 0, else alpha * (exp(x) - 1)."""
     y = nn.elu(x)
     return y if alpha == 1.0 else where(y > 0.0, y, alpha * y)
 
 
-def selu(x: Any) -> Any:
+def selu(x: TensorLike) -> Any:
     """The scaled exponential linear unit; see `nn.selu`."""
     return nn.selu(x)
 
 
-def gelu(x: Any, approximate: bool = False) -> Any:
+def gelu(x: TensorLike, approximate: bool = False) -> Any:
     """x times the probability that a standard normal is below x; see `nn.gelu`."""
     return nn.gelu(x, approximate)
 
 
-def silu(x: Any) -> Any:
+def silu(x: TensorLike) -> Any:
     """x * sigmoid(x)."""
     return nn.silu(x)
 
 
-def softmax(x: Any, axis: int = -1) -> Any:
+def softmax(x: TensorLike, axis: int = -1) -> Any:
     """exp(x) / sum(exp(x)) along `axis`."""
     return nn.softmax(x, axis)
 
 
-def log_softmax(x: Any, axis: int = -1) -> Any:
+def log_softmax(x: TensorLike, axis: int = -1) -> Any:
     """log(softmax(x)) along `axis`."""
     return nn.log_softmax(x, axis)
 
 
-def softplus(x: Any) -> Any:
+def softplus(x: TensorLike) -> Any:
     """log(1 + exp(x))."""
     return nn.softplus(x)
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: TensorLike) -> Any:
     """1 / (1 + exp(-x))."""
     return nn.sigmoid(x)
 
 
-def tanh(x: Any) -> Any:
+def tanh(x: TensorLike) -> Any:
     """The hyperbolic tangent."""
     return nn.tanh(x)
 

@@ -61,13 +61,13 @@ class Loss:
         return values if reduce is None else reduce(values)
 
 
-def floating(x: Any) -> Any:
+def floating(x: Any) -> Tensor:
     """Predictions as a tensor; integers get the dtype of `keras.backend.floatx`."""
     x = lift(x)
     return x if x.dtype.is_differentiable else cast(x, floatx_dtype())
 
 
-def targets(name: str, y_true: Any, y_pred: Any) -> Any:
+def targets(name: str, y_true: Any, y_pred: Any) -> Tensor:
     """Labels as a tensor of the predictions' dtype, whatever theirs is: tables of NumPy are float64, networks float32."""
     y_true = lift_like(name, y_true, y_pred.dtype)
     return y_true if y_true.dtype is y_pred.dtype else cast(y_true, y_pred.dtype)

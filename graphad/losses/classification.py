@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
 from graphad.core.floatx import epsilon
@@ -23,7 +24,9 @@ from graphad.ops.nn.ranks import same_rank
 from graphad.ops.rules import require_fit
 
 
-def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
+def sparse_categorical_crossentropy(
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False
+) -> Tensor:
     """The cross-entropy of integer labels [...] or [..., 1] with predictions [..., classes]."""
     y_pred, labels = floating(y_pred), lift(y_true)
     if labels.ndim is not None and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
@@ -33,7 +36,7 @@ def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool 
 
 
 def categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, label_smoothing: float = 0.0
 ) -> Tensor:
     """The cross-entropy of label distributions [..., classes] with predictions [..., classes].
 
@@ -56,7 +59,11 @@ def categorical_crossentropy(
 
 
 def binary_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
 ) -> Tensor:
     """The mean over `axis` of -y * log(p) - (1 - y) * log(1 - p), of labels y and probabilities p, or logits.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.tensor import Tensor
 from graphad.losses.base import Loss, floating, targets
 from graphad.ops.math import abs as absolute
@@ -15,26 +16,26 @@ from graphad.ops.rules import require_fit
 _MARGIN = 1e-7
 
 
-def _pair(name: str, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+def _pair(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
     y_pred = floating(y_pred)
     y_true, y_pred = same_rank(targets(name, y_true, y_pred), y_pred)
     require_fit(name, y_true, y_pred, ("y_true", "y_pred"))
     return y_true, y_pred
 
 
-def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of (y_true - y_pred)**2 over the last axis: [..., n] gives [...]."""
     y_true, y_pred = _pair("mean_squared_error", y_true, y_pred)
     return reduce_mean(squared_difference(y_pred, y_true), axis=-1)
 
 
-def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of |y_true - y_pred| over the last axis: [..., n] gives [...]."""
     y_true, y_pred = _pair("mean_absolute_error", y_true, y_pred)
     return reduce_mean(absolute(y_pred - y_true), axis=-1)
 
 
-def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
+def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
     """The mean over the last axis of e**2 / 2 where |e| is up to delta, and delta * (|e| - delta / 2) beyond."""
     y_true, y_pred = _pair("huber", y_true, y_pred)
     error = absolute(y_pred - y_true)
@@ -43,7 +44,7 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
     )
 
 
-def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
+def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The sum of y_true * log(y_true / y_pred) over the last axis; both are kept between 1e-7 and 1."""
     y_true, y_pred = _pair("kl_divergence", y_true, y_pred)
     y_true, y_pred = clip_by_value(y_true, _MARGIN, 1.0), clip_by_value(y_pred, _MARGIN, 1.0)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own, to_numpy
 from graphad.core.dims import Dim, Size, product
@@ -22,7 +23,7 @@ from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import AT
 from graphad.core.registry import lookup
 from graphad.core.schema import Axis, Given
-from graphad.core.shapes import format_dims, is_definite, normalize_axis
+from graphad.core.shapes import TensorShape, format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
@@ -40,7 +41,9 @@ from graphad.ops.array.support import (
 from graphad.ops.control.stacks import full_like, known_dims
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+def constant(
+    value: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, name: str | None = None
+) -> Tensor:
     """A tensor with a fixed value.
 
     Args:
@@ -78,7 +81,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: TensorLike, dtype: DTypeLike | None = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
     """`value` as a tensor: a tensor as it is, a variable read, numbers, arrays and nested lists converted.
 
@@ -98,7 +101,7 @@ def convert_to_tensor(
     return lift(value, None if dtype is None else as_dtype(dtype))
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape `dims` with every element `value`.
 
     Args:
@@ -111,12 +114,12 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return broadcast_for("fill", value, dims)
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (False for bool). `shape`: sizes, a shape, or an integer tensor."""
     return _filled("zeros", shape, as_dtype(dtype), 0)
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of ones (True for bool). `shape`: sizes, a shape, or an integer tensor."""
     return _filled("ones", shape, as_dtype(dtype), 1)
 
@@ -174,12 +177,12 @@ class OnesLike(_Like):
     dtype: DType
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Zeros with the shape of `input` and, unless another is given, its dtype. The gradient is None."""
     return _like(ZerosLike, input, dtype)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Ones with the shape of `input` and, unless another is given, its dtype. The gradient is None."""
     return _like(OnesLike, input, dtype)
 
@@ -252,7 +255,7 @@ class StopGradient(Op):
 IDENTITY, STOP_GRADIENT = Identity(), StopGradient()
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """A tensor with the value of `input` that is another tensor to tapes: each has a gradient of its own."""
     return bind(IDENTITY, lift(input))
 
@@ -270,7 +273,7 @@ def told_apart(xs: Sequence[Any]) -> list[Any]:
     return found
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """`input`, a tensor or variable of any dtype, as a constant for derivatives: no gradient flows back through it."""
     return bind(STOP_GRADIENT, lift(input))
 
@@ -328,7 +331,7 @@ class Rank(Op):
         return ctx.size(len(x.dims), dtypes.int32)
 
 
-def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The number of elements of `input` as an integer scalar; a constant where the shape is known."""
     x, dtype = lift(input), as_dtype(out_type)
     if x.dims is not None and all(type(n) is int for n in x.dims):
@@ -336,7 +339,7 @@ def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
     return bind(ElementCount(dtype), x)
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes of `input` as an int32 scalar; a constant where it is known."""
     x = lift(input)
     return bind(Rank(), x) if x.dims is None else lift(np.int32(len(x.dims)))
@@ -381,10 +384,10 @@ def _require_matrix(high: Any, wide: Any) -> None:
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: Sequence[Any] | TensorShape | Tensor | np.ndarray | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """The identity matrix, or a stack of them.
@@ -419,7 +422,7 @@ def eye(
             batch_shape = [batch_shape[i] for i in range(len(batch_shape))]
         return broadcast_for("eye", matrix, [*batch_shape, num_rows, num_columns])
     require_sizes("eye", lead, "batch_shape")
-    return bind(BroadcastTo((*lead, *matrix.dims)), matrix)
+    return bind(BroadcastTo((*lead, *ranked(matrix.dims))), matrix)
 
 
 def depth_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -476,12 +479,12 @@ def _one_hot(indices: Any, on: Any, off: Any, depth: int, axis: int) -> Any:
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
     axis: int = -1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Indices as rows that are `on_value` at the index and `off_value` elsewhere.

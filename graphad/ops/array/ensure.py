@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -57,7 +58,7 @@ class EnsureShape(Op):
             )
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """`x`, whose shape is `shape`: checked at once where it is known, else when the function runs.
 
     Args:
@@ -71,7 +72,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """
     x, dims = lift(x), as_dims(shape)
     if dims is None:
-        return x  # type: ignore[no-any-return]
+        return x
     return bind(EnsureShape(dims), x)
 
 

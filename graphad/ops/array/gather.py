@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -230,10 +231,10 @@ def _batch_axes(op: str, batch_dims: Any) -> int:
 
 
 def gather(
-    params: Any,
-    indices: Any,
+    params: TensorLike,
+    indices: TensorLike,
     validate_indices: Any = None,
-    axis: Any = None,
+    axis: AxisLike = None,
     batch_dims: Any = 0,
     name: str | None = None,
 ) -> Tensor:
@@ -391,7 +392,9 @@ class ScatterNd(Op):
         return u - (rank - 1) + self.batch_dims + depth if i is None and u >= rank - 1 else MIXED
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None = None) -> Tensor:
+def gather_nd(
+    params: TensorLike, indices: TensorLike, batch_dims: Any = 0, name: str | None = None
+) -> Tensor:
     """Slices of `params` at coordinates: y[j] = params[tuple(indices[j])].
 
     Args:

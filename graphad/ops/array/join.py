@@ -5,11 +5,12 @@ Joining and splitting are each other's transpose, so the rules of one are applic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim, Size
@@ -162,7 +163,7 @@ class Stack(Op):
         return row + (self.axis % (len(specs[0].dims or ()) + 1) <= row)
 
 
-def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | None = None) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
     Args:
@@ -172,7 +173,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     """
     if hasattr(values, "__graphad_tensor__") and axis == 0:
         return lift(values)
-    items = list(values)
+    items: list[Any] = list(values)  # type: ignore[arg-type]
     if not items:
         raise InvalidArgumentError("stack: there are no tensors; give one at least.")
     tensors = lift_all("stack", items)
@@ -229,7 +230,9 @@ class Unstack(TupleOp):
         return MIXED if axes[0] == place else axes[0] - (place < axes[0])
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Tensor]:
+def unstack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None
+) -> list[Tensor]:
     """The slices of `value` along an axis, as a list of tensors without that axis.
 
     Args:
@@ -368,7 +371,11 @@ def split_sizes(wanted: Any, dims: Sequence[Any], axis: int) -> tuple[Any, ...]:
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None, name: str | None = None
+    value: TensorLike,
+    num_or_size_splits: TensorLike,
+    axis: int = 0,
+    num: int | None = None,
+    name: str | None = None,
 ) -> list[Tensor]:
     """`value` taken apart along an axis.
 

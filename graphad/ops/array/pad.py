@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
@@ -260,7 +261,11 @@ class MirrorPadGrad(Op):
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    constant_values: TensorLike = 0,
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with elements put before and after it along each axis.
 
@@ -395,7 +400,7 @@ def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
     return bind(Reshape(entries_of(None if rank is None else (None,) * rank)), summed, sizes)
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """`input` repeated along each axis.
 
     Args:
@@ -503,7 +508,9 @@ class RepeatGrad(Op):
         return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
 
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
+) -> Tensor:
     """Each element of `input` along an axis repeated.
 
     Args:

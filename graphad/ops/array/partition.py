@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
@@ -24,7 +25,7 @@ from graphad.ops.math.select import where
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """The slices of `data` by the number of their part: parts[k] has data[i] for each i where partitions[i] is k, in order.
 
@@ -75,14 +76,14 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     return tensor_scatter_nd_update(start, expand_dims(flat, -1), rows)
 
 
-def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+def shape_n(input: Sequence[Any], out_type: DTypeLike = int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors."""
     return [shape(x, out_type) for x in input]
 
 
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
+    input: TensorLike,
+    seq_lengths: TensorLike,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
     name: str | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
@@ -40,7 +41,9 @@ from graphad.ops.array.support import (
 )
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, *, name: str | None = None) -> Tensor:
+def scatter_nd(
+    indices: TensorLike, updates: TensorLike, shape: ShapeLike, *, name: str | None = None
+) -> Tensor:
     """Zeros of a shape into which `updates` are added at `indices`; repeats add up.
 
     Args:
@@ -108,7 +111,9 @@ class TensorScatterUpdate(Op):
         return at if x in (None, at) else MIXED
 
 
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_update(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
+) -> Tensor:
     """`tensor` with the slices at `indices` replaced.
 
     Args:
@@ -121,12 +126,16 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, *, name: s
     return bind(TensorScatterUpdate(), x, index_tensor("tensor_scatter_nd_update", indices, "indices"), u)
 
 
-def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_add(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
+) -> Tensor:
     """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
     return _added("tensor_scatter_nd_add", tensor, indices, updates, 1)
 
 
-def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, *, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_sub(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
+) -> Tensor:
     """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
     return _added("tensor_scatter_nd_sub", tensor, indices, updates, -1)
 
@@ -288,7 +297,9 @@ class SegmentGather(Op):
         )
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sum(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Sums of the slices of `data` that share a segment id.
 
     Args:
@@ -421,7 +432,9 @@ class BooleanMaskGrad(Op):
         return _beside_mask(axes[0], self._place(len(specs[0].dims or ()), width), 1, width)
 
 
-def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, axis: int | None = None, name: str | None = None
+) -> Tensor:
     """The elements of `tensor` where `mask` is true.
 
     Args:

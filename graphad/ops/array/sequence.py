@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, to_numpy
 from graphad.core.dims import Dim, Size
@@ -113,7 +114,11 @@ def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
 
 
 def range(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
+    start: Any,
+    limit: Any = None,
+    delta: Any = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """start, start + delta, start + 2 delta, ... as far as `limit`, which is left out.
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size, divide_exactly, product
@@ -95,7 +96,7 @@ class SizeVector(Op):
         return ctx.unstacked(bind(self))
 
 
-def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape of `input` as an integer tensor [rank], a constant where it is known; `out_type` is int32 or int64."""
     return sizes_of(lift(input), dtypes.as_dtype(out_type))  # type: ignore[no-any-return]
 
@@ -221,7 +222,7 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
     return tuple(want)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The elements of `x` in row-major order with another shape.
 
     Args:
@@ -317,7 +318,7 @@ def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
         )
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """`x` broadcast to `shape` by NumPy's rules.
 
     Args:
@@ -497,7 +498,7 @@ class Squeeze(Op):
         return forms.View("reshape", self.infer(x).dims)
 
 
-def expand_dims(input: Any, axis: Any = 0, name: str | None = None) -> Tensor:
+def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) -> Tensor:
     """`input` with an axis of size 1 put in before `axis`, which counts in the result (-1 is the last)."""
     x = lift(input)
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)

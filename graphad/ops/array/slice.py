@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
@@ -411,7 +412,7 @@ def _is_mask(key: Any) -> bool:
     return isinstance(key, np.ndarray) and key.dtype == bool
 
 
-def slice_update(x: Any, key: Any, value: Any) -> Tensor:
+def slice_update(x: TensorLike, key: Any, value: TensorLike) -> Tensor:
     """`x` with the part at `key` replaced by `value`, broadcast to the part: what x[key] = value would give.
 
     Args:
@@ -432,10 +433,10 @@ def slice_update(x: Any, key: Any, value: Any) -> Tensor:
 
 
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: int | Sequence[int] | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size
@@ -109,7 +110,11 @@ def _is_descending(op: str, direction: str) -> bool:
 
 
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The int32 indices that sort `values` along `axis`; equal elements keep their order. The gradient is None.
 
@@ -124,7 +129,7 @@ def argsort(
     return bind(ArgSort(place, _is_descending("argsort", direction), dtypes.int32), x)
 
 
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """`values` sorted along `axis`; the gradient goes back to where each element came from.
 
     Args:
@@ -139,7 +144,11 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 
 
 def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None
+    input: TensorLike,
+    k: TensorLike = 1,
+    sorted: bool = True,
+    index_type: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> TopK:
     """The k largest elements along the last axis, and their indices.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.shapes import is_definite, normalize_axes
@@ -15,7 +14,7 @@ from graphad.ops.array.shape import Squeeze, is_one, reshape, shape
 from graphad.ops.math.compare import NOT_EQUAL
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def squeeze(input: TensorLike, axis: AxisLike = None, name: str | None = None) -> Tensor:
     """`input` without axes of size 1: all of them, or those that `axis` names.
 
     Without `axis` and with an unknown shape, the rank of the result is unknown too.

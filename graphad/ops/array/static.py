@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -23,17 +24,17 @@ from graphad.ops.array.support import index_tensor
 from graphad.ops.state.effects import require
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: TensorLike) -> bool:
     """Whether `x` is a tensor, a variable or sparse slices of one; NumPy arrays, numbers and lists are not."""
     return isinstance(x, Tensor | Handle | IndexedSlices)
 
 
-def is_symbolic_tensor(tensor: Any) -> bool:
+def is_symbolic_tensor(tensor: TensorLike) -> bool:
     """Whether `tensor` is one of a function that is being traced, which has no value yet."""
     return isinstance(tensor, Tensor) and type(tensor) is not EagerTensor
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
+def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     """The value of a tensor as far as it is known now, without running anything.
 
     Args:
@@ -65,12 +66,12 @@ def tuple_of(tensors: Any, control_inputs: Any = None, name: str | None = None) 
     return [None if x is None else bind(IDENTITY, lift(x)) for x in tensors]
 
 
-def type_spec_from_value(value: Any) -> TensorSpec:
+def type_spec_from_value(value: TensorLike) -> TensorSpec:
     """The TensorSpec of a tensor, a variable, an array or a number. Raises: ArgumentTypeError: it is none of these."""
     return TensorSpec.from_tensor(lift_own(value))
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorShape:
     """The shape of what tensors of two shapes broadcast to, as far as it is known.
 
     Args:
@@ -83,7 +84,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     return TensorShape(broadcast_dims("broadcast_static_shape", as_dims(shape_x), as_dims(shape_y)))
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape of what tensors of two shapes broadcast to, computed at run time.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
@@ -202,7 +203,9 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     return bind(Transpose(tuple(perm)), x)
 
 
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, conjugate: bool = False, name: str | None = None
+) -> Tensor:
     """`a` with its axes in another order.
 
     Args:
@@ -231,7 +234,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
     return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y
 
 
-def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> Tensor:
     """`a` with its last two axes exchanged: [..., n, m] becomes [..., m, n].
 
     Raises: InvalidArgumentError: `a` has fewer than two axes.
@@ -283,7 +286,7 @@ class Reverse(Op):
         return forms.View("slice", (starts, tuple(-1 if i in gone else 1 for i in range(len(dims))), dims))
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """`tensor` walked backwards along the axes that `axis` names."""
     x = lift(tensor)
     values = static_array(axis)
@@ -335,7 +338,7 @@ class Roll(Op):
         return MIXED if axes[0] in [axis % rank for axis in self.axes] else axes[0]
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """`input` shifted along axes: element i comes to i + shift, and what leaves at one end comes in at the other.
 
     Args:

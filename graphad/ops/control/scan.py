@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
@@ -132,7 +133,7 @@ def foldr(
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,

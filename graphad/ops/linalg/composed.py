@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
@@ -24,7 +25,7 @@ from graphad.ops.math.select import where
 
 
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike, ord: Any = "euclidean", axis: AxisLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """(x / n, n) with the norm n of x along `axis`, whose axes stay with size 1; see `norm`."""
     x = lift(tensor)
@@ -32,7 +33,9 @@ def normalize(
     return x / length, length
 
 
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(
+    a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """The Moore-Penrose inverse of [..., m, n] by its singular values; those up to rcond times the largest count as 0.
 
     Args:
@@ -47,7 +50,9 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     return matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
 
 
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def matrix_rank(
+    a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """How many singular values of [..., m, n] are above `tol`; by default max(m, n) * the rounding step * the largest."""
     a = lift(a)
     s = svd(a, compute_uv=False)
@@ -58,7 +63,11 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
 
 
 def lstsq(
-    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: float = 0.0,
+    fast: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """The x that makes |matrix @ x - rhs|**2 + l2_regularizer * |x|**2 smallest: [..., m, n] and [..., m, k] give [..., n, k].
 
@@ -85,14 +94,14 @@ def _sizes(op: str, a: Any) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor with each axis twice, result[i, j, i, j] = diagonal[i, j], and 0 elsewhere."""
     x = lift(diagonal)
     sizes = shape(x)
     return reshape(diag(reshape(x, [-1])), concat([sizes, sizes], 0))
 
 
-def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The elements [i, j] that `tensor_diag` puts at [i, j, i, j]."""
     x = lift(input)
     if x.ndim is None or x.ndim % 2 or not x.ndim:

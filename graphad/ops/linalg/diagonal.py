@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -256,7 +257,7 @@ def _offset(op: str, k: Any) -> int:
     return number
 
 
-def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
+def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
     """`input` with zeros outside a band around the main diagonal of its last two axes.
 
     Args:
@@ -267,7 +268,7 @@ def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = Non
     return bind(BandPart(lower, upper), lift(input))
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of the last two axes: [..., n, m] becomes [...]."""
     return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)
 

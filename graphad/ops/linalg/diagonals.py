@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim
@@ -49,7 +50,11 @@ def _at_right(op: str, align: str, k: int) -> bool:
 
 
 def diag_part(
-    input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    name: str | None = None,
+    k: TensorLike = 0,
+    padding_value: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Diagonal `k` of the last two axes, or the diagonals from k[0] to k[1].
 
@@ -95,12 +100,12 @@ def diag_part(
 
 
 def diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str | None = None,
-    k: Any = 0,
-    num_rows: Any = -1,
-    num_cols: Any = -1,
-    padding_value: Any = 0,
+    k: TensorLike = 0,
+    num_rows: TensorLike = -1,
+    num_cols: TensorLike = -1,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with `diagonal` as their diagonal `k`, or its rows as the diagonals from k[0] to k[1].
@@ -189,7 +194,11 @@ def _with_rows(op: str, x: Any, d: Any, high: int, missing: dict[int, int], alig
 
 
 def set_diag(
-    input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    diagonal: TensorLike,
+    name: str | None = None,
+    k: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """`input` [..., n, m] with diagonal `k` of its last two axes, or those from k[0] to k[1], replaced by `diagonal`.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
@@ -162,7 +163,7 @@ class Svd(TupleOp):
         return row, row, row
 
 
-def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
@@ -173,12 +174,14 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of Hermitian matrices; see `eigh`."""
     return eigh(tensor)[0]
 
 
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
     """Singular values, descending, and singular vectors: tensor = u diag(s) v^H.
 
     Args:
@@ -191,7 +194,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return (s, u, v) if compute_uv else s
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The last two axes exchanged, and conjugated for complex dtypes."""
     return adjoint_of(lift(matrix))  # type: ignore[no-any-return]
 

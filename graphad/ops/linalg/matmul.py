@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
@@ -208,8 +209,8 @@ def adjoint(x: Any) -> Any:
 
 
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
@@ -255,7 +256,12 @@ def _general(a: Any, b: Any, ta: bool, tb: bool, aa: bool, ab: bool) -> Tensor:
 
 
 def matvec(
-    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, *, name: str | None = None
+    a: TensorLike,
+    b: TensorLike,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    *,
+    name: str | None = None,
 ) -> Tensor:
     """The product of a matrix and a vector, over leading axes that broadcast.
 

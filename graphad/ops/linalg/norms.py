@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
@@ -18,7 +19,9 @@ from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.math.statistics import norm
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+def l2_normalize(
+    x: TensorLike, axis: AxisLike = None, epsilon: float = 1e-12, name: str | None = None
+) -> Tensor:
     """`x` divided by its Euclidean norm along `axis`, which is taken to be sqrt(epsilon) at least.
 
     Args:
@@ -28,10 +31,10 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     """
     x = lift(x)
     square = reduce_sum(x * x, axis=axis, keepdims=True)
-    return x * rsqrt(maximum(square, epsilon))  # type: ignore[no-any-return]
+    return x * rsqrt(maximum(square, epsilon))
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None) -> Any:
     """`t` scaled down to norm `clip_norm` where its Euclidean norm is larger; never enlarged.
 
     Args:
@@ -70,7 +73,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Any, clip_norm: TensorLike, use_norm: TensorLike | None = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
     """Several tensors scaled down together so that their global norm is at most `clip_norm`.
 
@@ -95,7 +98,7 @@ def clip_by_global_norm(
     return out, length
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors along the last axis, which must have size 3."""
     a, b = lift_pair("cross", a, b)
     for word, x in (("a", a), ("b", b)):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -272,7 +273,7 @@ class Cholesky(_OfMatrix):
         return (bind(MUL, half, x_bar + adjoint(x_bar)),)
 
 
-def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """x with matrix x = rhs, over leading axes that broadcast.
 
     Args:
@@ -287,14 +288,14 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 
 
 def triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """`solve` for a triangular matrix, of which only the triangle named by `lower` is read."""
     a, b = lift_pair("triangular_solve", matrix, rhs)
     return bind(TriangularSolve(bool(lower), bool(adjoint)), a, b)
 
 
-def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of square matrices [..., n, n], or with `adjoint` its adjoint.
 
     Raises: InvalidArgumentError: a matrix is singular ("Input is not invertible.").
@@ -306,24 +307,24 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
 _turned = adjoint
 
 
-def det(input: Any, name: str | None = None) -> Tensor:
+def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinant of square matrices: [..., n, n] becomes [...]. The gradient is undefined for a singular matrix."""
     return bind(Determinant(), lift(input))
 
 
-def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The sign and the logarithm of the absolute value of the determinant of square matrices [..., n, n]."""
     sign, log_det = bind(SLogDet(), lift(input))
     return sign, log_det
 
 
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of positive definite matrices [..., n, n]."""
     d = log(real(bind(DiagPart(0), cholesky(matrix))))
     return reduce_sum(d + d, axis=-1)
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular L with L L^H = input, for positive definite matrices [..., n, n].
 
     Only the lower triangle is read; the gradient is symmetric.
@@ -332,7 +333,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return bind(Cholesky(), lift(input))
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """x with L L^H x = rhs, given the Cholesky factor L."""
     return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, float32, float64
@@ -373,7 +374,7 @@ class AddN(Op):
         return forms.Map((dtype,) * len(xs), (), tuple(body), (total,))
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) -> Tensor:
     """The sum of a list of tensors of one shape and dtype.
 
     Args:
@@ -408,7 +409,7 @@ floormod = binary_function(
 _squared_difference_of_reals = binary_function(SquaredDifference, "Of real numbers.")
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """(x - y) * conj(x - y), elementwise, operands of one numeric dtype broadcast together."""
     if type(x) is not EagerTensor or type(y) is not EagerTensor:
         x, y = lift_pair("squared_difference", x, y)
@@ -425,7 +426,7 @@ multiply_no_nan = binary_function(
 )
 
 
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y, and 0 where y is 0 (with gradient 0), elementwise, operands of one numeric dtype broadcast together.
 
     Integers give floats, as by `/`.

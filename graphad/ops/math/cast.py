@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
@@ -69,7 +70,7 @@ class Cast(Op):
         return ctx.sizes(known, self.dtype) if x.dims else ctx.size(known[0], self.dtype)
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` converted to `dtype`.
 
     Args:
@@ -93,7 +94,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         return lift_own(x)
     x = lift(x)
     if x.dtype is wanted:
-        return x  # type: ignore[no-any-return]
+        return x
     return bind(Cast(wanted), x)
 
 
@@ -102,7 +103,7 @@ def _limits(dtype: DType) -> tuple[Any, Any]:
     return (float(dtype.min), float(dtype.max)) if dtype.is_floating else (dtype.min, dtype.max)
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`value` converted to `dtype`, numbers outside its range becoming its smallest or largest number.
 
     Args:
@@ -169,7 +170,7 @@ class Bitcast(Op):
         return MIXED if axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
     """The bytes of `input` read as another dtype, without conversion.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own, lift_pair
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
@@ -108,7 +109,7 @@ def conjugate(x: Any) -> Any:
     return bind(CONJ, x) if is_complex else x
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """real + i * imag.
 
     Args:
@@ -120,13 +121,13 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     return bind(COMPLEX, real, imag)
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part; `input` itself unless its dtype is complex."""
     x = lift_own(input)
     return bind(REAL_PART, x) if x.dtype.is_complex else x
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary part; zeros unless the dtype is complex."""
     x = lift(input)
     if x.dtype.is_complex:
@@ -134,6 +135,6 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return zeros_of(x)
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The complex conjugate; `x` itself unless its dtype is complex."""
     return conjugate(lift_own(x))  # type: ignore[no-any-return]

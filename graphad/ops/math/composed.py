@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError
@@ -22,19 +23,19 @@ from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_
 from graphad.ops.math.select import maximum, where
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The part of the elements that are 0, a float32; NaN for none."""
     value = lift(value)
     return reduce_mean(cast(value == zeros_like(value), float32))
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """1 / x, and 0 where x is 0."""
     x = lift(x)
     return divide_no_nan(ones_like(x), x)
 
 
-def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x * log(1 + y), and 0 where x is 0, whatever y is."""
     x, y = lift_pair("xlog1py", x, y)
     none = x == lift(0, x.dtype)
@@ -42,7 +43,7 @@ def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
     return where(none, zeros_like(x * y), x * log1p(where(none, zeros_like(y), y)))
 
 
-def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Tensor:
     """coeffs[0] * x**n + ... + coeffs[n] by Horner's rule; 0 for no coefficients."""
     if not isinstance(coeffs, list | tuple):
         raise InvalidArgumentError(
@@ -57,43 +58,43 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     return value
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """log|B(x)| along the last axis: the sum of log|Gamma(x)| less log|Gamma(sum of x)|."""
     x = lift(x)
     return reduce_sum(lgamma(x), axis=-1) - lgamma(reduce_sum(x, axis=-1))
 
 
 def accumulate_n(
-    inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: Sequence[Any], shape: ShapeLike | None = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Tensor:
     """The sum of tensors of one shape."""
     return add_n(inputs)
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The permutation y with y[x[i]] = i, for x [n] with each of 0 to n - 1 once."""
     x = lift(x)
     return scatter_nd(expand_dims(x, -1), range_of(size(x, x.dtype), dtype=x.dtype), size(x, x.dtype)[None])
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no element, in order of storage, is below the one before it."""
     x = reshape(x, [-1])
     return reduce_all(x[1:] >= x[:-1])
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether each element, in order of storage, is above the one before it."""
     x = reshape(x, [-1])
     return reduce_all(x[1:] > x[:-1])
 
 
 def bincount(
-    arr: Any,
-    weights: Any = None,
+    arr: TensorLike,
+    weights: TensorLike | None = None,
     minlength: Any = None,
     maxlength: Any = None,
-    dtype: Any = int32,
+    dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
     """How often each of 0, 1, 2, ... stands in `arr`, or the sums of the weights that belong to it.
@@ -121,11 +122,11 @@ def bincount(
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     num_classes: Any = None,
-    weights: Any = None,
-    dtype: Any = int32,
+    weights: TensorLike | None = None,
+    dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
     """How often each label met each prediction: [classes, classes], labels down and predictions across.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
@@ -230,7 +231,7 @@ logaddexp = binary_function(
 )
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """log(sigmoid(x)) = -softplus(-x), accurate for any x, elementwise, float dtypes."""
     return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import define
@@ -135,6 +136,6 @@ lgamma = unary_function(
 )
 
 
-def digamma(x: Any, name: str | None = None) -> Tensor:
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of lgamma; nan at 0, -1, -2, ..., elementwise, float dtypes."""
     return bind(DIGAMMA, lift(x))

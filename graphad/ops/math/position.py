@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType
@@ -74,7 +75,9 @@ class ArgMin(_Position):
     dtype: DType
 
 
-def argmax(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+def argmax(
+    input: TensorLike, axis: AxisLike = None, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
     """The index of the largest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:
@@ -86,7 +89,9 @@ def argmax(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: 
     return _position(ArgMax, input, axis, output_type)
 
 
-def argmin(input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+def argmin(
+    input: TensorLike, axis: AxisLike = None, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
     """The index of the smallest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:

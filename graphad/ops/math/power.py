@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
@@ -119,7 +120,7 @@ rsqrt = unary_function(Rsqrt, f"1 / sqrt(x), {_DTYPES}")
 reciprocal = unary_function(Reciprocal, f"1 / x, {_DTYPES}")
 
 
-def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x ** y, elementwise, operands of one numeric dtype broadcast together.
 
     Args:

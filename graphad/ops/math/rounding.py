@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_own
 from graphad.core.op import no_gradient
@@ -64,7 +65,7 @@ sign = unary_function(
 )
 
 
-def round(x: Any, name: str | None = None) -> Tensor:
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """The nearest integer, halves to the even one, elementwise; `x` itself for integer dtypes. No gradient."""
     x = lift_own(x)
-    return x if x.dtype.is_integer else bind(Round(), x)  # type: ignore[no-any-return]
+    return x if x.dtype.is_integer else bind(Round(), x)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import DType, as_dtype
@@ -69,10 +70,10 @@ class SearchSorted(Op):
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
+    sorted_sequence: TensorLike,
+    values: TensorLike,
     side: str = "left",
-    out_type: Any = dtypes.int32,
+    out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Where each value would have to be put into a sorted sequence to keep it sorted. No gradient.
@@ -91,7 +92,10 @@ def searchsorted(
 
 
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.bool_,
+    name: str | None = None,
 ) -> Tensor:
     """For each length n a row whose first n elements are True.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
@@ -77,7 +78,7 @@ def _totals(data: Any, ids: Any, count: Any) -> tuple[Any, Any]:
     return total, maximum(members, 1)
 
 
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Sums of the slices of `data` along its first axis that share an id.
 
     Args:
@@ -89,7 +90,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return unsorted_segment_sum(data, ids, count)
 
 
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Means of the slices of `data` along its first axis that share an id; arguments and shapes as for `segment_sum`.
 
     Means of integers are cut off towards 0.
@@ -104,7 +105,9 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     return cast(sign(total) * (abs(total) // members), dtype)  # cut off towards 0
 
 
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Means of the slices of `data` that share an id; as `unsorted_segment_sum`, 0 for segments without members.
 
     Integers are divided as by `/`, so their means are floats.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -100,7 +101,9 @@ class WhereIndices(Op):
         )
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """`x` where `condition` holds, elsewhere `y`; or, without `x` and `y`, the indices where it holds.
 
     Args:
@@ -190,7 +193,9 @@ ClipByValue = elementwise(
 CLIP_BY_VALUE = ClipByValue()
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor:
     """`t` limited to a range: max(min(t, clip_value_max), clip_value_min).
 
     Args:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -72,6 +73,6 @@ def _integral(n: int, x: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(x), 0.0, found) if x.dtype.kind == "f" else found
 
 
-def sinc(x: Any, name: str | None = None) -> Tensor:
+def sinc(x: TensorLike, name: str | None = None) -> Tensor:
     """sin(pi x) / (pi x), and 1 for 0, elementwise, float and complex dtypes."""
     return bind(Sinc(), lift(x))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -23,7 +24,7 @@ from graphad.ops.rules import scalar_like
 
 
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The variance of the elements over axes: the mean of (x - mean(x)) ** 2.
 
@@ -52,7 +53,7 @@ def _bound(op_class: Any, axes: tuple[int, ...] | None, keepdims: bool, x: Any) 
 
 
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The standard deviation of the elements over axes, the square root of `reduce_variance`.
 
@@ -66,7 +67,7 @@ def reduce_std(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the sum of squares over axes.
 
@@ -83,7 +84,11 @@ def reduce_euclidean_norm(
 
 
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The norm of vectors, or of matrices where `axis` names two axes.
 
@@ -136,7 +141,11 @@ def _two_norm(x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = dtypes.int64, name: str | None = None
+    input: TensorLike,
+    axis: AxisLike = None,
+    keepdims: bool = False,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """How many elements over axes are not 0 (or not False). No gradient.
 

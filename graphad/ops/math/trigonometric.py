@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
@@ -118,7 +119,7 @@ atan2 = binary_function(
 )
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative."""
     x = lift(input)
     return bind(ATAN2, imag(x), real(x))

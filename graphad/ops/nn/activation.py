@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32
@@ -116,14 +117,14 @@ elu = unary_function(
 )
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     x = relu(features)
     six = lift(6, x.dtype)
     return where(x >= six, six, x)
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """x where x > 0, else alpha * x, elementwise; integers become float32. The gradient at 0 is alpha."""
     x = lift(features)
     if x.dtype.is_integer:
@@ -131,13 +132,13 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     return where(x > _zero(x), x, x * alpha)
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """Scaled elu: scale * (x where x >= 0, else alpha * (exp(x) - 1)) (Klambauer et al., 2017). The gradient at 0 is scale."""
     x = lift(features)
     return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """x times the probability that a standard normal is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016)."""
     x = lift(features)
     if approximate:
@@ -145,7 +146,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     return x * 0.5 * (erf(x * math.sqrt(0.5)) + 1.0)
 
 
-def silu(features: Any, beta: float = 1.0) -> Tensor:
+def silu(features: TensorLike, beta: float = 1.0) -> Tensor:
     """x * sigmoid(beta * x), elementwise (Ramachandran et al., 2017)."""
     x = lift(features)
     return x * sigmoid(x if type(beta) is float and beta == 1.0 else x * beta)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.convert import lift, lift_pair
+from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import ranked
@@ -25,24 +26,24 @@ from graphad.ops.nn.activation import relu
 from graphad.ops.rules import require_fit
 
 
-def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """[relu(x), relu(-x)] side by side along `axis`."""
     x = lift(features)
     return relu(concat([x, -x], axis))
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
     """-pos_weight * labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too."""
     x, z = lift_pair("weighted_cross_entropy_with_logits", logits, labels)
     require_fit("weighted_cross_entropy_with_logits", z, x, ("labels", "logits"))
-    weight: Tensor = 1 + (pos_weight - 1) * z
+    weight = 1 + (lift_like("weighted_cross_entropy_with_logits", pos_weight, z.dtype) - 1) * z
     return (1 - z) * x + weight * softplus(-x)
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
     """exp(c) - z * c, for the log of a rate c and counts z; with Stirling's log(z!) for counts above 1 if asked for."""
     c, z = lift_pair("log_poisson_loss", log_input, targets)
@@ -56,7 +57,7 @@ def log_poisson_loss(
     return loss + where(small, 0 * z, z * log(inside) - z + half_log)
 
 
-def in_top_k(targets: Any, predictions: Any, k: int, name: str | None = None) -> Tensor:
+def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | None = None) -> Tensor:
     """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]; ties count as in."""
     rows, labels = lift(predictions), cast(targets, int32)
     own = gather(rows, labels[:, None], batch_dims=1)
@@ -64,7 +65,9 @@ def in_top_k(targets: Any, predictions: Any, k: int, name: str | None = None) ->
     return (above < k) & is_finite(own[:, 0])
 
 
-def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def space_to_depth(
+    input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
     """Blocks of [batch, height, width, channels] moved into channels: [batch, height / b, width / b, channels * b * b]."""
     x, b = _image("space_to_depth", input, block_size, data_format)
     n, h, w, c = (shape(x)[k] for k in range(4))
@@ -72,7 +75,9 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name:
     return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h // b, w // b, c * b * b])
 
 
-def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def depth_to_space(
+    input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
     """What `space_to_depth` undoes: [batch, height, width, channels] gives [batch, height * b, width * b, channels / b / b]."""
     x, b = _image("depth_to_space", input, block_size, data_format)
     n, h, w, c = (shape(x)[k] for k in range(4))
@@ -91,7 +96,7 @@ def _image(op: str, input: Any, block_size: Any, data_format: str) -> tuple[Any,
 
 
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1.0,
     alpha: float = 1.0,
@@ -109,7 +114,7 @@ def local_response_normalization(
 
 
 def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+    x: TensorLike, axes: AxisLike, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance along `axes`, where each element counts as often as its weight says."""
     x = lift(x)
@@ -124,7 +129,10 @@ def weighted_moments(
 
 
 def compute_average_loss(
-    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None, name: str | None = None
+    per_example_loss: TensorLike,
+    sample_weight: TensorLike | None = None,
+    global_batch_size: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """The sum of losses, each times its weight, over the number of examples."""
     losses = lift(per_example_loss)
@@ -134,6 +142,6 @@ def compute_average_loss(
     return reduce_sum(losses) / cast(count, losses.dtype)
 
 
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     """The sum of a penalty, as part of a loss: programs run on one device, which takes it whole."""
     return reduce_sum(regularization_loss)

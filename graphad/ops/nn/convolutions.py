@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
@@ -56,12 +57,12 @@ def _over_batches(x: Any, rank: int, f: Callable[[Any], Any]) -> Any:
 
 
 def conv1d(
-    input: Any,
-    filters: Any,
-    stride: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    stride: int | Sequence[int],
+    padding: str | Sequence[Any],
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """One-dimensional convolution (cross-correlation).
@@ -79,12 +80,12 @@ def conv1d(
 
 
 def conv2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
     data_format: str = "NHWC",
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Two-dimensional convolution (cross-correlation).
@@ -103,12 +104,12 @@ def conv2d(
 
 
 def conv3d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
     data_format: str = "NDHWC",
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Three-dimensional convolution (cross-correlation).
@@ -126,12 +127,12 @@ def conv3d(
 
 
 def convolution(
-    input: Any,
-    filters: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    filters: TensorLike,
+    strides: int | Sequence[int] | None = None,
+    padding: str | Sequence[Any] = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Convolution (cross-correlation) along one axis to three; the rank of the filters says how many.
@@ -163,7 +164,13 @@ def _axes_between(op: str, x: Any, kernel: Any) -> int:
     return int(rank) - 2
 
 
-def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
+def atrous_conv2d(
+    value: TensorLike,
+    filters: TensorLike,
+    rate: TensorLike,
+    padding: str | Sequence[Any],
+    name: str | None = None,
+) -> Tensor:
     """`conv2d` whose windows take every `rate`-th element: stride 1, dilations `rate`."""
     return _convolve("atrous_conv2d", value, filters, 2, 1, padding, rate)  # type: ignore[no-any-return]
 
@@ -197,13 +204,13 @@ def _transpose(
 
 
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any] = "SAME",
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `conv1d`: the gradient by its input.
@@ -220,13 +227,13 @@ def conv1d_transpose(
 
 
 def conv2d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any] = "SAME",
     data_format: str = "NHWC",
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `conv2d`: the gradient by its input.
@@ -243,13 +250,13 @@ def conv2d_transpose(
 
 
 def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any] = "SAME",
     data_format: str = "NDHWC",
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `conv3d`: the gradient by its input.
@@ -266,13 +273,13 @@ def conv3d_transpose(
 
 
 def conv_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any] = "SAME",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `convolution`, along one axis to three; the rank of the filters says how many.
@@ -291,19 +298,24 @@ def conv_transpose(
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: Any, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    rate: TensorLike,
+    padding: str | Sequence[Any],
+    name: str | None = None,
 ) -> Tensor:
     """The transpose of `atrous_conv2d`: the gradient by its input; filters are [height, width, channels out, channels in]."""
     return _transpose("atrous_conv2d_transpose", value, filters, output_shape, 2, 1, padding, rate)  # type: ignore[no-any-return]
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Each channel convolved with filters of its own.
@@ -337,13 +349,13 @@ def _depthwise(
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
     pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`depthwise_conv2d`, and a convolution with windows of one element that mixes the channels.

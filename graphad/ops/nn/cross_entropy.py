@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32, int64
@@ -143,7 +144,9 @@ class SparseCrossEntropyGrad(_PerLabel):
 SPARSE_CROSS_ENTROPY, SPARSE_CROSS_ENTROPY_GRAD = SparseCrossEntropy(), SparseCrossEntropyGrad()
 
 
-def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+def sparse_softmax_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, name: str | None = None
+) -> Tensor:
     """-log(softmax(logits))[label], one number per label.
 
     Args:
@@ -176,7 +179,7 @@ def _require_labels(labels: Any, classes: int) -> None:
 
 
 def softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, axis: int = -1, name: str | None = None
+    labels: TensorLike, logits: TensorLike, axis: int = -1, name: str | None = None
 ) -> Tensor:
     """-sum(labels * log(softmax(logits))) along `axis`; both [..., classes], one number per row."""
     logits, labels = lift_pair("softmax_cross_entropy_with_logits", logits, labels)
@@ -184,7 +187,9 @@ def softmax_cross_entropy_with_logits(
     return -reduce_sum(labels * log_softmax(logits, axis), axis=axis)
 
 
-def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+def sigmoid_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, name: str | None = None
+) -> Tensor:
     """-labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too."""
     x, z = lift_pair("sigmoid_cross_entropy_with_logits", logits, labels)
     require_fit("sigmoid_cross_entropy_with_logits", z, x, ("labels", "logits"))

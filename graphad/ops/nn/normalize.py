@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.dtypes import float16, float32
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -18,7 +19,11 @@ from graphad.ops.random import uniform
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean of x and its biased variance over `axes`; those of float16 are computed in float32. `shift` is ignored."""
     x = lift(x)
@@ -31,11 +36,11 @@ def moments(
 
 
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike | None,
+    scale: TensorLike | None,
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
@@ -46,10 +51,10 @@ def batch_normalization(
     if scale is not None:
         factor = factor * scale
     shifted = -mean * factor if offset is None else offset - mean * factor
-    return x * cast(factor, x.dtype) + cast(shifted, x.dtype)  # type: ignore[no-any-return]
+    return x * cast(factor, x.dtype) + cast(shifted, x.dtype)
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(value: TensorLike, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """value + bias along the last axis, or along axis 1 for data_format "NC...".
 
     Raises: InvalidArgumentError: bias is no vector, or its size is not that of the axis.
@@ -79,13 +84,19 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     return value + bias  # type: ignore[no-any-return]
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """sum(t**2) / 2."""
     t = lift(t)
     return reduce_sum(square(t)) * 0.5
 
 
-def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
+def dropout(
+    x: Any,
+    rate: Any,
+    noise_shape: Any = None,
+    seed: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """x with a random part `rate` set to 0 and the rest divided by 1 - rate.
 
     Args:
@@ -112,7 +123,9 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
     return where(kept, x * (1.0 / (1.0 - rate)), lift(0.0, x.dtype))
 
 
-def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Tensor:
+def embedding_lookup(
+    params: TensorLike, ids: Any, max_norm: float | None = None, name: str | None = None
+) -> Tensor:
     """The rows of `params` named by `ids`, scaled down to norm `max_norm` where they are longer."""
     rows = gather(params, ids)
     if max_norm is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -29,7 +31,12 @@ def _pool(
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """The largest element of each window of a real tensor [batch, width, channels].
 
@@ -43,7 +50,12 @@ def max_pool1d(
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The largest element of each window of a real tensor [batch, height, width, channels].
 
@@ -57,7 +69,12 @@ def max_pool2d(
 
 
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The largest element of each window of a real tensor [batch, depth, height, width, channels].
 
@@ -72,7 +89,12 @@ def max_pool3d(
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """The mean of each window of a float tensor [batch, width, channels]; padding ("SAME" or "VALID") does not count."""
     arguments.require_format("avg_pool1d", data_format, 1)
@@ -80,7 +102,12 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The mean of each window of a float tensor [batch, height, width, channels]; padding ("SAME" or "VALID") does not count."""
     arguments.require_format("avg_pool2d", data_format, 2)
@@ -88,7 +115,12 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The mean of each window of a float tensor [batch, depth, height, width, channels]; padding ("SAME" or "VALID") does not
     count.
@@ -98,10 +130,10 @@ def avg_pool3d(
 
 
 def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -110,10 +142,10 @@ def max_pool(
 
 
 def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -133,13 +165,13 @@ def _by_rank(
 
 
 def pool(
-    input: Any,
+    input: TensorLike,
     window_shape: Any,
     pooling_type: str,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: int | Sequence[int] | None = None,
+    padding: str | Sequence[Any] = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The largest element or the mean of each window, along one axis to three.

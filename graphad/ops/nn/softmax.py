@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import MIXED, Op, define
@@ -85,13 +86,13 @@ class LogSoftmax(AlongAxis):
         return shifted - log(reduce_sum(exp(shifted), axis=self.axis, keepdims=True))
 
 
-def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis`; float tensor [..., n, ...], same shape back."""
     x = lift(logits)
     return bind(Softmax(normalize_axis("softmax", axis, x.ndim, "logits", x.dims)), x)
 
 
-def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """log(softmax(logits)) along `axis`, without loss for small probabilities."""
     x = lift(logits)
     return bind(LogSoftmax(normalize_axis("log_softmax", axis, x.ndim, "logits", x.dims)), x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, float32, int64
 from graphad.core.errors import InvalidArgumentError
@@ -19,7 +20,11 @@ _SMALLEST = 2.0**-24  # what float32 draws in [0, 1) are multiples of; keeps log
 
 
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Classes drawn with the probabilities softmax(logits): [batch, classes] gives [batch, num_samples].
 
@@ -34,7 +39,11 @@ def categorical(
 
 
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    dtype: DTypeLike = int64,
+    name: str | None = None,
 ) -> Tensor:
     """As `categorical`, the same for the same seed: two integers."""
     logits = _rows("stateless_categorical", logits)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype
@@ -62,7 +63,7 @@ class CheckNumerics(Op):
         return axes[0]
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """`tensor`, whose elements must all be finite; so must those of its gradient.
 
     Args:
@@ -102,7 +103,11 @@ assert_greater_equal = _comparison("assert_greater_equal", ">=", greater_equal)
 
 
 def assert_none_equal(
-    x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless x != y for every element; as `assert_equal`, with the arguments in another order."""
     _assert_none_equal(x, y, message, summarize)
@@ -130,10 +135,10 @@ assert_non_positive = _sign("assert_non_positive", "<=", less_equal)
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
     message: str | None = None,
     summarize: int | None = None,
     name: str | None = None,
@@ -155,7 +160,7 @@ def assert_near(
     require(reduce_all(holds), text, [relative, absolute, a, b], summarize)
 
 
-def assert_all_finite(x: Any, message: str | None = None, name: str | None = None) -> Tensor:
+def assert_all_finite(x: TensorLike, message: str | None = None, name: str | None = None) -> Tensor:
     """`x`, whose elements must all be finite. Raises: InvalidArgumentError (a ValueError), at run time."""
     a = lift(x)
     require(
@@ -166,7 +171,7 @@ def assert_all_finite(x: Any, message: str | None = None, name: str | None = Non
     return a
 
 
-def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank(x: TensorLike, rank: Any, message: str | None = None, name: str | None = None) -> None:
     """Raise unless x has the given rank; at once where it is known, else at run time.
 
     Raises: InvalidArgumentError (a ValueError): the rank is another one.
@@ -174,7 +179,9 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
     _check_rank("assert_rank", x, rank, message, equal, "equal to", lambda a, b: a == b)
 
 
-def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank_at_least(
+    x: TensorLike, rank: Any, message: str | None = None, name: str | None = None
+) -> None:
     """Raise unless x has at least the given rank. Raises: InvalidArgumentError (a ValueError): the rank is lower."""
     _check_rank("assert_rank_at_least", x, rank, message, greater_equal, "at least", lambda a, b: a >= b)
 
@@ -203,7 +210,7 @@ def _check_rank(
     )
 
 
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> Tensor:
     """`tensor`, which must be a scalar. Raises: InvalidArgumentError (a ValueError): it has axes."""
     x = lift(tensor)
     if x.dims:
@@ -213,7 +220,9 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
     return bind(IDENTITY, x)
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_type(
+    tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None
+) -> None:
     """Raise unless `tensor` has the dtype `tf_type`. Raises: DTypeError (a TypeError)."""
     x, wanted = lift(tensor), as_dtype(tf_type)
     if x.dtype is not wanted:
@@ -224,7 +233,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 def assert_shapes(
     shapes: Any,
-    data: Any = None,
+    data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -254,12 +263,12 @@ def assert_shapes(
             )
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether `tensor` is a tensor of numbers."""
     return isinstance(tensor, Tensor) and not tensor.dtype.is_bool
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """Raise unless x has an integer dtype. Raises: ArgumentTypeError (a TypeError)."""
     a = lift(x)
     if not a.dtype.is_integer:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -228,7 +229,9 @@ def _number(x: Any) -> str:
     return short if x.dtype.type(short) == x else f"{float(x):.{more}g}"
 
 
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
+def Assert(
+    condition: TensorLike, data: TensorLike, summarize: int | None = None, name: str | None = None
+) -> None:
     """Raise unless `condition` holds, at run time and in program order.
 
     Args:
