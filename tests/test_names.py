@@ -211,9 +211,9 @@ tf.cast(x[tf.newaxis], tf.bool)
 tf.keras.Sequential([Dense(3), tf.keras.layers.Dense(2)])
 tf.optimizers.Adam(tf.initializers.Ones()([], tf.float32))
 graphad.linalg.solve(x, x)
-reveal_type(tf.math.sin)
+reveal_type(tf.math.sin(x))
 reveal_type(tf.keras.layers.Dense)
-reveal_type(tf.nn.swish)
+reveal_type(tf.nn.swish(x))
 tf.nonsense  # the only mistakes
 tf.linalg.nonsense
 """

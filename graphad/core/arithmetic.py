@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import TensorLike
     from graphad.core.tensor import Tensor
 
 
@@ -19,7 +20,7 @@ class Arithmetic:
     def _unary(self) -> Tensor:
         raise NotImplementedError
 
-    def _binary(self, other: Any) -> Tensor:
+    def _binary(self, other: TensorLike) -> Tensor:
         raise NotImplementedError
 
     def numpy(self) -> Any:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
 
 from graphad.core.errors import ArgumentTypeError
 from graphad.function.polymorphic import Function
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload
 def function(
-    func: Callable[..., Any] | None = None,
-    input_signature: Any = None,
+    func: Callable[P, R],
+    input_signature: Sequence[Any] | None = None,
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
@@ -21,7 +25,34 @@ def function(
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: Any = None,
-) -> Any:
+) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: Any = None,
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: Any = None,
+) -> Function[..., Any] | Callable[[Callable[..., Any]], Function[..., Any]]:
     """Run a Python function as a graph: traced once per kind of arguments, differentiated and compiled as a whole.
 
     Args:
@@ -43,7 +74,7 @@ def function(
     if jit_compile not in (None, True, False):
         raise ArgumentTypeError(f"function: jit_compile={jit_compile!r}; it is True, False or None.")
 
-    def decorate(f: Callable[..., Any]) -> Function:
+    def decorate(f: Callable[..., Any]) -> Function[..., Any]:
         if not callable(f):
             raise ArgumentTypeError(f"{f!r} is not a callable object")
         return Function(

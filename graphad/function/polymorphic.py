@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
 from graphad.core.collector import held
@@ -89,7 +89,13 @@ class Creation:
         self.pinned.append(variable)
 
 
-class Function:
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class Function(Generic[P, R]):
     """A Python function that runs as a graph; made by `function`.
 
     Attributes:
@@ -100,7 +106,7 @@ class Function:
 
     def __init__(
         self,
-        python_function: Callable[..., Any],
+        python_function: Callable[P, R],
         input_signature: Any = None,
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
@@ -128,7 +134,7 @@ class Function:
         self._latest: deque[Any] = deque(maxlen=2)
         self._history = History() if instance is not None else history_of(python_function)
         self._quick_calls = 0  # since the last call that went the long way
-        self._bound: dict[int, tuple[Any, Function]] = {}
+        self._bound: dict[int, tuple[Any, Function[..., Any]]] = {}
         self._attribute = self._name  # what the class calls it whose method it is
         functools.update_wrapper(self, python_function, updated=())
 
@@ -143,7 +149,11 @@ class Function:
     def __set_name__(self, owner: Any, name: str) -> None:
         self._attribute = name
 
-    def __get__(self, instance: Any, owner: Any = None) -> Function:
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Function[P, R]: ...
+    @overload
+    def __get__(self: Function[Concatenate[S, Q], R], instance: S, owner: Any = None) -> Function[Q, R]: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A method: traces are kept per object."""
         if instance is None:
             return self
@@ -177,14 +187,16 @@ class Function:
             self._autograph_options,
         )
 
-    def __deepcopy__(self, memo: Any) -> Function:
+    def __deepcopy__(self, memo: Any) -> Function[P, R]:
         """The method of the copied object, else a function of the copied Python function, without traces."""
         if self._instance is not None:
             return getattr(copy.deepcopy(self._with_self(())[0], memo), self._attribute)  # type: ignore[no-any-return]
-        return _again(copy.deepcopy(self.python_function, memo), *self._options)
+        again: Any = _again(copy.deepcopy(self.python_function, memo), *self._options)
+        return again  # type: ignore[no-any-return]
 
-    def __copy__(self) -> Function:
-        return self if self._instance is not None else _again(self.python_function, *self._options)
+    def __copy__(self) -> Function[P, R]:
+        again: Any = self if self._instance is not None else _again(self.python_function, *self._options)
+        return again  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
         """By reference: see `function/pickling.py`."""
@@ -195,7 +207,7 @@ class Function:
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if not kwargs and busy() is None:
                 key = []
@@ -210,11 +222,11 @@ class Function:
                     if found is not None and not flags.run_functions_eagerly:
                         self._quick_calls += 1
                         run, captures, jit, guards, results = found
-                        outputs = run([x.data for x in args] + captures, jit, guards)
+                        outputs = run([x.data for x in args] + captures, jit, guards)  # type: ignore[attr-defined]
                         if results.single:
-                            return results.rebuild([EagerTensor(outputs[0])])
-                        return results.build([EagerTensor(y) for y in outputs])
-            return self._call(args, kwargs)
+                            return results.rebuild([EagerTensor(outputs[0])])  # type: ignore[no-any-return]
+                        return results.build([EagerTensor(y) for y in outputs])  # type: ignore[no-any-return]
+            return self._call(args, kwargs)  # type: ignore[no-any-return]
         except Exception as error:
             if not flags.filter_tracebacks or isinstance(error, InternalError):
                 raise
@@ -488,25 +500,11 @@ class Function:
         return f"<graphad function {self._name} with {len(self._traces)} traces>"
 
 
-def _again(
-    python_function: Any,
-    input_signature: Any,
-    jit_compile: bool | None,
-    reduce_retracing: bool,
-    name: str,
-    autograph: bool,
-    autograph_options: Any,
-) -> Function:
+def _again(python_function: Any, *options: Any) -> Function[..., Any]:
     """A function without traces, made of its options."""
-    return Function(
-        python_function,
-        input_signature,
-        jit_compile,
-        reduce_retracing,
-        name,
-        autograph=autograph,
-        autograph_options=autograph_options,
-    )
+    input_signature, jit_compile, reduce_retracing, name, *how = options
+    made: Any = Function(python_function, input_signature, jit_compile, reduce_retracing, name, None, *how)
+    return made  # type: ignore[no-any-return]
 
 
 def _accepts(mine: Any, theirs: Any) -> bool:

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted_here
 from graphad.core.bind import bind, new_recorder
@@ -205,7 +205,17 @@ def unrecorded() -> Iterator[None]:
                 bind(READ, handle)  # tapes follow a variable once they have seen it read
 
 
-def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def custom_gradient(f: Callable[P, tuple[R, Callable[..., Any]]]) -> Callable[P, R]: ...
+@overload
+def custom_gradient(
+    f: None = None,
+) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
+def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Decorator: give a function a gradient of its own.
 
     Args:

@@ -27,7 +27,7 @@ from graphad.core.frames import warn_user
 from graphad.core.levels import entered, trace_in_progress
 from graphad.core.nest import is_nested
 from graphad.core.shapes import TensorShape, format_dims, is_definite
-from graphad.core.tensor import VALUES, Handle
+from graphad.core.tensor import VALUES, Handle, Tensor
 from graphad.gradient.backward import Entry, backward, dense
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
@@ -321,7 +321,7 @@ def _all_rows(graph: Any, captures: Sequence[Any], sizes: Any, dims: Any, dtype:
 
 def batch_jacobian(
     tape: Any, target: Any, source: Any, mode: Any, parallel_iterations: int | None, use_pfor: bool
-) -> Any:
+) -> Tensor:
     """See `GradientTape.batch_jacobian`; `mode` is the checked UnconnectedGradients."""
     for word, x in (("target", target), ("source", source)):
         if not isinstance(x, VALUES):
@@ -339,7 +339,7 @@ def batch_jacobian(
             )
     asked = Mode(True, parallel_iterations, use_pfor)
     with tape.computing():
-        return _vectorising(
+        return _vectorising(  # type: ignore[no-any-return]
             "batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, asked)
         )
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from graphad.core.composites import flatten_records
 from graphad.core.tensor import Tensor
 from graphad.gradient.custom import custom_gradient, unrecorded
 from graphad.gradient.tape import GradientTape
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+
+def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
     """The same function, run again for its gradient instead of keeping what it computed on the way.
 
     Args:

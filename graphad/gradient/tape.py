@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy, remove_recorder
 from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite, ranked
-from graphad.core.tensor import VALUES, EagerTensor, Handle
+from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.explain_none import Notes, why_none
 from graphad.gradient.recorder import Recorder, mark_of
@@ -31,6 +31,10 @@ from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.shape import BroadcastTo
 
 _dtype_warnings = 5
+
+
+K = TypeVar("K")
+S = TypeVar("S", bound=Tensor | Handle)
 
 
 class GradientTape(Recorder):
@@ -161,12 +165,53 @@ class GradientTape(Recorder):
 
     # -- derivatives ---------------------------------------------------------------------------------------------
 
+    # What the source cannot reach is None, and the gradient of a lookup IndexedSlices; the annotations leave out both.
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Tensor | Handle,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Tensor: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: list[S],
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> list[Tensor]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: tuple[S, ...],
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: dict[K, S],
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> dict[K, Tensor]: ...
+    @overload
     def gradient(
         self,
         target: Any,
         sources: Any,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any: ...
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of the sum of all elements of `target` with respect to each source.
 
@@ -226,11 +271,56 @@ class GradientTape(Recorder):
             results = [_as_slices(x, bar) for x, bar in zip(given, results, strict=True)]
         return rebuild(results)
 
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: Tensor | Handle,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Tensor: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: list[S],
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> list[Tensor]: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: tuple[S, ...],
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: dict[K, S],
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> dict[K, Tensor]: ...
+    @overload
     def jacobian(
         self,
         target: Any,
         sources: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any: ...
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -253,12 +343,12 @@ class GradientTape(Recorder):
 
     def batch_jacobian(
         self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        target: Tensor,
+        source: Tensor | Handle,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
-    ) -> Any:
+    ) -> Tensor:
         """The Jacobian of each row of `target` with respect to the same row of `source`.
 
         Args:

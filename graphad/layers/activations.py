@@ -8,13 +8,14 @@ from typing import Any
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
 from graphad.ops import nn
 from graphad.ops.math import exp, minimum, where
 
 
 def relu(
     x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
-) -> Any:
+) -> Tensor:
     """x where x >= `threshold`, `max_value` at most, and negative_slope * (x - threshold) below."""
     x = lift(x)
     if not negative_slope and not threshold:
@@ -24,53 +25,53 @@ def relu(
     return y if max_value is None else minimum(y, max_value)
 
 
-def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Any:
+def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
     """x where x > 0, else negative_slope * x."""
     return nn.leaky_relu(x, negative_slope)
 
 
-def elu(x: TensorLike, alpha: float = 1.0) -> Any:
+def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """x where x > 0, else alpha * (exp(x) - 1)."""
     y = nn.elu(x)
     return y if alpha == 1.0 else where(y > 0.0, y, alpha * y)
 
 
-def selu(x: TensorLike) -> Any:
+def selu(x: TensorLike) -> Tensor:
     """The scaled exponential linear unit; see `nn.selu`."""
     return nn.selu(x)
 
 
-def gelu(x: TensorLike, approximate: bool = False) -> Any:
+def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     """x times the probability that a standard normal is below x; see `nn.gelu`."""
     return nn.gelu(x, approximate)
 
 
-def silu(x: TensorLike) -> Any:
+def silu(x: TensorLike) -> Tensor:
     """x * sigmoid(x)."""
     return nn.silu(x)
 
 
-def softmax(x: TensorLike, axis: int = -1) -> Any:
+def softmax(x: TensorLike, axis: int = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis`."""
     return nn.softmax(x, axis)
 
 
-def log_softmax(x: TensorLike, axis: int = -1) -> Any:
+def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     """log(softmax(x)) along `axis`."""
     return nn.log_softmax(x, axis)
 
 
-def softplus(x: TensorLike) -> Any:
+def softplus(x: TensorLike) -> Tensor:
     """log(1 + exp(x))."""
     return nn.softplus(x)
 
 
-def sigmoid(x: TensorLike) -> Any:
+def sigmoid(x: TensorLike) -> Tensor:
     """1 / (1 + exp(-x))."""
     return nn.sigmoid(x)
 
 
-def tanh(x: TensorLike) -> Any:
+def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent."""
     return nn.tanh(x)
 

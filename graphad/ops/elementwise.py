@@ -288,6 +288,7 @@ def named(function: F, name: str, doc: str, **parameters: str) -> F:
     variables = tuple([parameters.get(variable, variable) for variable in code.co_varnames])
     if variables != code.co_varnames:
         function.__code__ = code.replace(co_varnames=variables)
+        function.__annotations__ = {parameters.get(k, k): v for k, v in function.__annotations__.items()}
     return function
 
 

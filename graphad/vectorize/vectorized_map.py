@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from graphad.autograph.convert import converted
 from graphad.core.bind import bind
@@ -19,10 +19,12 @@ from graphad.trace.tracer import trace_flat
 from graphad.vectorize.batch import BatchLevel, stack_rows
 from graphad.vectorize.vectorize_graph import vectorize
 
+R = TypeVar("R")
+
 
 def vectorized_map(
-    fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
-) -> Any:
+    fn: Callable[[Any], R], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+) -> R:
     """`fn` applied to each row of `elems`, computed for all rows at once.
 
     Args:
@@ -45,14 +47,14 @@ def vectorized_map(
     if not sizes or any(size != known[0] for size in known):
         raise InvalidArgumentError(f"vectorized_map: the numbers of rows differ or are missing: {sizes}.")
     if not all(is_definite(x.dims) for x in stacks):
-        return _unknown(fn, stacks, rebuild)
+        return _unknown(fn, stacks, rebuild)  # type: ignore[no-any-return]
     level = BatchLevel(sizes[0])
     with entered(level):
         out = fn(rebuild([level.wrap(x) for x in stacks]))
         flat, rebuild_out = flatten_records(out)
         flat = [lift(y) for y in flat]
     rows = [stack_rows(level, y) for y in flat]
-    return rebuild_out([bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows])
+    return rebuild_out([bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows])  # type: ignore[no-any-return]
 
 
 def _unknown(fn: Callable[[Any], Any], stacks: list[Any], rebuild: Rebuild) -> Any:

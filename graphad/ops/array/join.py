@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim, Size

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -179,9 +179,24 @@ def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
     return eigh(tensor)[0]
 
 
+@overload
+def svd(
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: Literal[True] = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, *, compute_uv: Literal[False], name: str | None = None
+) -> Tensor: ...
+@overload
+def svd(
+    tensor: TensorLike, full_matrices: bool, compute_uv: bool, name: str | None = None
+) -> Tensor | tuple[Tensor, Tensor, Tensor]: ...
 def svd(
     tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor, Tensor]:
     """Singular values, descending, and singular vectors: tensor = u diag(s) v^H.
 
     Args:

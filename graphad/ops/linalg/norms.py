@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
@@ -34,7 +34,17 @@ def l2_normalize(
     return x * rsqrt(maximum(square, epsilon))
 
 
-def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None) -> Any:
+@overload
+def clip_by_norm(  # type: ignore[overload-overlap]
+    t: IndexedSlices, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None
+) -> IndexedSlices: ...
+@overload
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None
+) -> Tensor: ...
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None
+) -> Tensor | IndexedSlices:
     """`t` scaled down to norm `clip_norm` where its Euclidean norm is larger; never enlarged.
 
     Args:

@@ -135,4 +135,4 @@ def embedding_lookup(
         raise InvalidArgumentError(
             "embedding_lookup: the ranks of params and ids must be known for max_norm."
         )
-    return clip_by_norm(rows, max_norm, list(range(first, last)))  # type: ignore[no-any-return]
+    return clip_by_norm(rows, max_norm, list(range(first, last)))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -221,7 +222,7 @@ def _complex_transform(name: str, rank: int, inverse: bool) -> Any:
 
 
 def _real_transform(name: str, rank: int) -> Any:
-    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    def transform(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
         return _rfft(lift(input_tensor), _lengths("rfft", fft_length, rank), rank)
 
     return named(
@@ -232,14 +233,14 @@ def _real_transform(name: str, rank: int) -> Any:
     )
 
 
-def _rfft(x: Any, lengths: list[Any] | None, rank: int) -> Any:
+def _rfft(x: Any, lengths: list[Any] | None, rank: int) -> Tensor:
     for k, n in enumerate(lengths or ()):
         x = with_size(x, k - rank, n)
     return bind(Rfft(rank), x)
 
 
 def _real_inverse(name: str, rank: int) -> Any:
-    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    def transform(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
         return _irfft(lift(input_tensor), _lengths("irfft", fft_length, rank), rank)
 
     return named(
@@ -250,7 +251,7 @@ def _real_inverse(name: str, rank: int) -> Any:
     )
 
 
-def _irfft(x: Any, lengths: list[Any] | None, rank: int) -> Any:
+def _irfft(x: Any, lengths: list[Any] | None, rank: int) -> Tensor:
     if lengths is None:
         have = None if x.dims is None else x.dims[-1]
         last: Any = 2 * (have - 1) if have is not None else 2 * (_last_size(x) - 1)

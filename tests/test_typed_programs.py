@@ -1,0 +1,186 @@
+"""What a type checker says of programs that use graphad: nothing of a right one, and every mistake of a wrong one."""
+
+import ast
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphad.core.late import places_of
+from tests.test_names import LISTS, ROOT
+
+pytest.importorskip("mypy")
+
+RIGHT = """
+from collections.abc import Callable
+
+import numpy as np
+
+import graphad as tf
+
+
+class Line(tf.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = tf.Variable([[1.0], [2.0]])
+        self.b = tf.Variable(0.0)
+
+    @tf.function
+    def __call__(self, x: tf.Tensor, scale: float = 1.0) -> tf.Tensor:
+        return tf.matmul(x, self.w) * scale + self.b
+
+
+@tf.custom_gradient
+def clipped(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+    def backward(dy: tf.Tensor) -> tf.Tensor:
+        return tf.clip_by_norm(dy, 1.0)
+
+    return tf.identity(x), backward
+
+
+@tf.recompute_grad
+def block(x: tf.Tensor) -> tf.Tensor:
+    return tf.tanh(x) + 1
+
+
+@tf.function(jit_compile=False)
+def loss_of(prediction: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_mean(tf.square(prediction - target))
+
+
+model = Line()
+x = tf.constant(np.ones((3, 2), np.float32))
+y = tf.zeros([3, 1], tf.float32)
+with tf.GradientTape(persistent=True) as tape:
+    tape.watch(x)
+    loss = loss_of(block(clipped(model(x, scale=2.0))), y)
+by_w, by_b = tape.gradient(loss, [model.w, model.b])
+model.w.assign_sub(0.1 * by_w)
+model.b.assign_sub(by_b * 0.1)
+by_x = tape.gradient(loss, x)
+total: float = float(tf.reduce_sum(by_x, axis=[0, 1]))
+rows: tf.Tensor = tf.vectorized_map(lambda row: tf.exp(row), x)
+part = x[0] + (rows[:, 1:] @ tf.ones([1, 2]))[0]
+names = {"w": model.w}
+for key, bar in tape.gradient(loss, names).items():
+    print(key.upper(), bar.shape, tf.cast(bar, "float64").numpy())
+print(tf.reshape(part, [-1, 2]).dtype.name, tf.stack([x, x]).shape.rank, tf.add(1.0, [2.0, 3.0]), -x, 2.0 * x > 1)
+print(tf.nn.softmax(x, axis=-1), tf.linalg.norm(x), tf.nn.conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), 1, "SAME"))
+"""
+
+MISTAKES = [
+    'tf.reduce_sum("text")',  # an argument of a wrong type
+    "tf.matmul(x)",  # too few
+    "tf.exp(x, axis=1)",  # of a name that there is not
+    "x.shpae",  # an attribute that there is not
+    'x + "one"',  # an operand that is no tensor
+    "loss_of(x)",  # too few arguments of a traced function
+    'loss_of(x, "target")',  # one of a wrong type
+    "loss_of(x, y).lower()",  # its result is no text
+    "model(x, scale=[1, 2])",  # a traced method
+    "clipped(x, 2.0)",  # a function with a gradient of its own gets what the function gets
+    "block(x, y)",
+    "tape.gradient(loss)",
+    "tape.gradient(loss, x).append(1)",  # one source has one gradient
+    "tape.gradient(loss, [x]).shape",  # and several have a list of them
+    "tf.cast(x, 64)",
+    "tf.reduce_meen(x)",
+]
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What mypy says, by the line of the program."""
+    root = tmp_path_factory.mktemp("typed")
+    program = RIGHT + "\n".join(MISTAKES) + "\n"
+    (root / "program.py").write_text(program, encoding="utf-8")
+    (root / "mypy.ini").write_text(
+        "[mypy]\nstrict = True\nfollow_imports = silent\n" + SKIPPED, encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "mypy", "--no-pretty", "--config-file", "mypy.ini", "program.py"]
+    command += ["--cache-dir", str(ROOT / ".mypy_cache")]
+    paths = {"MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=root, env=os.environ | paths, capture_output=True, text=True, check=False
+    )
+    found: dict[int, list[str]] = {}
+    for line in done.stdout.splitlines():
+        place, _, message = line.partition(": error: ")
+        if message:
+            assert place.startswith("program.py:"), line
+            found.setdefault(int(place.split(":")[1]), []).append(message)
+    assert found, done.stdout + done.stderr
+    return found
+
+
+SKIPPED = "\n".join(
+    f"[mypy-{name}.*]\nignore_missing_imports = True\nfollow_imports = skip"
+    for name in ("cuda", "cupy", "llvmlite", "ml_dtypes", "numba", "optree", "scipy")
+)
+FIRST = RIGHT.count("\n") + 1
+
+
+@pytest.mark.parametrize("number", range(len(MISTAKES)), ids=MISTAKES)
+def test_a_type_checker_finds_the_mistake(said, number):
+    assert FIRST + number in said
+
+
+def test_a_type_checker_has_nothing_to_say_of_a_right_program(said):
+    assert {line: text for line, text in said.items() if line < FIRST} == {}
+
+
+def test_the_right_program_runs(capsys):
+    exec(compile(RIGHT.replace("jit_compile=False", "jit_compile=None"), "program.py", "exec"), {})
+    assert "float64" not in capsys.readouterr().err
+
+
+def public_functions():
+    found = {}
+    for name in LISTS:
+        namespace = importlib.import_module(name)
+        for shown in places_of(name):
+            value = getattr(namespace, shown)
+            if not shown.startswith("_") and callable(value) and not inspect.isclass(value):
+                found[id(value)] = f"{name}.{shown}", value
+    return list(found.values())
+
+
+# What these give is as their arguments are, or as a file says.
+GIVES_ANYTHING = {
+    *"case cond switch_case foldl foldr map_fn scan while_loop numpy_function py_function".split(),
+    *"map_structure pack_sequence_as load load_variable get_static_value dimension_value path_to_str".split(),
+    *"do_not_convert jvp vjp hvp linearize gradients root fixed_point minimize least_squares solve_ivp".split(),
+}
+OPEN_PARAMETERS = 261  # the number may only become smaller
+
+
+def test_every_public_function_says_what_it_gives():
+    open_ = []
+    for name, value in public_functions():
+        result = inspect.signature(value).return_annotation
+        if result in ("Any", inspect.Signature.empty) and name.rpartition(".")[2] not in GIVES_ANYTHING:
+            open_.append(name)
+    assert open_ == []
+
+
+def test_parameters_of_public_functions_are_typed():
+    open_ = []
+    for name, value in public_functions():
+        for parameter in inspect.signature(value).parameters.values():
+            assert parameter.annotation is not inspect.Parameter.empty, (name, parameter.name)
+            if parameter.annotation == "Any":
+                open_.append(f"{name}({parameter.name})")
+    assert len(open_) <= OPEN_PARAMETERS, open_
+
+
+def test_every_rule_of_an_op_is_annotated():
+    bare = []
+    for path in Path(ROOT / "graphad").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.returns is None:
+                bare.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert bare == []
