@@ -20,7 +20,7 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import entries_of, is_reference
-from graphad.core.schema import Given
+from graphad.core.schema import Axes, Given
 from graphad.core.shapes import (
     format_dims,
     is_definite,
@@ -420,7 +420,7 @@ class ExpandDims(Op):
     moves = True
     keeps = (False, False)
     aliases = {0: 0}
-    axes: tuple[int, ...]
+    axes: Axes
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
@@ -463,7 +463,7 @@ class Squeeze(Op):
     moves = True
     keeps = (False, False)
     aliases = {0: 0}
-    axes: tuple[int, ...]
+    axes: Axes
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:

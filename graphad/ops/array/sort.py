@@ -15,6 +15,7 @@ from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.schema import Axis
 from graphad.core.shapes import format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -30,7 +31,7 @@ class ArgSort(Op):
 
     name = "argsort"
     keeps = (False, False)
-    axis: int
+    axis: Axis
     descending: bool
     dtype: DType
 

@@ -185,7 +185,7 @@ class ReduceSum(Reduction):
     """The sum over `axes`; 0 for none."""
 
     name, combine = "reduce_sum", "add"
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
@@ -202,7 +202,7 @@ class ReduceMean(Reduction):
     """
 
     name = "reduce_mean"
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
@@ -266,7 +266,7 @@ class ReduceMax(_Extreme):
     """The largest element over `axes`, NaN if there is one; for none the lowest number of the dtype (-inf for floats)."""
 
     name, combine, formula = "reduce_max", "max", np.maximum
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
 
@@ -275,7 +275,7 @@ class ReduceMin(_Extreme):
     """The smallest element over `axes`, NaN if there is one; for none the largest number of the dtype (inf for floats)."""
 
     name, combine, formula = "reduce_min", "min", np.minimum
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
 
@@ -285,7 +285,7 @@ class ReduceProd(Reduction):
 
     name, combine = "reduce_prod", "mul"
     keeps = (True, False)
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
@@ -316,7 +316,7 @@ class ReduceAll(Reduction):
     """Whether all elements over `axes` are true; true for none."""
 
     name, combine, kinds = "reduce_all", "and", BOOLEAN
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
@@ -330,7 +330,7 @@ class ReduceAny(Reduction):
     """Whether an element over `axes` is true; false for none."""
 
     name, combine, kinds = "reduce_any", "or", BOOLEAN
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
@@ -345,7 +345,7 @@ class ReduceLogSumExp(Reduction):
 
     name, kinds = "reduce_logsumexp", FLOATING
     keeps = (True, True)
-    axes: tuple[int, ...] | None = None
+    axes: Axes | None = None
     keepdims: bool = False
 
     def eval(self, x: Any) -> Any:
