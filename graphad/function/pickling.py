@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import pickle
 import sys
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
 from graphad.core.errors import FailedPreconditionError
+
+_CODE_PICKLERS = frozenset({"cloudpickle", "dill", "_dill"})
 
 
 class UnpicklableError(FailedPreconditionError, pickle.PicklingError):
@@ -83,5 +85,10 @@ def _at(x: Any, path: str) -> Any:
 
 
 def _packs_code() -> bool:
-    """Whether there is a package that pickles functions with their code, which this process then probably uses."""
-    return any(name.rpartition(".")[2] in ("cloudpickle", "dill") for name in tuple(sys.modules))
+    """Whether the pickler at work is one of those that pickle functions with their code."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if not _CODE_PICKLERS.isdisjoint(frame.f_globals.get("__name__", "").split(".")):
+            return True
+        frame = frame.f_back
+    return False

@@ -154,3 +154,12 @@ def test_specs_shapes_dtypes_and_values_survive(how):
     np.testing.assert_array_equal(twin.normal([2]), tf.random.Generator.from_seed(3).normal([2]))
     rows = how(tf.IndexedSlices(tf.ones([1, 2]), tf.constant([1]), tf.constant([3, 2])))
     np.testing.assert_array_equal(tf.convert_to_tensor(rows), [[0, 0], [1, 1], [0, 0]])
+
+
+def test_a_module_that_pickles_code_does_not_have_to_be_at_work(monkeypatch):
+    import sys
+    import types
+
+    monkeypatch.setitem(sys.modules, "cloudpickle", types.ModuleType("cloudpickle"))
+    with pytest.raises(pickle.PicklingError, match="made inside another function"):
+        pickle.dumps(local_function())

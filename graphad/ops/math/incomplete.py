@@ -41,11 +41,13 @@ Ndtri = elementwise(
     doc="The y below which a standard normal number is with probability x.",
 )  # fmt: skip
 erfcinv = unary_function(
-    Erfcinv, "The y with erfc(y) = x; inf at 0, -inf at 2, nan beyond, elementwise, float dtypes."
+    Erfcinv,
+    "The y with erfc(y) = x; inf at 0, -inf at 2, nan beyond, elementwise, float dtypes. Within 8 units in the last place.",
 )
 ndtri = unary_function(
     Ndtri,
-    "The quantile of the standard normal distribution at probability x; nan outside of 0 to 1, elementwise, float dtypes.",
+    "The quantile of the standard normal distribution at probability x; nan outside of 0 to 1, elementwise, float dtypes. "
+    "Within 8 units in the last place.",
 )
 
 

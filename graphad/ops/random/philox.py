@@ -100,9 +100,8 @@ def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> np.ndarra
 
 def derived(key: Any, turn: int) -> np.ndarray:
     """Another key, made from a key and a number: two words of a stream that no draw reads."""
-    first, second = np.asarray(key, np.int64)
-    with np.errstate(over="ignore"):
-        mixed = np.array([first, second], np.int64) ^ np.array([turn << 32, -1 - turn], np.int64)
+    words = np.array([_signed(int(turn) << 32), _signed(-1 - int(turn))], np.int64)
+    mixed = np.asarray(key, np.int64) ^ words
     return stream(mixed).random_raw(2).view(np.int64)  # type: ignore[no-any-return]
 
 
