@@ -14,8 +14,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
-
 from graphad.core import references as refs
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
@@ -460,8 +458,9 @@ def _inputs_of(kind: Any) -> Iterator[Input]:
     formula = getattr(kind, "formula", None)
     if rest and formula is not None:
         # A NumPy function would take one operand too many as the array to write its result into.
-        if isinstance(formula, np.ufunc):
-            names = ["x", "y", "z"][: formula.nin]
+        count = getattr(formula, "nin", None)  # of a ufunc, or said by what wraps a function
+        if count is not None:
+            names = ["x", "y", "z"][:count]
         else:
             taken, optional, more = _parameters(formula, 0)
             needed = len(taken) - optional

@@ -26,11 +26,12 @@ from graphad.ops.math.trigonometric import cos, sin
 from graphad.ops.rules import FLOATING, scalar_like
 
 
-def of_scipy(function: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
+def of_scipy(function: Callable[[Any], Callable[..., Any]], operands: int = 1) -> Callable[..., Any]:
     """A formula that SciPy computes, in float32 for operands of two bytes.
 
     Args:
       function: `scipy.special` to the function.
+      operands: How many the function takes; SciPy is not imported to be asked for it.
     """
 
     def formula(x: Any, *rest: Any) -> Any:
@@ -41,6 +42,7 @@ def of_scipy(function: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any
         return y if y.dtype is dtype else y.astype(dtype)
 
     formula.is_wide = True  # type: ignore[attr-defined]
+    formula.nin = operands  # type: ignore[attr-defined]
     return formula
 
 

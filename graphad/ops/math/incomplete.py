@@ -125,11 +125,12 @@ class IgammaByA(Elementwise):
 
 
 Igamma = elementwise(
-    "igamma", of_scipy(lambda special: special.gammainc), vjp=_igamma_vjp, kinds=FLOATING,
+    "igamma", of_scipy(lambda special: special.gammainc, 2), vjp=_igamma_vjp, kinds=FLOATING,
     doc="The integral of t^(x - 1) e^-t from 0 to y, by gamma(x).",
 )  # fmt: skip
 Igammac = elementwise(
-    "igammac", of_scipy(lambda special: special.gammaincc), vjp=_igammac_vjp, kinds=FLOATING, doc="1 - igamma(x, y).",
+    "igammac", of_scipy(lambda special: special.gammaincc, 2), vjp=_igammac_vjp, kinds=FLOATING,
+    doc="1 - igamma(x, y).",
 )  # fmt: skip
 _BY_A = IgammaByA(1)
 
@@ -157,7 +158,7 @@ def _betainc_vjp(ctx: Any, g: Any) -> Any:
 
 
 Betainc = elementwise(
-    "betainc", of_scipy(lambda special: special.betainc), vjp=_betainc_vjp, kinds=FLOATING,
+    "betainc", of_scipy(lambda special: special.betainc, 3), vjp=_betainc_vjp, kinds=FLOATING,
     doc="The integral of t^(x - 1) (1 - t)^(y - 1) from 0 to z, by the beta function; no derivative in x and y.",
 )  # fmt: skip
 
@@ -179,7 +180,7 @@ def _zeta_vjp(ctx: Any, g: Any) -> Any:
 
 
 Zeta = elementwise(
-    "zeta", of_scipy(lambda special: special.zeta), vjp=_zeta_vjp, kinds=FLOATING,
+    "zeta", of_scipy(lambda special: special.zeta, 2), vjp=_zeta_vjp, kinds=FLOATING,
     doc="The sum of (y + k)^-x over k from 0; no derivative in x.",
 )  # fmt: skip
 zeta = binary_function(
@@ -207,7 +208,7 @@ def _polygamma_vjp(ctx: Any, g: Any) -> Any:
 
 
 PolygammaAt = elementwise(
-    "polygamma_at", of_scipy(_polygamma_of), vjp=_polygamma_vjp, kinds=FLOATING,
+    "polygamma_at", of_scipy(_polygamma_of, 2), vjp=_polygamma_vjp, kinds=FLOATING,
     doc="The x-th derivative of digamma at y, for whole x from 0; nan for others. No derivative in x.",
 )  # fmt: skip
 polygamma = binary_function(

@@ -115,6 +115,8 @@ def test_what_graphad_says_while_reading_is_an_error_of_loading(monkeypatch: Any
 
 def test_a_trace_for_other_arguments_is_not_found() -> None:
     with pytest.raises(ValueError, match="matching concrete function"):
+        loaded(GOOD).f.get_concrete_function("x")
+    with pytest.raises(TypeError, match="too many positional arguments"):
         loaded(GOOD).f.get_concrete_function(1, 2, 3, 4, 5)
 
 
