@@ -119,6 +119,10 @@ class Union(Kind):
         super().__init__(names, _any_of([kind.fits for kind in kinds]), made_of, words, bound)
         self.kinds = tuple(kinds)
 
+    def complaint(self, x: Any) -> str:
+        part = next((k for k in self.kinds if isinstance(k, Many)), None)
+        return super().complaint(x) if part is None or type(x) is not tuple else part.complaint(x)
+
 
 class Many(Kind):
     """A tuple of any length with items of one kind.
@@ -146,6 +150,8 @@ class Many(Kind):
     def complaint(self, x: Any) -> str:
         if self.item is _PAIR and _has_negative(x):
             return "has a negative number; numbers are 0 or more"
+        if self.once is _is_permutation and type(x) is tuple and all(type(n) is int for n in x):
+            return f"is no permutation of 0 to {len(x) - 1}"
         if self.item.fits(0) and not self.item.fits(-2) and type(x) is tuple:
             if any(type(n) is int and n < 0 for n in x) and all(type(n) in (int, tuple, Dim) for n in x):
                 return "has a negative size; sizes are 0 or more"

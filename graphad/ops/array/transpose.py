@@ -230,6 +230,8 @@ def transpose(
                 f"transpose: perm has shape {format_dims(order.dims)}; a vector is needed."
             )
         rank = x.ndim if order.dims is None or order.dims[0] is None else order.dims[0]
+        if rank is not None and order.dims != (rank,):
+            order = reshape(order, [rank])  # fails where there are more entries than axes
         y = bind(Transpose(entries_of(None if rank is None else (None,) * rank)), x, order)
     return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y
 

@@ -23,7 +23,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.pad import pad
-from graphad.ops.array.shape import sizes_of
+from graphad.ops.array.shape import reshape, sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import requested_size, static_array, static_int
 from graphad.ops.array.transpose import roll, transpose
@@ -207,7 +207,17 @@ def _lengths(op: str, fft_length: Any, rank: int) -> list[Any] | None:
             raise ArgumentTypeError(f"{op}: fft_length must be {rank} integers, got {fft_length!r}.")
         return [int(n) for n in known]
     vector = lift(fft_length)
-    return [getitem(vector, k) if vector.ndim else vector for k in range(rank)]
+    if vector.dims != (rank,):
+        vector = reshape(vector, [rank])  # fails where there are more, or fewer
+    return [getitem(vector, k) for k in range(rank)]
+
+
+def _places(op: str, axes: Any, x: Any) -> list[int]:
+    """Axes counted from 0. Raises: ArgumentTypeError: they are known at run time only."""
+    values = static_array(axes)
+    if values is None:
+        raise ArgumentTypeError(f"{op}: axes must be known while tracing; give integers.")
+    return [normalize_axis(op, k, x.ndim, "x", x.dims) for k in values.ravel()]
 
 
 def _complex_transform(name: str, rank: int, inverse: bool) -> Any:
@@ -342,8 +352,7 @@ def _rolled(op: str, x: Any, axes: Any, back: bool) -> Tensor:
     x = lift(x)
     if x.ndim is None:
         raise InvalidArgumentError(f"{op}: the rank of the input must be known while tracing.")
-    places = range(x.ndim) if axes is None else [axes] if hasattr(axes, "__index__") else axes
-    places = [normalize_axis(op, k, x.ndim, "x", x.dims) for k in places]
+    places = list(range(x.ndim)) if axes is None else _places(op, axes, x)
     shifts = []
     for k in places:
         n = x.dims[k] if isinstance(x.dims[k], int) else getitem(sizes_of(x), k)
