@@ -166,3 +166,16 @@ def test_axes_and_batch_shapes_may_be_tensors_that_are_known_when_the_function_r
     np.testing.assert_array_equal(
         stacks(2, tf.zeros([3, 1])).numpy(), np.broadcast_to(np.eye(2), (3, 1, 2, 2))
     )
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_what_is_computed_from_sizes_may_be_negative(jit: bool) -> None:
+    def program(x: Any) -> Any:
+        n = tf.shape(x)[0]
+        return n - 5, tf.shape(x) - 5, tf.maximum(n - 5, -1) * 2, tf.range(-2, n), tf.range(n - 5, 3)
+
+    f = tf.function(program, input_signature=[tf.TensorSpec([None], tf.float64)], jit_compile=jit)
+    for n in (0, 1, 2, 4, 7):
+        wanted = n - 5, [n - 5], max(n - 5, -1) * 2, range(-2, n), range(n - 5, 3)
+        for y, want in zip(f(tf.zeros([n], tf.float64)), wanted, strict=True):
+            np.testing.assert_array_equal(y.numpy(), list(want) if isinstance(want, range) else want)

@@ -38,7 +38,7 @@ class Steps(WithoutInputs):
     """start + i * delta for i = 0 to size - 1, computed in `dtype`."""
 
     name = "steps"
-    start: Size | float
+    start: int | float
     size: Size
     delta: int | float
     dtype: DType

@@ -70,11 +70,13 @@ class Shape(Op):
 
 @define
 class SizeVector(Op):
-    """The numbers `dims`, a vector of `dtype`, or a scalar if `scalar` (of one number then)."""
+    """The integers `dims`, a vector of `dtype`, or a scalar if `scalar` (of one number then). What is computed from sizes may be
+    negative.
+    """
 
     name = "sizes"
     by_value = ()
-    dims: tuple[Size, ...]
+    dims: tuple[int, ...]
     dtype: DType
     scalar: bool = False
 

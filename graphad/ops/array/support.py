@@ -186,7 +186,7 @@ def sizes(ctx: Any, values: Any, dtype: DType) -> Any:
     if isinstance(values, list | tuple):
         return ctx.sizes(tuple(values), dtype)
     if isinstance(values, Dim):
-        return bind(SizeVector((values,), dtype, True))
+        return bind(SizeVector((values,), dtype, True))  # type: ignore[arg-type]  # a symbol
     return lift(dtype.numpy.type(values))
 
 
