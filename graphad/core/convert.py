@@ -81,8 +81,13 @@ def lift_like(op: str, x: Any, dtype: DType | None) -> Tensor:
     return lift(x) if dtype is None or _dtype_of(x) is not None else _adopt(op, x, dtype)
 
 
+def stands_for_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, or a variable or another object that gives one."""
+    return isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")
+
+
 def _dtype_of(x: Any) -> DType | None:
-    return x.dtype if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") else None
+    return x.dtype if stands_for_tensor(x) else None
 
 
 def _adopt(op: str, x: Any, dtype: DType | None) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 from graphad.compiler import executable_of
 from graphad.core.bind import bind
 from graphad.core.composites import flatten_records
-from graphad.core.convert import exports_array, lift
+from graphad.core.convert import exports_array, lift, stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.levels import busy, current
 from graphad.core.shapes import format_dims
@@ -292,11 +292,7 @@ class ConcreteFunction:
                     f"argument {self.argument_names[i]!r} must be a variable like {spec!r}"
                 )
             return value
-        tensor = (
-            lift(value)
-            if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__")
-            else lift(value, spec.dtype)
-        )
+        tensor = lift(value) if stands_for_tensor(value) else lift(value, spec.dtype)
         if tensor.dtype is not spec.dtype:
             raise DTypeError(
                 f"cannot compute {self.name.decode()} as input #{i}(zero-based) was expected to be a {spec.dtype.name} "

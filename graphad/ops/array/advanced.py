@@ -28,18 +28,15 @@ from graphad.ops.math.select import where
 
 
 def has_arrays(key: Any) -> bool:
-    """Whether a key holds lists, arrays or tensors of rank 1 or more."""
+    """Whether a key holds lists, arrays or tensors of rank 1 or more; what stands for a tensor is one already."""
     return any(map(_is_array, key)) if type(key) is tuple else _is_array(key)
 
 
 def _is_array(item: Any) -> bool:
-    if isinstance(item, list):
-        return True
     if isinstance(item, np.ndarray):
         return item.ndim > 0
-    if not (isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__")):
-        return False
-    return bool(lift(item).dims)  # one of unknown rank is taken for a scalar, as ever
+    # A tensor of unknown rank is taken for a scalar, as ever.
+    return isinstance(item, list) or (isinstance(item, Tensor) and bool(item.dims))
 
 
 def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Tensor]) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_own, to_numpy
+from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
@@ -59,7 +59,7 @@ def constant(
              [2, 2]], dtype=int32)
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    if isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__"):
+    if stands_for_tensor(value):
         return lift(lift_own(value), wanted)
     if shape is None:
         return lift(value, wanted)

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Composed, Op, TupleOp, define
@@ -115,7 +115,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
 
 def lift_all(op: str, items: Sequence[Any]) -> list[Any]:
     """Several operands as tensors; those that are none yet adopt the dtype of the first that is."""
-    dtype = next((x.dtype for x in items if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")), None)
+    dtype = next((x.dtype for x in items if stands_for_tensor(x)), None)
     if dtype is None:
         dtype = lift(items[0]).dtype
     return [lift_like(op, x, dtype) for x in items]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.convert import lift
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED
@@ -21,7 +21,6 @@ from graphad.core.references import AT, Reference, filled, is_reference, referen
 from graphad.core.schema import Kind, declare
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 
 Key = tuple[Any, ...]
@@ -64,7 +63,7 @@ def encode_bound(item: Any, given: list[Any]) -> Any:
     """One index or bound: an int, None, or a reference to the last of `given`."""
     if item is None or type(item) is int or isinstance(item, Dim):
         return item
-    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+    if stands_for_tensor(item):
         x = lift(item)
         if not x.dtype.is_integer or x.dims:
             raise ArgumentTypeError(f"{REFUSED}, got {item!r}.")

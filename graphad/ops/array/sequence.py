@@ -11,7 +11,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_like, to_numpy
+from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -133,12 +133,12 @@ def range(
     if limit is None:
         start, limit = 0, start
     arguments = (start, limit, delta)
-    if not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in arguments):
+    if not any(stands_for_tensor(x) for x in arguments):
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (np.asarray(x).item() for x in arguments)
         return lift(in_memory("range", _members, first, _count(first, last, step), step, found))
     if dtype is None:
-        own = [x.dtype for x in arguments if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__")]
+        own = [x.dtype for x in arguments if stands_for_tensor(x)]
         found = max(own, key=_order)
     else:
         found = as_dtype(dtype)
@@ -154,7 +154,7 @@ def _common(values: Sequence[Any]) -> DType:
 
 
 def _converted(x: Any, dtype: DType) -> Any:
-    if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__"):
+    if stands_for_tensor(x):
         x = lift(x)
         if x.dtype is not dtype:
             return bind(lookup("cast")(dtype), x)
@@ -200,7 +200,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """
     count = static_int("linspace", num, "num")
     require_count("linspace", count, "num")
-    fixed = not any(isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") for x in (start, stop))
+    fixed = not any(stands_for_tensor(x) for x in (start, stop))
     if fixed and count is not None:
         first, last = to_numpy(start), to_numpy(stop)
         dtype = _common([first, last])

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.convert import lift
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, is_definite
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import EagerTensor
 from graphad.graph.builder import UNKNOWN
 
 
@@ -44,7 +44,7 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
     """The sizes of a requested shape as numbers, None where some are only known at run time."""
     if isinstance(shape, TensorShape):
         return shape.as_list() if shape.is_fully_defined() else None
-    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
+    if stands_for_tensor(shape):
         data = known_value(lift(shape))
         if data is None:
             return None
@@ -58,7 +58,7 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
             out.append(item)
             continue
         data = item
-        if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+        if stands_for_tensor(item):
             data = known_value(lift(item))
             if data is None:
                 return None
@@ -73,7 +73,7 @@ def requested(op: str, shape: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     sizes = static_sizes(op, shape)
     if sizes is not None:
         return tuple(sizes), ()
-    if isinstance(shape, Tensor) or hasattr(shape, "__graphad_tensor__"):
+    if stands_for_tensor(shape):
         vector = lift(shape)
         found = partly_known(vector)
         if found is None or found.ndim != 1:
@@ -153,7 +153,7 @@ def _static_size(op: str, item: Any) -> Any:
     """A size as a number or symbol, None where it is only known at run time."""
     if isinstance(item, Dim):
         return item
-    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+    if stands_for_tensor(item):
         value = known_value(lift(item))
         return None if value is None else int(value)
     if not hasattr(item, "__index__"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_like
+from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import busy
@@ -394,7 +394,7 @@ def getitem(x: Any, key: Any) -> Tensor:
                 return EagerTensor(x.data[key])
             except (IndexError, TypeError, ValueError):
                 pass  # the long way says what is wrong
-    x = lift(x)
+    x, key = lift(x), _lifted(key)
     if _is_mask(key):
         return boolean_mask(x, key)
     if has_arrays(key):
@@ -406,9 +406,16 @@ def getitem(x: Any, key: Any) -> Tensor:
     return bind(GetItem(encoded), x, *given)
 
 
+def _lifted(key: Any) -> Any:
+    """A key with tensors for what stands for them, so that a variable in it is read once."""
+    if type(key) is tuple:
+        return tuple([_lifted(item) for item in key])
+    return lift(key) if stands_for_tensor(key) else key
+
+
 def _is_mask(key: Any) -> bool:
-    if isinstance(key, Tensor) or hasattr(key, "__graphad_tensor__"):
-        return bool(lift(key).dtype.is_bool)
+    if isinstance(key, Tensor):
+        return bool(key.dtype.is_bool)
     return isinstance(key, np.ndarray) and key.dtype == bool
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.bind import bind
-from graphad.core.convert import lift
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
@@ -17,7 +17,7 @@ from graphad.core.op import MIXED, Op, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import EagerTensor
 from graphad.ops.array.shape import BroadcastTo, SizeVector
 from graphad.ops.array.sizes import known_value, require_count
 
@@ -66,7 +66,7 @@ def same_row(axes: Sequence[Any]) -> Any:
 
 def static_array(x: Any) -> Any:
     """An integer argument (list, array, tensor) as a NumPy array where its value is known now, else None."""
-    if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__"):
+    if stands_for_tensor(x):
         value = known_value(lift(x))
         return None if value is None else np.asarray(value)
     if isinstance(x, list | tuple):

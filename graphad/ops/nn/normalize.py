@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphad.core.annotations import AxisLike, TensorLike
-from graphad.core.convert import lift, lift_like, lift_own
+from graphad.core.convert import lift, lift_like, lift_own, stands_for_tensor
 from graphad.core.dtypes import float16, float32
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
@@ -108,7 +108,7 @@ def dropout(
     x = lift_own(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
-    if isinstance(rate, Tensor) or hasattr(rate, "__graphad_tensor__"):
+    if stands_for_tensor(rate):
         rate = cast(rate, x.dtype)
     elif not 0 <= rate < 1:
         raise InvalidArgumentError(f"dropout: rate {rate} is out of range; 0 <= rate < 1.")

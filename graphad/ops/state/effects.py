@@ -13,13 +13,12 @@ import numpy as np
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.nest import flatten
 from graphad.core.op import IO, TupleOp, define, no_gradient
 from graphad.core.schema import Kind, declare
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
 
 _LEVELS = {
     "log(info)": 20,
@@ -158,7 +157,7 @@ def print(
 
 
 def _slotted(item: Any, tensors: list[Any]) -> Any:
-    if isinstance(item, Tensor) or hasattr(item, "__graphad_tensor__"):
+    if stands_for_tensor(item):
         tensors.append(lift(item))
         return _Slot()
     return item
