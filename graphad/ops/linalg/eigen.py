@@ -7,7 +7,7 @@ right for every function that does not depend on the choice of vectors inside th
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -30,6 +30,16 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal
 from graphad.ops.math.select import where
 from graphad.ops.rules import scalar_like
+
+
+def iterated(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    """What one of LAPACK's iterations gives. Raises: InvalidArgumentError: it did not converge."""
+    try:
+        return function(*args)
+    except np.linalg.LinAlgError as cause:
+        raise InvalidArgumentError(
+            f"{name}: the iteration did not converge; does the matrix hold NaN?"
+        ) from cause
 
 
 def _columns(x: Any) -> Any:
@@ -67,12 +77,7 @@ class Eigh(TupleOp):
         return TensorSpec.of(None if a.dims is None else a.dims[:-1], _real_dtype(a)), a
 
     def eval(self, a: Any) -> Any:
-        try:
-            values, vectors = np.linalg.eigh(a)
-        except np.linalg.LinAlgError as cause:
-            raise InvalidArgumentError(
-                "eigh: the iteration did not converge; does the matrix hold NaN?"
-            ) from cause
+        values, vectors = iterated("eigh", np.linalg.eigh, a)
         return values, vectors
 
     def vjp(self, ctx: Any, e_bar: Any, v_bar: Any) -> Sequence[Any]:
@@ -119,12 +124,7 @@ class Svd(TupleOp):
         )
 
     def eval(self, x: Any) -> Any:
-        try:
-            u, s, vh = np.linalg.svd(x, self.full)
-        except np.linalg.LinAlgError as cause:
-            raise InvalidArgumentError(
-                "svd: the iteration did not converge; does the matrix hold NaN?"
-            ) from cause
+        u, s, vh = iterated("svd", np.linalg.svd, x, self.full)
         return s, u, np.ascontiguousarray(np.conj(np.swapaxes(vh, -1, -2)))
 
     def vjp(self, ctx: Any, s_bar: Any, u_bar: Any, v_bar: Any) -> Sequence[Any]:

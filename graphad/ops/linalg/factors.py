@@ -11,7 +11,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, MissingGradientError
-from graphad.core.op import Op, define
+from graphad.core.op import TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
@@ -22,6 +22,7 @@ from graphad.ops.array.shape import ExpandDims, broadcast_to, shape, sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.sort import argsort
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.eigen import iterated
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.linalg.systems import Solve, TriangularSolve, require_matrix
 from graphad.ops.math.cast import cast
@@ -31,10 +32,8 @@ from graphad.ops.math.select import where
 from graphad.ops.rules import scalar_like
 
 
-class _Factors(Op):
+class _Factors(TupleOp):
     """What factorisations of stacks of matrices share."""
-
-    multiple = True
 
     def batch(self, ctx: Any, a: Any) -> Any:
         return bind(self, a)
@@ -197,12 +196,7 @@ class Eig(_Factors):
         dtype = np.result_type(x.dtype, np.complex64)
         if not x.size:
             return np.zeros(x.shape[:-1], dtype), np.zeros(x.shape, dtype)
-        try:
-            values, vectors = np.linalg.eig(x)
-        except np.linalg.LinAlgError as cause:
-            raise InvalidArgumentError(
-                "eig: the iteration did not converge; does the matrix hold NaN?"
-            ) from cause
+        values, vectors = iterated("eig", np.linalg.eig, x)
         return values.astype(dtype), vectors.astype(dtype)
 
     def vjp(self, ctx: Any, e_bar: Any, v_bar: Any) -> Sequence[Any]:
