@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from graphad.core.convert import lift, lift_like
-from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
@@ -88,8 +87,8 @@ class Place:
 
 def _size(self: Any) -> int | None:
     """How many elements there are; None if that is not known yet."""
-    count = None if self.dims is None or not is_definite(self.dims) else product(self.dims)
-    return count if isinstance(count, int) else None
+    count: int | None = self.shape.num_elements()
+    return count
 
 
 def _reshape(self: Any, *shape: Any) -> Tensor:

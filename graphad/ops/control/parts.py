@@ -141,23 +141,22 @@ def completed(value: Any, like: Any) -> Any:
 
 def loop_dims(value: Any) -> list[Any]:
     """For each leaf of a value taken apart the shape that it has in all steps of a loop; ... where it says nothing."""
-    out: list[Any] = []
-    for leaf in flatten_records(value)[0]:
-        if is_composite(leaf) and is_complete(leaf):
-            out += leaf.__graphad_loop_dims__()
-        else:
-            out.append(...)
-    return out
+    return _said_by_parts(value, "__graphad_loop_dims__", ...)
 
 
 def loop_writes(value: Any) -> list[Any]:
     """For each leaf of a value taken apart the one element that a step of a loop wrote into it; None where it did more."""
+    return _said_by_parts(value, "__graphad_loop_writes__", None)
+
+
+def _said_by_parts(value: Any, method: str, otherwise: Any) -> list[Any]:
+    """What composites in `value` say of each of their parts; `otherwise` for every other leaf."""
     out: list[Any] = []
     for leaf in flatten_records(value)[0]:
         if is_composite(leaf) and is_complete(leaf):
-            out += leaf.__graphad_loop_writes__()
+            out += getattr(leaf, method)()
         else:
-            out.append(None)
+            out.append(otherwise)
     return out
 
 
