@@ -1,5 +1,6 @@
 """The public names of `graphad.functional`."""
 
+from graphad.functional.batching import vmap as vmap
 from graphad.functional.derivatives import checkpoint as checkpoint
 from graphad.functional.derivatives import grad as grad
 from graphad.functional.derivatives import hessian as hessian
@@ -10,4 +11,3 @@ from graphad.functional.derivatives import value_and_grad as value_and_grad
 from graphad.functional.products import jvp as jvp
 from graphad.functional.products import linearize as linearize
 from graphad.functional.products import vjp as vjp
-from graphad.functional.vmap import vmap as vmap

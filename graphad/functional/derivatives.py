@@ -41,7 +41,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
       >>> grad(lambda x: x**3)(2.0).numpy()
       12.0
     """
-    both = value_and_grad(f, argnums, has_aux, "grad")
+    both = _with_gradient("grad", f, argnums, has_aux)
 
     @functools.wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -51,14 +51,11 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     return gradient
 
 
-def value_and_grad(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, name: str = "value_and_grad"
-) -> Callable[..., Any]:
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that gives the value of `f` and its gradient, with one evaluation of `f`.
 
     Args:
       f, argnums, has_aux: As for `grad`.
-      name: What messages call it.
     Returns: A function of the arguments of `f` that gives (value, gradient); with `has_aux` ((value, auxiliary), gradient).
     Raises: As `grad`.
 
@@ -67,6 +64,11 @@ def value_and_grad(
       >>> float(value), float(slope)
       (8.0, 12.0)
     """
+    return _with_gradient("value_and_grad", f, argnums, has_aux)
+
+
+def _with_gradient(name: str, f: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
+    """`value_and_grad`; `name` is what messages call it."""
     check_function(name, f)
 
     @functools.wraps(f)
