@@ -17,7 +17,7 @@ from graphad.core.dtypes import float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.nest import flatten
 from graphad.core.shapes import is_definite
-from graphad.functional.arguments import tensor
+from graphad.functional.arguments import check_function, tensor
 from graphad.functional.derivatives import jacrev
 from graphad.gradient.custom import custom_gradient
 from graphad.gradient.host import numpy_function
@@ -31,7 +31,7 @@ from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.state.effects import Assert
-from graphad.optimize.packing import Packing, as_tuple, checked_callable, library, packed
+from graphad.optimize.packing import Packing, as_tuple, library, packed
 
 
 def root(
@@ -58,7 +58,7 @@ def root(
       >>> root(lambda x, a: x * x - a, 1.0, (2.0,)).numpy()
       1.4142135
     """
-    checked_callable("root", f)
+    check_function("optimize.root", f)
     optimize, _ = library("root")
     space, theta, residual = _equations("root", f, x0, args)
     takes_jacobian = method in ("hybr", "lm")
@@ -83,8 +83,7 @@ def root(
             )
         return np.asarray(found.x, np.float64).reshape(-1)
 
-    start = packed("root", x0)
-    point = ensure_shape(numpy_function(solved, [start, *theta], float64), [space.size])
+    point = ensure_shape(numpy_function(solved, [space.start, *theta], float64), [space.size])
     return space.unpacked(_attached(residual, point, theta))
 
 
@@ -110,9 +109,8 @@ def fixed_point(
       >>> fixed_point(lambda x, a: 0.5 * (x + a / x), 1.0, (2.0,)).numpy()
       1.4142135
     """
-    checked_callable("fixed_point", f)
+    check_function("optimize.fixed_point", f)
     space, theta, equations = _equations("fixed_point", f, x0, args)
-    start = packed("fixed_point", x0)
     if tol is None:
         tol = 100.0 * max(float(np.finfo(np.promote_types(d.numpy, np.float16)).eps) for d in space.dtypes)
 
@@ -124,7 +122,7 @@ def fixed_point(
         change = reduce_max(absolute(y - x)) / (1.0 + reduce_max(absolute(y)))
         return step + 1, y, change
 
-    steps, point, change = while_loop(goes_on, after, (0, start, lift(np.inf, float64)))
+    steps, point, change = while_loop(goes_on, after, (0, space.start, lift(np.inf, float64)))
     Assert(
         change <= tol,
         ["optimize.fixed_point: f did not settle; steps, last relative change:", steps, change],

@@ -22,9 +22,13 @@ from graphad.ops.math.cast import cast
 
 
 class Packing:
-    """How the leaves of a nest lie in a vector."""
+    """How the leaves of a nest lie in a vector.
 
-    __slots__ = ("dtypes", "rebuild", "shapes", "size")
+    Attributes:
+      start: The vector of the nest itself.
+    """
+
+    __slots__ = ("dtypes", "rebuild", "shapes", "size", "start")
 
     def __init__(self, name: str, value: Any) -> None:
         leaves, self.rebuild = flatten(value)
@@ -41,6 +45,7 @@ class Packing:
         self.shapes = [tuple(x.dims or ()) for x in found]
         self.dtypes = [x.dtype for x in found]
         self.size = sum(int(product(shape)) for shape in self.shapes)
+        self.start = packed(name, found)
 
     def unpacked(self, vector: Any) -> Any:
         """The nest of tensors that a vector of float64 stands for."""
@@ -97,11 +102,4 @@ def as_tuple(args: Any) -> tuple[Any, ...]:
     return tuple(args) if isinstance(args, tuple) else (args,)
 
 
-def checked_callable(name: str, f: Any) -> None:
-    if not callable(f):
-        raise ArgumentTypeError(
-            f"optimize.{name}: expected a function, got {f!r} of type {type(f).__name__}."
-        )
-
-
-__all__ = ["Packing", "as_tuple", "checked_callable", "compiled", "library", "packed", "refuse_traces"]
+__all__ = ["Packing", "as_tuple", "compiled", "library", "packed", "refuse_traces"]

@@ -9,13 +9,13 @@ import numpy as np
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
-from graphad.functional.arguments import scalar
+from graphad.functional.arguments import check_function, scalar
+from graphad.functional.batching import vmap
 from graphad.functional.derivatives import hessian, hvp, jacfwd, jacrev, value_and_grad
 from graphad.ops.math.cast import cast
 from graphad.optimize.packing import (
     Packing,
     as_tuple,
-    checked_callable,
     compiled,
     library,
     packed,
@@ -60,7 +60,7 @@ def minimize(
       1.0
     """
     refuse_traces("minimize")
-    checked_callable("minimize", fun)
+    check_function("optimize.minimize", fun)
     optimize, _ = library("minimize")
     space, rest = Packing("minimize", x0), as_tuple(args)
 
@@ -69,7 +69,7 @@ def minimize(
 
     chosen = (method or ("slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs")).lower()
     extra: dict[str, Any] = {}
-    start = _vector(x0)
+    start = np.array(space.start.numpy())
     if chosen in _TAKES_GRADIENTS:
         run = compiled(value_and_grad(objective))
         extra["jac"] = True
@@ -115,7 +115,7 @@ def least_squares(
     Raises: As `minimize`.
     """
     refuse_traces("least_squares")
-    checked_callable("least_squares", fun)
+    check_function("optimize.least_squares", fun)
     optimize, _ = library("least_squares")
     space, rest = Packing("least_squares", x0), as_tuple(args)
 
@@ -123,7 +123,7 @@ def least_squares(
         return packed("least_squares", fun(space.unpacked(v), *rest))
 
     value = compiled(lambda v: [residuals(v)])
-    start = _vector(x0)
+    start = np.array(space.start.numpy())
     rows = value(start)[0].size
     slopes = compiled(lambda v: [(jacfwd if space.size < rows else jacrev)(residuals)(v)])
     found = optimize.least_squares(
@@ -156,7 +156,7 @@ def solve_ivp(
     Raises: As `minimize`.
     """
     refuse_traces("solve_ivp")
-    checked_callable("solve_ivp", fun)
+    check_function("optimize.solve_ivp", fun)
     _, integrate = library("solve_ivp")
     space, rest = Packing("solve_ivp", y0), as_tuple(args)
 
@@ -168,19 +168,15 @@ def solve_ivp(
         slopes = compiled(lambda t, v: [jacrev(slope, 1)(t, v)])
         options = {"jac": lambda t, v: slopes(t, v)[0], **options}
     found = integrate.solve_ivp(
-        lambda t, v: run(t, v)[0], t_span, _vector(y0), method=method, t_eval=t_eval, **options
+        lambda t, v: run(t, v)[0],
+        t_span,
+        np.array(space.start.numpy()),
+        method=method,
+        t_eval=t_eval,
+        **options,
     )
-    found.y = _over_times(space, np.asarray(found.y, np.float64))
+    found.y = vmap(space.unpacked, in_axes=1, out_axes=-1)(np.asarray(found.y, np.float64))
     return found
-
-
-def _over_times(space: Packing, columns: np.ndarray) -> Any:
-    leaves, start = [], 0
-    for shape, dtype in zip(space.shapes, space.dtypes, strict=True):
-        stop = start + int(np.prod(shape))
-        leaves.append(lift(columns[start:stop].reshape(*shape, columns.shape[1]).astype(dtype.numpy)))
-        start = stop
-    return space.rebuild(leaves)
 
 
 def _constraints(given: Any, space: Packing) -> Any:
@@ -200,10 +196,6 @@ def _constraint(given: dict[str, Any], space: Packing) -> dict[str, Any]:
     value, slopes = compiled(lambda v: [values(v)]), compiled(lambda v: [jacrev(values)(v)])
     made = {key: item for key, item in given.items() if key != "args"}
     return {**made, "fun": lambda v: value(v)[0], "jac": lambda v: slopes(v)[0]}
-
-
-def _vector(value: Any) -> np.ndarray:
-    return np.array(packed("minimize", value).numpy())
 
 
 __all__ = ["least_squares", "minimize", "solve_ivp"]
