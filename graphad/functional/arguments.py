@@ -58,31 +58,16 @@ def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources,
         raise InvalidArgumentError(
             f"{name}: argnums={argnums!r} names no argument, or one of them twice; give an int, or different ones."
         )
-    if isinstance(argnums, int):
-        place = places[0]
-        sources = Sources.of(name, args[place], f"argument {place}")
-        values = [sources.nest(sources.leaves)]
-    else:
-        each = [Sources.of(name, args[place], f"argument {place}") for place in places]
-        values = [one.nest(one.leaves) for one in each]
-        sources = _together(each)
+    leaves, rebuild = flatten(
+        args[places[0]] if isinstance(argnums, int) else tuple([args[k] for k in places])
+    )
+    whose = [f"argument {place}" for place in places for _ in flatten(args[place])[0]]
+    sources = Sources([_own(name, leaf, what) for leaf, what in zip(leaves, whose, strict=True)], rebuild)
+    own = sources.nest(sources.leaves)
     inner = list(args)
-    for place, value in zip(places, values, strict=True):
+    for place, value in zip(places, [own] if isinstance(argnums, int) else own, strict=True):
         inner[place] = value
     return sources, inner
-
-
-def _together(each: Sequence[Sources]) -> Sources:
-    """Several arguments as a tuple."""
-
-    def rebuild(leaves: list[Any]) -> Any:
-        parts, start = [], 0
-        for one in each:
-            parts.append(one.nest(leaves[start : start + len(one.leaves)]))
-            start += len(one.leaves)
-        return tuple(parts)
-
-    return Sources([leaf for one in each for leaf in one.leaves], rebuild)
 
 
 def _own(name: str, leaf: Any, what: str) -> Tensor:
