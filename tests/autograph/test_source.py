@@ -231,7 +231,7 @@ def test_closures_share_their_variables_with_the_converted_function():
     assert count == 1
 
 
-def test_a_function_is_converted_once_and_each_closure_gets_its_own():
+def test_a_function_is_converted_once_and_each_closure_gets_its_own(monkeypatch):
     def make(k):
         def f(x):
             if x > 0.0:
@@ -240,13 +240,14 @@ def test_a_function_is_converted_once_and_each_closure_gets_its_own():
 
         return f
 
+    converted = []
+    made = convert._make
+    monkeypatch.setattr(convert, "_make", lambda f, *rest: converted.append(f.__code__) or made(f, *rest))
     a, b = make(2.0), make(3.0)
-    before = len(convert._templates)
     assert tf.function(a)(tf.constant(1.0)).numpy() == 2.0
-    after = len(convert._templates)
+    assert converted.count(a.__code__) == 1
     assert tf.function(b)(tf.constant(1.0)).numpy() == 3.0
-    assert after == before + 1
-    assert len(convert._templates) == after
+    assert converted.count(a.__code__) == 1  # one code, converted once
 
 
 def test_functions_that_need_no_conversion_are_not_read():
