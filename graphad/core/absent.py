@@ -1,4 +1,5 @@
-"""What is said of a public name that graphad does not have: its path, the nearest name that there is, and why it is missing.
+"""What is said of a public name that graphad does not have: its path, the nearest name that there is, and whether it is out of
+scope, planned, or called otherwise here.
 
 Imported when such a name is asked for.
 """
@@ -40,6 +41,63 @@ _SUBJECTS = {
 }  # fmt: skip
 _REASONS = {name: reason for reason, names in _SUBJECTS.items() for name in names.split()}
 
+# Names of TensorFlow's that are to come, by what serves until then.
+_LATER = {
+    "math.bincount of the numbers of the bins serves": "histogram_fixed_width histogram_fixed_width_bins",
+    "np.unique serves outside of functions": "unique unique_with_counts",
+    "np.unravel_index serves outside of functions": "unravel_index",
+    "pad, reshape and transpose serve": "space_to_batch space_to_batch_nd batch_to_space required_space_to_batch_paddings",
+    "tensor_scatter_nd_update of what maximum or minimum gives serves where no index comes twice":
+        "tensor_scatter_nd_max tensor_scatter_nd_min",
+    "linalg.solve and linalg.eigh of the full matrix serve":
+        "tridiagonal_solve tridiagonal_matmul eigh_tridiagonal banded_triangular_solve",
+    "a scan over the frames serves": "ctc_loss ctc_greedy_decoder ctc_beam_search_decoder ctc_unique_labels",
+    "a Generator of NumPy serves outside of functions":
+        "graphad.random.gamma graphad.random.poisson stateless_gamma stateless_poisson stateless_binomial",
+}  # fmt: skip
+_PLANNED = {name: cure for cure, names in _LATER.items() for name in names.split()}
+
+# What users of NumPy, JAX, PyTorch and autograd type at the root, by where it is here.
+_ELSEWHERE = {
+    "constant": "array tensor",
+    "convert_to_tensor": "asarray as_tensor from_numpy",
+    "Tensor": "ndarray DeviceArray FloatTensor",
+    "Variable": "Parameter",
+    "range": "arange",
+    "concat": "concatenate cat hstack vstack",
+    "reduce_sum": "sum",
+    "reduce_mean": "mean average",
+    "reduce_max": "max amax",
+    "reduce_min": "min amin",
+    "reduce_prod": "prod",
+    "reduce_any": "any",
+    "reduce_all": "all",
+    "math.reduce_std": "std",
+    "math.reduce_variance": "var",
+    "tensordot": "dot inner",
+    "clip_by_value": "clip clamp",
+    "function": "jit compile",
+    "stop_gradient": "detach no_grad inference_mode",
+    "GradientTape": "autograd backward requires_grad",
+    "jacrev": "jacobian",
+    "vjp": "make_vjp",
+    "jvp": "make_jvp",
+    "hvp": "hessian_vector_product make_hvp",
+    "custom_gradient": "custom_vjp custom_jvp primitive",
+    "explain": "make_jaxpr",
+    "nest": "tree tree_util",
+    "nest.map_structure": "tree_map",
+    "scan": "lax",
+    "while_loop": "fori_loop",
+    "random.Generator": "PRNGKey",
+    "random.set_seed": "manual_seed",
+    "keras.layers.Dense": "Linear",
+    "optimizers": "optim",
+    "saved_model.save": "save",
+    "saved_model.load": "load",
+}
+_COUNTERPARTS = {name: place for place, names in _ELSEWHERE.items() for name in names.split()}
+
 
 _listed = cache(places_of)
 
@@ -51,6 +109,11 @@ def refusal(package: str, name: str) -> str:
     reason = _REASONS.get(path) or _REASONS.get(name)
     if reason is not None:
         return f"{path}: not part of graphad, out of scope: {reason}."
+    cure = _PLANNED.get(path) or _PLANNED.get(name)
+    if cure is not None:
+        return f"{path}: not part of graphad yet, planned; {cure} until then."
+    if package == _ROOT and name in _COUNTERPARTS:
+        return f"{path}: not part of graphad under this name; there is {_ROOT}.{_COUNTERPARTS[name]}."
     paths = [f"{space}.{listed}" for space in [package, *_namespaces()] for listed in _listed(space)]
     same = [found for found in paths if found.endswith(f".{name}")]
     if same:
