@@ -5,6 +5,7 @@ User functions are converted, library code is called as it is. A few builtins ha
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sysconfig
 from collections.abc import Callable
@@ -79,8 +80,29 @@ def _function(f: FunctionType, features: frozenset[str]) -> Any:
             return functools.partial(_with_functions, f)
         return f
     if not may_convert(f):
-        return f
+        generator = behind_context_manager(f)
+        if generator is None or not may_convert(generator):
+            return f
+        made = converted_function(generator, features)
+        return f if made is generator else _MANAGERS[f.__code__](made)
     return converted_function(f, features)
+
+
+def behind_context_manager(f: FunctionType) -> FunctionType | None:
+    """The generator of which `contextlib.contextmanager` or `asynccontextmanager` made a function."""
+    if f.__code__ not in _MANAGERS:
+        return None
+    generator = getattr(f, "__wrapped__", None)
+    return generator if type(generator) is FunctionType else None
+
+
+def _nothing() -> Any:
+    return None
+
+
+_MANAGERS: dict[Any, Callable[..., Any]] = {
+    make(_nothing).__code__: make for make in (contextlib.contextmanager, contextlib.asynccontextmanager)
+}
 
 
 def _with_functions(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

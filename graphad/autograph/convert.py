@@ -120,7 +120,7 @@ _NOTHING_TO_DO = Template(None)
 def _make(f: FunctionType, features: frozenset[str]) -> Template:
     import ast
 
-    from graphad.autograph.rewrite import is_plain, rewritten
+    from graphad.autograph.rewrite import rewritten
     from graphad.autograph.source import NoSourceError, find
 
     code = f.__code__
@@ -129,15 +129,13 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
     except NoSourceError as cause:
         _say(1, "AutoGraph could not transform %s and will run it as-is: %s", f, cause)
         return Template(None, str(cause))
-    if not is_plain(found.node):
-        return Template(None, "a generator or coroutine is not converted")
     helpers: set[str] = set()
     node = rewritten(found.node, found.owner, features, helpers)
     tree = node
     if isinstance(node, ast.Lambda):
         node = ast.copy_location(ast.Return(node), node)
     else:
-        node = ast.FunctionDef(**{field: getattr(tree, field) for field in tree._fields})
+        node = type(tree)(**{field: getattr(tree, field) for field in tree._fields})
         node.name = _NAME  # in its own name it would find itself, and not what the user's function finds
         node.lineno = code.co_firstlineno
         node.end_lineno, node.col_offset, node.end_col_offset = tree.end_lineno, 0, tree.end_col_offset

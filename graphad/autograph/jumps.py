@@ -28,7 +28,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphad.autograph.names import binds_in_expression
+from graphad.autograph.names import binds_in_expression, suspends
 
 RETURN_VALUE = "return_value"
 DO_RETURN = "do_return"
@@ -62,7 +62,7 @@ class Jumps:
         self._flag_read = False
         self._catching = 0  # how many statements around may end an exception
 
-    def rewrite(self, node: ast.FunctionDef) -> list[ast.stmt]:
+    def rewrite(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
         """The function's body without jumps."""
         body = list(node.body)
         self.lowered = any(_has_inner_return(statement) for statement in body)
@@ -78,8 +78,11 @@ class Jumps:
                 body.insert(0, _at(_assign(self.flag, ast.Constant(False)), first))
             else:
                 _drop(body, self.flag)
-            result = _call("returned", ast.Name(self.value, ast.Load()))
-            body.append(_at(ast.Return(value=result), last))
+            if not (
+                isinstance(node, ast.AsyncFunctionDef) and suspends(node.body) == "yield"
+            ):  # which returns no value
+                result = _call("returned", ast.Name(self.value, ast.Load()))
+                body.append(_at(ast.Return(value=result), last))
         return body
 
     def _name_return(self) -> None:
@@ -148,9 +151,9 @@ class Jumps:
             body, a = self._block(node.body, loop)
             orelse, b = self._block(node.orelse, loop)
             return [_copy(node, body=body, orelse=orelse)], a | b
-        if isinstance(node, ast.While | ast.For):
+        if isinstance(node, ast.While | ast.For | ast.AsyncFor):
             return self._loop(node, loop)
-        if isinstance(node, ast.With):
+        if isinstance(node, ast.With | ast.AsyncWith):
             self._catching += 1
             body, flags = self._block(node.body, loop)
             self._catching -= 1
@@ -311,7 +314,7 @@ def _ends(node: Any) -> bool:
         return True
     if isinstance(node, ast.If):
         return ends(node.body) and ends(node.orelse)
-    if isinstance(node, ast.With):
+    if isinstance(node, ast.With | ast.AsyncWith):
         return False  # a context manager may swallow the exception of any statement in it
     if isinstance(node, ast.Try | ast.TryStar):
         inside = ends(node.body) or ends(node.orelse)
@@ -336,7 +339,7 @@ def _contains(node: ast.AST, kind: type) -> bool:
 def _has_inner_return(node: ast.AST) -> bool:
     """Whether a `return` stands inside of an `if` or a loop."""
     return any(
-        isinstance(child, ast.If | ast.While | ast.For) and _contains(child, ast.Return)
+        isinstance(child, ast.If | ast.While | ast.For | ast.AsyncFor) and _contains(child, ast.Return)
         for child in _inner(node)
     )
 
@@ -347,7 +350,7 @@ def _jumps_of_loop(node: Any, kind: type) -> bool:
         return True
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
         return False
-    if isinstance(node, ast.While | ast.For):
+    if isinstance(node, ast.While | ast.For | ast.AsyncFor):
         return any(_jumps_of_loop(child, kind) for child in node.orelse)
     return any(_jumps_of_loop(child, kind) for child in ast.iter_child_nodes(node))
 

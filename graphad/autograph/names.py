@@ -9,7 +9,7 @@ raised to where that ends.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -134,8 +134,26 @@ def _is_place(node: ast.expr) -> bool:
 
 
 def binds_in_expression(node: Any) -> bool:
-    """Whether `:=` occurs in an expression, which must then stay in its own function."""
-    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node))
+    """Whether `:=`, `yield` or `await` occurs in an expression, which must then stay in its own function."""
+    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node)) or suspends(node) is not None
+
+
+def suspends(nodes: Any) -> str | None:
+    """How a function is suspended in these statements or expressions: by "yield" or "await"; None where it is not."""
+    ways = set(_suspensions(nodes))
+    return "yield" if "yield" in ways else "await" if ways else None
+
+
+def _suspensions(nodes: Any) -> Iterator[str]:
+    waiting = list(nodes) if isinstance(nodes, list | tuple) else [nodes]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            yield "yield"
+        elif isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) or getattr(node, "is_async", False):
+            yield "await"
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
 
 
 def mark_liveness(body: Sequence[ast.stmt], out: Iterable[str] = ()) -> None:
@@ -158,9 +176,9 @@ def _statement(node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
         node.live_out = out  # type: ignore[attr-defined]
         node.weak_out = escape  # type: ignore[attr-defined]
         return names_of(node.test).read | _block(node.body, out, escape) | _block(node.orelse, out, escape)
-    if isinstance(node, ast.While | ast.For):
+    if isinstance(node, ast.While | ast.For | ast.AsyncFor):
         return _loop(node, out, escape)
-    if isinstance(node, ast.With):
+    if isinstance(node, ast.With | ast.AsyncWith):
         names = names_of([*node.items])
         return (_block(node.body, out, escape | out) - names.bound) | names.read
     if isinstance(node, ast.Try | ast.TryStar):
@@ -199,7 +217,7 @@ def _loop(node: Any, out: set[str], escape: frozenset[str]) -> set[str]:
     head = _fixed_point(node, test, target, escape)
     node.live_head = head
     return _fixed_point(node, head | out, target, escape) | (
-        names_of(node.iter).read if isinstance(node, ast.For) else set()
+        set() if isinstance(node, ast.While) else names_of(node.iter).read
     )
 
 

@@ -13,8 +13,12 @@ from typing import Any
 
 from graphad.autograph.call import of
 from graphad.autograph.state import NO_RETURN, Attribute, Item, is_symbolic
+from graphad.core.errors import SymbolicValueError
+from graphad.core.frames import user_line
 from graphad.core.levels import busy, trace_in_progress
+from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle
+from graphad.ops.array.sizes import known_value
 
 __all__ = [
     "and_",
@@ -22,12 +26,15 @@ __all__ = [
     "assert_",
     "attribute",
     "compare",
+    "counted",
+    "decided",
     "for_",
     "global_",
     "go_on",
     "if_",
     "if_expression",
     "item",
+    "kept",
     "leaving",
     "no_return",
     "not_",
@@ -193,6 +200,60 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
     elif not value:
         said = message()
         raise AssertionError(*(() if said is None else (said,)))
+
+
+# -- where a function is suspended -----------------------------------------------------------------------------------------
+
+
+def decided(test: Any, statement: str, way: str) -> Any:
+    """The test of a statement in which the function yields or awaits, so that Python has to decide it."""
+    test = _decider(test)
+    if not is_symbolic(test):
+        return test
+    known = known_value(test)
+    if known is not None:
+        return bool(known)
+    raise SymbolicValueError(
+        f"{statement}: a tensor that has no value while it is traced would decide whether the function reaches a `{way}`, and "
+        f"that is Python's to decide; {_CURES[way]}{_here()}."
+    )
+
+
+_CURES = {
+    "yield": "yield the value that the tensor chooses, `yield tf.where(test, a, b)`, or return a tensor of all of them",
+    "await": "await before, and choose between the results with the tensor",
+}
+
+
+def kept(test: Any) -> Any:
+    """The test of a comprehension's `if`."""
+    test = _decider(test)
+    if not is_symbolic(test):
+        return test
+    known = known_value(test)
+    if known is not None:
+        return bool(known)
+    raise SymbolicValueError(
+        "if of a comprehension: a tensor that has no value while it is traced would decide how many elements there are; keep all "
+        f"of them and choose with `tf.where`, or take rows of a tensor with `tf.boolean_mask`{_here()}."
+    )
+
+
+def _here() -> str:
+    line = user_line()
+    return f" (at {line})" if line else ""
+
+
+def counted(iterated: Any, way: str) -> Any:
+    """What a loop walks along in which the function yields or awaits: a tensor only if its first size is known."""
+    iterated = _decider(iterated)
+    if is_symbolic(iterated) and (iterated.dims is None or iterated.dims[:1] == (None,)):
+        raise SymbolicValueError(
+            f"for: the first size of this tensor, {format_dims(iterated.dims)}, is not known while it is traced, so it would "
+            f"decide how often the function reaches a `{way}`, and that is Python's to decide; give the tensor a known first "
+            f"size, or collect the values in a tensor (tf.map_fn, tf.TensorArray) and return that{_here()}."
+        )
+    return iterated
 
 
 # -- finally ---------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,9 @@
 The branches and loop bodies become inner functions that share the function's variables. What `ag__` stands for is `operators.py`:
 for a Python condition it hands back one of the two functions, which the user's own line then calls; for a tensor it traces
 both. Every node keeps the user's line.
+
+A statement in which the function yields or awaits stays where it is, since an inner function cannot suspend this one. What is in
+it is rewritten, and its test must not be a tensor: `if ag__.decided(c, "if", "yield"): ...` says so.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphad.autograph.jumps import Jumps
-from graphad.autograph.names import binds_in_expression, mark_liveness, names_of
+from graphad.autograph.names import binds_in_expression, mark_liveness, names_of, suspends
 
 # Builtins that look at the frame they are called from.
 _OF_FRAMES = frozenset(("super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"))
@@ -40,7 +43,7 @@ def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: s
     """The converted form of a FunctionDef or Lambda, without decorators, defaults and annotations.
 
     Args:
-      node: The function; it is not changed.
+      node: The function, also an AsyncFunctionDef; it is not changed.
       owner: The name of the class around it.
       features: Names of optional features.
       helpers: Receives the names of the inner functions that were made.
@@ -53,23 +56,6 @@ def rewritten(node: Any, owner: str | None, features: frozenset[str], helpers: s
     return _Rewriter(node, owner, features, helpers).function(node)
 
 
-def is_plain(node: Any) -> bool:
-    """Whether a function neither yields nor awaits, so that its parts can become functions."""
-    if isinstance(node, ast.AsyncFunctionDef):
-        return False
-    body = node.body if isinstance(node.body, list) else [node.body]
-    waiting: list[ast.AST] = list(body)
-    while waiting:
-        child = waiting.pop()
-        if isinstance(child, ast.Yield | ast.YieldFrom | ast.Await | ast.AsyncFor | ast.AsyncWith):
-            return False
-        if isinstance(child, ast.comprehension) and child.is_async:
-            return False
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(child)
-    return True
-
-
 def _strip(node: Any) -> None:
     """Take out what was evaluated when the function was defined; its values are put back into the new function."""
     args = node.args
@@ -78,7 +64,7 @@ def _strip(node: Any) -> None:
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
         if arg is not None:
             arg.annotation = None
-    if isinstance(node, ast.FunctionDef):
+    if not isinstance(node, ast.Lambda):
         node.decorator_list = []
         node.returns = None
         if hasattr(node, "type_params"):
@@ -94,7 +80,11 @@ class _Rewriter(ast.NodeTransformer):
         self._helpers = helpers
         self._taken = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
         self._taken |= {child.arg for child in ast.walk(node) if isinstance(child, ast.arg)}
-        self._taken |= {child.name for child in ast.walk(node) if isinstance(child, ast.FunctionDef)}
+        self._taken |= {
+            child.name
+            for child in ast.walk(node)
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
         self._captured: set[str] = set()
         self._globals: set[str] = set()
         self._nonlocals: set[str] = set()  # whoever shares these may read them later
@@ -115,8 +105,8 @@ class _Rewriter(ast.NodeTransformer):
     def expression(self, node: ast.expr) -> Any:
         return self.visit(node)
 
-    def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        names = names_of(node.body)
+    def function(self, node: Any) -> Any:
+        names, way = names_of(node.body), suspends(node.body)
         self._globals = names.declared_global
         self._nonlocals = names.declared_nonlocal
         node.body = _without_declarations(node.body)
@@ -129,6 +119,9 @@ class _Rewriter(ast.NodeTransformer):
         mark_liveness(body)
         self._captured = names.captured
         rest = self._statements(body)
+        if way == "yield" and suspends(rest) != "yield":  # all of them stood where control never comes
+            never = ast.If(test=ast.Constant(False), body=[ast.Expr(ast.Yield())], orelse=[])
+            rest.append(_like(never, node))
         head: list[ast.stmt] = []
         if rest and isinstance(rest[0], ast.Expr) and isinstance(rest[0].value, ast.Constant):
             head.append(rest.pop(0))  # the docstring
@@ -156,6 +149,13 @@ class _Rewriter(ast.NodeTransformer):
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def visit_If(self, node: ast.If) -> Any:
+        way = suspends([*node.body, *node.orelse])
+        if way is not None:
+            node.test = _like(
+                _ag("decided", self.visit(node.test), ast.Constant("if"), ast.Constant(way)), node.test
+            )
+            node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
+            return node
         names = names_of([*node.body, *node.orelse])
         live = names.bound & (node.live_out | self._nonlocals)  # type: ignore[attr-defined]
         test = self.visit(node.test)
@@ -173,6 +173,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         options, body = _options(node.body)
+        way = suspends(body)
+        if way is not None:
+            node.test = _like(
+                _ag("decided", self.visit(node.test), ast.Constant("while"), ast.Constant(way)), node.test
+            )
+            node.body = self._statements(body)
+            return node
         names = names_of([*body, node.test])
         test = self._helper("loop_test", [_like(ast.Return(self.visit(node.test)), node.test)], set(), node)
         made = self._helper("loop_body", self._statements(body), names.bound, node)
@@ -182,6 +189,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         options, body = _options(node.body)
+        way = suspends([*body, node.target])
+        if way is not None:
+            node.iter = _like(_ag("counted", self.visit(node.iter), ast.Constant(way)), node.iter)
+            return self._python_loop(node, body, way)
         names = names_of([*body, node.target])
         item = self._fresh("item")
         iterated = self.visit(node.iter)
@@ -198,6 +209,21 @@ class _Rewriter(ast.NodeTransformer):
         call = _expression(ast.Call(_load(made.name), [_load(item)], []), node)
         loop = ast.For(target=ast.Name(item, ast.Store()), iter=asked, body=[call], orelse=[])
         return [*before, made, _like(loop, node)]
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> Any:
+        _, body = _options(node.body)
+        node.iter = self.visit(node.iter)
+        return self._python_loop(node, body, "await")
+
+    def _python_loop(self, node: Any, body: list[ast.stmt], way: str) -> Any:
+        """A loop that stays one of Python's: what may end it is asked at the end of each step."""
+        node.target = self.visit(node.target)
+        node.body = self._statements(body)
+        if node.extra_test is not None:
+            stop = _ag("not_", node.extra_test)
+            test = _ag("decided", stop, ast.Constant("break"), ast.Constant(way))
+            node.body.append(_like(ast.If(test=test, body=[ast.Break()], orelse=[]), node))
+        return node
 
     def _helper(
         self, stem: str, body: list[ast.stmt], bound: set[str], like: Any, parameters: Iterable[str] = ()
@@ -305,21 +331,20 @@ class _Rewriter(ast.NodeTransformer):
         message = ast.Constant(None) if node.msg is None else self.visit(node.msg)
         return _expression(_ag("assert_", _thunk(self.visit(node.test)), _thunk(message)), node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: Any) -> Any:
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
-        if node.decorator_list or not is_plain(node):
+        if node.decorator_list:
             return node  # it is converted when it is called, if its decorators leave it to be
         node.args = self.visit(node.args)
         return _Rewriter(node, self._owner, self._features, self._helpers).function(node)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
-        return node
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
-        return self.generic_visit(node) if is_plain(node) else node
+        return self.generic_visit(node)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -333,6 +358,11 @@ class _Rewriter(ast.NodeTransformer):
         new: Any = self.generic_visit(node)
         if name not in _OF_FRAMES:
             new.func = _like(_ag("of", new.func), new.func)
+        return new
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        new: Any = self.generic_visit(node)
+        new.ifs = [_like(_ag("kept", test), test) for test in new.ifs]
         return new
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:

@@ -98,11 +98,12 @@ def _attribute(base: Any, name: str) -> Any:
 
 def _may_branch(found: Any, seen: set[int]) -> bool:
     """Whether calling this may run control flow of the user's."""
-    from graphad.autograph.call import call_method, is_overloaded, may_convert
+    from graphad.autograph.call import behind_context_manager, call_method, is_overloaded, may_convert
 
     if isinstance(found, MethodType):
         found = found.__func__
     if isinstance(found, FunctionType):
+        found = behind_context_manager(found) or found
         return may_convert(found) and _needs(found, seen)
     if isinstance(found, ModuleType):
         return False

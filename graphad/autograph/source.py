@@ -16,7 +16,7 @@ class Found:
     """A function in its file.
 
     Attributes:
-      node: FunctionDef or Lambda; it belongs to the file's tree and must not be changed.
+      node: FunctionDef, AsyncFunctionDef or Lambda; it belongs to the file's tree and must not be changed.
       owner: The name of the class around it, which decides what `__name` stands for; None outside of classes.
     """
 
@@ -55,9 +55,9 @@ def _index(tree: ast.Module) -> dict[int, list[Found]]:
     waiting: list[tuple[ast.AST, str | None]] = [(tree, None)]
     while waiting:
         node, owner = waiting.pop()
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             first = node.lineno
-            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            if not isinstance(node, ast.Lambda) and node.decorator_list:
                 first = node.decorator_list[0].lineno
             found.setdefault(first, []).append(Found(node, owner))
         inside = node.name if isinstance(node, ast.ClassDef) else owner

@@ -37,6 +37,7 @@ from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.printing import listing
 from graphad.function.retracing import History, difference, history_of, made_anew
 from graphad.function.signature import Arguments, ObjectKey, Signature
+from graphad.function.suspended import check_runs_to_its_end
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 DEEPEST = 32  # traces of one function for the same arguments inside each other
@@ -390,6 +391,7 @@ class Function(Generic[P, R]):
         return concrete
 
     def _trace_once(self, arguments: Arguments, creating: bool) -> tuple[ConcreteFunction, list[Any]]:
+        check_runs_to_its_end(self.python_function)
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}

@@ -1,0 +1,32 @@
+"""Generators and coroutines, which are no functions to trace: what they do lies behind the call that makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.errors import ArgumentTypeError
+
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200  # flags of code objects
+_SUSPENDED = (
+    (_ASYNC_GENERATOR, "an asynchronous generator (`async def` with `yield`)"),
+    (_COROUTINE, "a coroutine (`async def`)"),
+    (_GENERATOR, "a generator (`def` with `yield`)"),
+)
+
+
+def check_runs_to_its_end(function: Any) -> None:
+    """Refuse a function that hands control back before its end: a trace would end there too."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    for flag, kind in _SUSPENDED:
+        if code.co_flags & flag:
+            cure = (
+                "make it a plain `def`, and await outside of it"
+                if flag == _COROUTINE
+                else "return all of its values, as a list or stacked; what it calls may be a generator"
+            )
+            raise ArgumentTypeError(
+                f"function: {function.__name__} is {kind}, and a traced function runs to its end when it is called; {cure} "
+                f"(at {code.co_filename}:{code.co_firstlineno})."
+            )
