@@ -15,6 +15,10 @@ class InvalidArgumentError(GraphadError, ValueError):
     """A shape, size or value that the op cannot work with."""
 
 
+class RuleError(InvalidArgumentError):
+    """Python or NumPy refused what a rule of an op did with what the op was given; the op has no words of its own for it."""
+
+
 class OutOfRangeError(InvalidArgumentError, IndexError):
     """An element is asked for that there is not."""
 
@@ -65,6 +69,10 @@ class SymbolicConversionError(SymbolicValueError, NotImplementedError):
 
 class MissingRuleError(GraphadError, LookupError):
     """The op has no rule for what was asked of it."""
+
+
+class UnansweredError(MissingRuleError):
+    """A rule needs sizes or values that are known only when the op runs: asked then, it answers."""
 
 
 class MissingGradientError(MissingRuleError):

@@ -23,6 +23,7 @@ from graphad.core.errors import (
     MissingGradientError,
     MissingRuleError,
     ResourceExhaustedError,
+    RuleError,
 )
 from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
@@ -220,6 +221,8 @@ class Op(metaclass=OpType):
       infix: How Python writes it, "{} + {}"; the quickest way on NumPy scalars.
       moves: It only moves elements, so that those which are not known are known to be where they are put.
       gives_sizes: It gives the sizes of its input, whatever that holds.
+      takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
+        that may hold some.
       spreads: The elements of its result are those of its first input, in another shape.
       returns_input: `eval` may return an input as it is.
       total: Whether it gives a result whatever its inputs hold, if their shapes fit; None where other traits say it.
@@ -256,6 +259,7 @@ class Op(metaclass=OpType):
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
     gives_sizes: ClassVar[bool] = False
+    takes_symbols: ClassVar[bool | tuple[int, ...]] = True
     spreads: ClassVar[bool] = False
     returns_input: ClassVar[bool] = False
     total: ClassVar[bool | None] = None
@@ -527,7 +531,7 @@ def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[
 
 
 # What NumPy and Python raise where an op does not take its operands; anything else has another cause than the op.
-_RAW = (
+RAW_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -544,11 +548,15 @@ def named(error: Exception, op: Op | type[Op]) -> Exception:
 
     Rules rely on what traced code cannot get wrong, but an op of a file whose operands have unknown ranks may.
     """
-    if isinstance(error, GraphadError) or not isinstance(error, _RAW) or hasattr(error, "graphad_foreign"):
+    if (
+        isinstance(error, GraphadError)
+        or not isinstance(error, RAW_ERRORS)
+        or hasattr(error, "graphad_foreign")
+    ):
         return error
     if op.extension:
         return _leave(error)
-    kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError
+    kind = ResourceExhaustedError if isinstance(error, MemoryError) else RuleError
     made = kind(f"{op.name}: {str(error).rstrip('.') or type(error).__name__}.")
     made.__cause__ = error
     for note in getattr(error, "__notes__", ()):
@@ -578,6 +586,6 @@ def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
     except GraphadError as said:
         said.__cause__ = error
         return said
-    except _RAW:  # infer has nothing to say
+    except RAW_ERRORS:  # infer has nothing to say
         pass
     return named(error, op)

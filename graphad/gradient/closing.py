@@ -19,8 +19,29 @@ from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.closing import set_closing
 
 
+class UnclosedRuleError(Exception):
+    """The gradient function of a custom gradient raised while it was traced.
+
+    Attributes:
+      error: What it raised.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 def closed(graph: Graph) -> Graph:
-    """The graph without Python rules; itself if it has none."""
+    """The graph without Python rules; itself if it has none. Raises: whatever a gradient function raises."""
+    try:
+        return closed_or_refused(graph)
+    except UnclosedRuleError as refused:
+        error = refused.error
+    raise error
+
+
+def closed_or_refused(graph: Graph) -> Graph:
+    """`closed` for who can do without. Raises: UnclosedRuleError: a gradient function raised."""
     if not any(isinstance(node.op, CustomGradient) for node in graph.nodes):
         return graph
     with turn_of(graph):
@@ -67,7 +88,7 @@ def _closed_node(
         traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
     except Exception as error:
         note_user_line(error, f"the gradient function of {rule.name}")
-        raise
+        raise UnclosedRuleError(error) from error
     operands = [_operand(outer, rule, number, builder) for outer in traced.captures]
     # One function may be closed in several ways, by dtype or by what it captures; the digest tells them apart.
     marks = "".join("-" if position < 0 else "+" for position in positions) if -1 in positions else ""

@@ -13,14 +13,14 @@ import numpy as np
 
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, UndecidedSize
-from graphad.core.errors import GraphadError
+from graphad.core.errors import InvalidArgumentError, RuleError
 from graphad.core.levels import current
 from graphad.core.op import MIXED
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.gradient.backward import Entry, backward, dense
-from graphad.gradient.closing import closed
+from graphad.gradient.closing import UnclosedRuleError, closed_or_refused
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.graph.builder import GraphBuilder
@@ -104,15 +104,15 @@ def _found_in_trace(trace: Trace, source: Any, target: Any) -> Mixing | None:
     before = trace.number
     graph, trace.number = trace.builder.finish([end for end in ends if end is not None], keep_all=True)
     try:
-        graph = closed(graph)
-    except Exception:  # a rule that cannot be closed says so when it is differentiated
+        graph = closed_or_refused(graph)
+    except UnclosedRuleError:  # its gradient function raises again if it is on the way from source to target
         return None
     finally:
         trace.number = before
     for shared in (True, False):
         try:
             return _found_in_known(graph, _named(graph.inputs, shared))
-        except _UNANSWERED:
+        except _UnansweredError:
             continue
     # A size has to be one that the graph names. Rows that are independent for one choice are not said to mix.
     mixing = None
@@ -120,7 +120,7 @@ def _found_in_trace(trace: Trace, source: Any, target: Any) -> Mixing | None:
         for first, other in ((None, size), (size, None)):
             try:
                 found = _found_in_known(graph, _named(graph.inputs, True, first, other))
-            except _UNANSWERED:
+            except _UnansweredError:
                 continue
             if found is None:
                 return None
@@ -128,7 +128,10 @@ def _found_in_trace(trace: Trace, source: Any, target: Any) -> Mixing | None:
     return mixing
 
 
-_UNANSWERED = (GraphadError, UndecidedSize, TypeError, IndexError, ValueError, ZeroDivisionError)
+class _UnansweredError(Exception):
+    """The sizes that were tried fit no call of the graph, or their numbers have to be known."""
+
+
 _MOST_SIZES = 8
 
 
@@ -152,7 +155,13 @@ def _named(
 
 
 def _found_in_known(graph: Graph, specs: Sequence[TensorSpec]) -> Mixing | None:
-    done = specialise(graph, specs, expanding=False, keeps_rules=True)
+    """What `_found` says for inputs of these specs. Raises: _UnansweredError."""
+    try:
+        done = specialise(graph, specs, expanding=False, keeps_rules=True)
+    except RuleError:
+        raise
+    except (InvalidArgumentError, UndecidedSize) as cause:
+        raise _UnansweredError from cause
     return _found(done, done.outputs[0])
 
 
@@ -166,14 +175,10 @@ def _found(graph: Graph, source: int) -> Mixing | None:
         mine = [axes[i] for i in node.inputs]
         first = len(axes)
         specs = [graph.specs[i] for i in node.inputs]
-        try:
-            axes.extend(node_rows(graph, _with_rule_at_hand(node, specs), mine))
-            is_certain = not hasattr(node.op.rows, "reason") and all(
-                is_definite(spec.dims) for spec, axis in zip(specs, mine, strict=True) if axis is not None
-            )
-        except _UNANSWERED:
-            axes.extend([MIXED] * len(node.specs))
-            is_certain = False
+        axes.extend(node_rows(graph, _with_rule_at_hand(node, specs), mine))
+        is_certain = not hasattr(node.op.rows, "reason") and all(
+            is_definite(spec.dims) for spec, axis in zip(specs, mine, strict=True) if axis is not None
+        )
         if MIXED in axes[first:]:
             known = next((blame[i] for i in node.inputs if i in blame), None)
             if known is None:

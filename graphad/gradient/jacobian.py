@@ -20,8 +20,7 @@ from graphad.core.errors import (
     ArgumentTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
-    MissingGradientError,
-    MissingRuleError,
+    UnansweredError,
 )
 from graphad.core.frames import warn_user
 from graphad.core.levels import entered, trace_in_progress
@@ -132,9 +131,7 @@ def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int |
 def _vectorising(name: str, use_pfor: bool, compute: Any) -> Any:
     try:
         return compute()
-    except MissingGradientError:  # what has no gradient has none row by row either
-        raise
-    except MissingRuleError as cause:
+    except UnansweredError as cause:
         if not use_pfor:
             raise
         raise InvalidArgumentError(

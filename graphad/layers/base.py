@@ -12,7 +12,7 @@ from typing import Any
 from graphad.autograph.convert import converted_here
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
@@ -104,7 +104,7 @@ class Layer(Module):
         if isinstance(inputs, list | tuple | dict):
             try:
                 inputs = lift(inputs)
-            except (TypeError, ValueError):
+            except (ArgumentTypeError, InvalidArgumentError):  # several tensors
                 return inputs
         inputs = lift(inputs)
         return inputs if inputs.dtype is self._graphad_dtype else cast(inputs, self._graphad_dtype)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.errors import GraphadError
-from graphad.core.op import Op
+from graphad.core.op import RAW_ERRORS, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import UNKNOWN, GraphBuilder
 
@@ -49,8 +49,8 @@ def learn(
     try:
         with np.errstate(all="ignore"):
             out = op.eval(*values)
-    except (GraphadError, TypeError, ValueError, IndexError, ArithmeticError, MemoryError):
-        return  # the run will tell, if there is one
+    except (GraphadError, *RAW_ERRORS):
+        return  # the node stays, and raises the same when it runs
     for k, (y, spec) in enumerate(zip(out if op.multiple else (out,), specs, strict=True)):
         if np.size(y) <= MOST and getattr(y, "dtype", None) == spec.dtype.numpy:
             _note(builder, start + k, y)

@@ -503,17 +503,20 @@ class Specialiser(Trace):
         specs = inferred if op.multiple else (inferred,)
         if not all(spec.dtype.kind in ("int", "uint", "bool") for spec in specs):
             return None
-        symbolic = any(_is_symbolic(value) for value in values)
+        symbolic = [i for i, value in enumerate(values) if _is_symbolic(value)]
+        if symbolic:
+            taken = op.takes_symbols
+            if taken is False or op.extension or any(i >= len(values) - op.given for i in symbolic):
+                return None
+            if taken is not True and not all(i in taken for i in symbolic):
+                return None
+            # Rules ask for the dtype, which a lone symbol does not have.
+            values = [_as_array(value) if isinstance(value, Dim) else value for value in values]
         try:
-            # Plain numbers go in as int arrays: np.take and slices refuse object arrays as indices.
             out = op.eval(*values)
         except UndecidedSize:
             if all(is_definite(spec.dims) for spec in specs):
                 return None
-            raise
-        except (TypeError, ValueError, AttributeError, IndexError):
-            if symbolic:
-                return None  # an eval that NumPy cannot run on objects
             raise
         outputs = out if op.multiple else (out,)
         if any(np.size(y) > KNOWN_LIMIT for y in outputs):
@@ -557,6 +560,12 @@ def _plain(size: Any) -> Any:
 
 def _is_symbolic(values: Any) -> bool:
     return isinstance(values, Dim) or values.dtype == object
+
+
+def _as_array(size: Dim) -> np.ndarray:
+    out = np.empty((), object)
+    out[()] = size
+    return out
 
 
 def _packed(sizes: Sequence[Any], dtype: DType) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core.bind import bind, bind_all, check_inputs
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError, MissingRuleError, OutOfScopeError
+from graphad.core.errors import InvalidArgumentError, OutOfScopeError, UnansweredError
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
 from graphad.core.op import Op, named
@@ -148,7 +148,7 @@ class BatchContext:
         if not isinstance(self.size, int):
             rule = op.batch_given if op.refers else op.batch
             why = getattr(rule, "reason", "its operands differ from row to row in more than their values")
-            raise MissingRuleError(f"{op.name}: there is no batch rule for an unknown number of rows: {why}.")
+            raise UnansweredError(f"{op.name}: there is no batch rule for an unknown number of rows: {why}.")
         rows = []
         for i in range(self.size):
             out = bind_all(op, [getitem(x, i) if self._stacked[k] else x for k, x in enumerate(xs)])
@@ -254,7 +254,7 @@ class BatchLevel:
             for spec, s in zip(map(known_spec, values), stacked, strict=True)
         ]
         if not any(stacked):  # one for each row that reads no row: nothing would tell how many there are
-            raise MissingRuleError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
+            raise UnansweredError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
         row = trace_flat(lambda *rows: list(bind_all(op, rows)), specs, op.name, keep_all=True)
         kind: Any = lookup("vectorize")
         once = kind.same_in_all_rows(row.graph, stacked)

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.dtypes import from_numpy
-from graphad.core.errors import InvalidArgumentError, MissingRuleError
+from graphad.core.errors import InvalidArgumentError, UnansweredError
 from graphad.core.levels import entered
 from graphad.core.op import MIXED, define
 from graphad.core.shapes import is_definite
@@ -117,7 +117,7 @@ class Vectorize(Structured):
             return self._of_rows(values, size)
         try:
             return self._of_rows(values, 0)
-        except (MissingRuleError, InvalidArgumentError):
+        except (UnansweredError, InvalidArgumentError):
             # Where shapes come from data, a row has to be computed to know them: one of zeros, which is then left out.
             row = [
                 np.zeros((1, *x.shape[1:]), x.dtype) if s else x
@@ -147,7 +147,7 @@ class Vectorize(Structured):
             graph = definite(self.graph, specs, known)
         try:
             graph, mask = batched(graph, self.stacked, size)
-        except MissingRuleError:  # sizes come from data: nobody knows them before a row is computed
+        except UnansweredError:  # sizes come from data: nobody knows them before a row is computed
             if self.effects:
                 raise
             return self._row_by_row(values, size)
@@ -156,7 +156,7 @@ class Vectorize(Structured):
             if has_rows and k in self.uniform:
                 # An op that waited for its sizes gives in rows all that it gives.
                 if not size:
-                    raise MissingRuleError(
+                    raise UnansweredError(
                         "vectorize: without rows nobody knows what would be the same in all."
                     )
                 outputs.append(y[0])
@@ -214,7 +214,7 @@ class Vectorize(Structured):
         if all(is_definite(x.dims) for x in inputs) and not self._waits(ctx, graph, inputs):
             try:
                 return tuple(self._expanded(graph, inputs))
-            except MissingRuleError:  # `eval` knows the number of rows, and more sizes
+            except UnansweredError:  # `eval` knows the number of rows, and more sizes
                 if self.effects:
                     raise
         return ctx.node(Vectorize(graph, self.stacked, self.uniform), inputs)
@@ -272,7 +272,7 @@ class Vectorize(Structured):
         try:
             with entered(ctx.level):
                 outputs = self._expanded(self.graph, [ctx.row(i) for i in range(len(xs))])
-        except MissingRuleError:
+        except UnansweredError:
             if self.effects or all(spec.is_definite for spec in self.graph.specs):
                 raise
             return ctx.rowwise(self, *xs)
@@ -346,7 +346,7 @@ def _of_any_row(level: BatchLevel, y: Any) -> Any:
     if not level.is_stacked(y):
         return y
     if type(level.size) is int and not level.size:
-        raise MissingRuleError("vectorize: without rows nobody knows what would be the same in all.")
+        raise UnansweredError("vectorize: without rows nobody knows what would be the same in all.")
     return getitem(y.stacked, 0)
 
 

@@ -16,7 +16,7 @@ from graphad.core.op import Composed, Op
 from graphad.core.registry import find, successor
 from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec
-from graphad.gradient.closing import closed
+from graphad.gradient.closing import UnclosedRuleError, closed_or_refused
 from graphad.gradient.rules_in_process import recall
 from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node
@@ -132,16 +132,16 @@ class GraphWriter:
         if not any(isinstance(node.op, CustomGradient) for node in graph.nodes):
             return graph
         try:
-            found = closed(graph)
-        except Exception as cause:  # whatever the user's gradient function raises while it is traced
+            found = closed_or_refused(graph)
+        except UnclosedRuleError as refused:
             if not self.with_rules:
                 return graph  # it cannot be traced and need not be
             names = {node.op.rule.name for node in graph.nodes if isinstance(node.op, CustomGradient)}
             raise SaveError(
                 f"Error when tracing gradients for SavedModel. The custom gradient of {', '.join(sorted(names))} in "
-                f"{graph.name!r} cannot be traced: {cause} Make it traceable, or save with "
+                f"{graph.name!r} cannot be traced: {refused.error} Make it traceable, or save with "
                 "SaveOptions(experimental_custom_gradients=False)."
-            ) from cause
+            ) from refused.error
         self._alive.append(found)
         return found
 

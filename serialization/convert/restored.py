@@ -143,7 +143,7 @@ class RestoredFunction:
             args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
         try:
             return self.signature.arguments(args, kwargs)
-        except TypeError:
+        except ArgumentTypeError:
             raise self._refused(args, kwargs) from None
 
     def _fitting(self, arguments: Arguments, args: Any, kwargs: Any) -> tuple[ConcreteFunction, list[Any]]:
@@ -192,7 +192,7 @@ class RestoredFunction:
             self.signature.bound(args, kwargs)
             if self.signature.input_signature is not None:
                 self.signature.arguments(args, kwargs)
-        except TypeError as error:
+        except ArgumentTypeError as error:
             return error
         return self._misfit(args, kwargs)
 
@@ -224,7 +224,7 @@ class RestoredFunction:
         args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
         try:
             arguments = self.signature.placeholders(args, kwargs)
-        except TypeError:
+        except ArgumentTypeError:
             raise self._refused(args, kwargs) from None
         return self._chosen.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
 

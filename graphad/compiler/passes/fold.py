@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
-from graphad.core.op import evaluated
+from graphad.core.errors import GraphadError
+from graphad.core.op import RAW_ERRORS, evaluated
 from graphad.graph.ir import Graph, Node
 from graphad.trace.numbered import symbols_of
 
@@ -44,8 +45,8 @@ def fold_constants(s: Sweep, node: Node) -> Any:
     try:
         with np.errstate(all="ignore"):
             outputs = evaluated(op, values)
-    except Exception:
-        return None  # it is to fail when it runs, if it runs
+    except (GraphadError, *RAW_ERRORS):
+        return None  # the node stays, and raises the same when it runs
     return tuple([s.constant(y) for y in outputs])
 
 

@@ -33,6 +33,7 @@ class ScatterCombine(Op):
     indices repeat: "mul", "div", "floordiv" (for integers), "max", "min"."""
 
     name = "scatter_combine"
+    takes_symbols = (0, 2)
     keeps = (False, False)
     kind: Literal["div", "floordiv", "max", "min", "mul"]
 

@@ -70,6 +70,7 @@ class Gather(Op):
     """
 
     name = "gather"
+    takes_symbols = (0,)
     keeps = ((1,), False)
     axis: Axis
     batch_dims: Count = 0
@@ -124,11 +125,10 @@ class Gather(Op):
         return bind(Gather(axis + 1, lead + 1, False), params, indices)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        rank = len(specs[0].dims or ())
-        axis, lead = self.axis % rank, self.batch_dims
         p, i = axes
         if p is None and i is None:
             return None
+        axis, lead = self.axis % len(specs[0].dims or ()), self.batch_dims
         if p is not None and i is not None:
             return p if p == i and p < lead else MIXED
         if i is not None:
@@ -309,6 +309,7 @@ class GatherNd(Op):
     """
 
     name = "gather_nd"
+    takes_symbols = (0,)
     keeps = ((1,), False)
     batch_dims: Count = 0
 
@@ -342,7 +343,9 @@ class GatherNd(Op):
             return i if self.batch_dims <= i < rank - 1 else MIXED
         if p < self.batch_dims and i in (None, p):
             return p
-        depth = (specs[1].dims or (0,))[-1]
+        depth = (specs[1].dims or (None,))[-1]
+        if depth is None:
+            return MIXED
         return p - self.batch_dims - depth + rank - 1 if i is None and p >= self.batch_dims + depth else MIXED
 
 
@@ -388,7 +391,9 @@ class ScatterNd(Op):
             return None
         if u is not None and u < self.batch_dims and i in (None, u):
             return u
-        rank, depth = len(specs[0].dims or ()), (specs[0].dims or (0,))[-1]
+        rank, depth = len(specs[0].dims or ()), (specs[0].dims or (None,))[-1]
+        if depth is None:
+            return MIXED
         return u - (rank - 1) + self.batch_dims + depth if i is None and u >= rank - 1 else MIXED
 
 
@@ -417,6 +422,7 @@ class TakeAlong(Op):
     """
 
     name = "take_along_axis"
+    takes_symbols = (0,)
     keeps = ((1,), False)
     axis: Axis
 

@@ -249,7 +249,7 @@ def resolve_whole(entry: Any, size: Any) -> bool:
     """Whether a slice keeps an axis as it is."""
     if entry[1:4] == FULL[1:4]:
         return True
-    if is_reference(size) or is_reference(entry[1]) or is_reference(entry[2]):
+    if size is None or is_reference(size) or is_reference(entry[1]) or is_reference(entry[2]):
         return False
     return resolve_slice(entry, size)[:2] == (0, 1) and resolve_slice(entry, size)[2] == size
 

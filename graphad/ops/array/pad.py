@@ -427,6 +427,7 @@ class Repeat(Op):
     """Slice i of x along `axis` repeats[i] times in a row; `repeats` is a vector of integers from 0."""
 
     name = "repeat"
+    takes_symbols = (0,)
     keeps = ((1,), False)
     axis: Axis
 

@@ -56,6 +56,7 @@ class Range(Op):
 
     name = "range"
     total = False
+    takes_symbols = False
     keeps = (False, False)
 
     def infer(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:

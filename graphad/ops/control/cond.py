@@ -16,9 +16,8 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import bool_
 from graphad.core.errors import (
     DTypeError,
-    GraphadError,
     InvalidArgumentError,
-    MissingRuleError,
+    UnansweredError,
 )
 from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
@@ -186,7 +185,7 @@ class Cond(Structured):
         """A branch for these operands; as it is where they do not fit it, which counts only if it is the one that runs."""
         try:
             return ctx.specialised(graph, operands)  # type: ignore[no-any-return]
-        except GraphadError:
+        except InvalidArgumentError:
             if self.depth:
                 raise
             return graph
@@ -425,7 +424,7 @@ def select_rows(predicate: Any, a: Any, b: Any) -> Any:
 def mask_rows(predicate: Any, x: Any, keep: bool) -> Any:
     """`x` with zeros in the rows where the predicate is not `keep`."""
     if x.dims is None or len(x.dims) < len(predicate.dims):
-        raise MissingRuleError(f"cond: a cotangent with shape {format_dims(x.dims)} has no row axis.")
+        raise UnansweredError(f"cond: a cotangent with shape {format_dims(x.dims)} has no row axis.")
     zero = lift(x.dtype.numpy.type(0))
     rows = _as_rows(predicate, x)
     return bind(SELECT, rows, x, zero) if keep else bind(SELECT, rows, zero, x)

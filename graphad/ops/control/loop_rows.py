@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import MissingRuleError
+from graphad.core.errors import UnansweredError
 from graphad.core.op import IO, WRITES
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
@@ -167,7 +167,7 @@ def _finished(loop: Any, body: Graph, once: Sequence[bool]) -> Graph:
         if shared:
             continue
         if spec.dims is None:
-            raise MissingRuleError(
+            raise UnansweredError(
                 "loop: vectorizing it with a number of steps per row needs known ranks in its body."
             )
         # A size that is not known is that of the other branch, to which 1 broadcasts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.errors import GraphadError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
@@ -41,8 +41,8 @@ def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[Ten
             try:
                 out = node.op.infer(*[found[i] for i in node.inputs])
                 inferred = tuple(out) if node.op.multiple else (out,)
-            except GraphadError:
-                pass
+            except InvalidArgumentError:
+                pass  # they do not fit: the graph's own specs say less, and are right wherever it runs
         found.extend(inferred)
     return found
 
@@ -62,10 +62,10 @@ def _node_rows(
         return [None] * n
     if MIXED in axes and not node.op.structured:
         return [MIXED] * n
-    if any(
-        axis is not None and spec.dims is None for spec, axis in zip(specs, axes, strict=True)
-    ) and not getattr(node.op, "structured", False):
-        return [MIXED] * n  # an axis says nothing without a rank
+    if not node.op.structured and any(spec.dims is None and not spec.is_handle for spec in specs):
+        return [
+            MIXED
+        ] * n  # an axis says nothing without a rank, nor where it goes beside an operand of any rank
     found = node.op.value_rows(specs, axes) if by_value else node.op.rows(specs, axes)
     return list(found) if isinstance(found, tuple | list) else [found] * n
 

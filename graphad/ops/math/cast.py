@@ -152,6 +152,8 @@ class Bitcast(Op):
             )
         return TensorSpec.of(x.dims[:-1], self.dtype)
 
+    takes_symbols = False
+
     def eval(self, x: Any) -> Any:
         have, want = x.dtype.itemsize, self.dtype.itemsize
         data = np.ascontiguousarray(x)  # a scalar gets an axis here

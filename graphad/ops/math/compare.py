@@ -76,7 +76,14 @@ IsFinite = comparison(
 
 def _bitwise(name: str, formula: Any, scalar: str, doc: str) -> Any:
     return elementwise(
-        name, formula, vjp=_discrete, kinds=INTEGER, scalar=scalar, keeps=(False, False), doc=doc
+        name,
+        formula,
+        vjp=_discrete,
+        kinds=INTEGER,
+        scalar=scalar,
+        keeps=(False, False),
+        doc=doc,
+        takes_symbols=False,
     )
 
 

@@ -25,6 +25,7 @@ class _Position(Op):
     """Where along an axis the extreme is: the first one at a tie; a NaN is passed over."""
 
     keeps = (False, False)
+    takes_symbols = False
     search: ClassVar[Callable[..., Any]]
     least: ClassVar[float]  # what a NaN counts as
     axis: Axis

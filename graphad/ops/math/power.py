@@ -107,6 +107,7 @@ Pow = elementwise(
     keeps=(True, True),
     doc="x^y; integers to negative powers are an error.",
     refuses="negative",
+    takes_symbols=False,
 )
 POW = Pow()
 _EXPONENTS = (int, float, np.integer, np.floating)

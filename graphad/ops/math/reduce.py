@@ -202,6 +202,7 @@ class ReduceMean(Reduction):
     """
 
     name = "reduce_mean"
+    takes_symbols = False
     axes: Axes | None = None
     keepdims: bool = False
 

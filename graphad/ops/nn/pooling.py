@@ -26,6 +26,7 @@ from graphad.ops.rules import FLOATING, REAL, require_kind
 class Pool(w.Windowed):
     """What the pooling ops share: every input is an image, or a result, with the batch first."""
 
+    takes_symbols = False
     window: tuple[Positive, ...]
 
     def like(self, kind: Any, *dims: Any) -> Any:
