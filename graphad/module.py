@@ -119,6 +119,46 @@ class Module(Trackable):
             f"Error processing property '{name}' of {self!r}: its keys cannot be sorted."
         )
 
+    def __repr__(self) -> str:
+        from graphad.core.tree import short  # which few programs ask for
+
+        return f"<{short(self)}>"
+
+    def __str__(self) -> str:
+        from graphad.core.tree import text_of, tree_of
+
+        return text_of(tree_of(self))
+
+    def _repr_html_(self) -> str:
+        from graphad.core.html import of_module
+
+        return of_module(self)
+
+    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
+        """Print the tree of modules and variables, with shapes and numbers of parameters, and the totals.
+
+        A variable that several modules share is shown where it is first met and counted once. Layers that have not been called
+        or built have no variables yet.
+
+        Args:
+          print_fn: Called once with the whole text, in place of `print`.
+
+        Example:
+          >>> layer = Dense(3)
+          >>> layer.build((None, 4))
+          >>> layer.summary()
+          Dense 'dense': 15 parameters
+          ├─ kernel: float32(4, 3), 12
+          └─ bias: float32(3,), 3
+          <BLANKLINE>
+          Total parameters: 15 (60 B)
+          Trainable parameters: 15
+          Non-trainable parameters: 0
+        """
+        from graphad.core.tree import summary
+
+        print_fn(summary(self))
+
     def _flatten(
         self,
         recursive: bool = True,

@@ -6,6 +6,7 @@ by `graphad.ops.operators`. A 0-d result is kept as a NumPy scalar, on which Pyt
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -350,6 +351,9 @@ class EagerTensor(Exports, Tensor):
     def __str__(self) -> str:
         gap = "\n" if len(self.data.shape) > 1 else ""
         return f"tf.Tensor({gap}{self.data!s}, shape={format_dims(self.dims)}, dtype={self.dtype.name})"
+
+    def _repr_html_(self) -> str:
+        return importlib.import_module("graphad.core.html").of_tensor(self)  # type: ignore[no-any-return]
 
     def __copy__(self) -> EagerTensor:
         return self

@@ -298,6 +298,11 @@ class Variable(Scattered, Handle, Arithmetic):
         gap = "\n" if len(self.data.shape) > 1 else ""
         return f"<tf.Variable '{self.name}' shape={format_dims(self.dims)} dtype={self.dtype.name}, numpy={gap}{text}>"
 
+    def _repr_html_(self) -> str:
+        from graphad.core.html import of_variable  # in notebooks alone
+
+        return of_variable(self)
+
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def assign(

@@ -20,7 +20,7 @@ from graphad.core.levels import busy, current
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
-from graphad.function.printing import block, line, pretty
+from graphad.function.printing import block, line, page, pretty
 from graphad.function.signature import Arguments, Signature, classify, flatten_call
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.call import Call
@@ -176,6 +176,9 @@ class ConcreteFunction:
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"
+
+    def _repr_html_(self) -> str:
+        return page(f"ConcreteFunction {self._name}", [self])
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Parameters, result and captures, one a line; if not verbose, parameters and result in one line."""

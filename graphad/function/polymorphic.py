@@ -34,7 +34,7 @@ from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.turns import Turn
 from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
-from graphad.function.printing import listing
+from graphad.function.printing import Printed, counted, head, listing
 from graphad.function.retracing import History, difference, history_of, made_anew
 from graphad.function.signature import Arguments, ObjectKey, Signature
 from graphad.function.suspended import check_runs_to_its_end
@@ -96,7 +96,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 
-class Function(Generic[P, R]):
+class Function(Printed, Generic[P, R]):
     """A Python function that runs as a graph; made by `function`.
 
     Attributes:
@@ -499,7 +499,7 @@ class Function(Generic[P, R]):
             )
 
     def __repr__(self) -> str:
-        return f"<graphad function {self._name} with {len(self._traces)} traces>"
+        return f"<graphad function {self._name}{head(self.signature)} with {counted(len(self._traces), 'trace')}>"
 
 
 def _again(python_function: Any, *options: Any) -> Function[..., Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
+from graphad.core.tree import plain
 from graphad.function.signature import Arguments, Literal, Signature
 
 _LITERALS = (int, float, complex, str, bytes, frozenset, type(None))
@@ -90,3 +91,52 @@ def line(signature: Signature, arguments: Arguments, results: Any) -> str:
 def listing(concretes: Sequence[Any], verbose: bool) -> str:
     """The signatures of several traces, an empty line between them."""
     return "\n\n".join([concrete.pretty_printed_signature(verbose) for concrete in concretes])
+
+
+def counted(number: int, what: str) -> str:
+    """`1 trace`, `2 traces`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def head(signature: Signature) -> str:
+    """The parameters with the values they have by default, `(x, n=3)`; one that is long to write is `...`."""
+    shown = []
+    for parameter in signature.signature.parameters.values():
+        default = parameter.default
+        if default is not parameter.empty and type(default) not in (bool, int, float, str, type(None)):
+            parameter = parameter.replace(default=_Short())
+        shown.append(parameter.replace(annotation=parameter.empty))
+    return plain(str(signature.signature.replace(parameters=shown)))
+
+
+class _Short:
+    def __repr__(self) -> str:
+        return "..."
+
+
+class Printed:
+    """What has traces, `concrete_functions`, and shows them: below its repr as text, with their graphs in notebooks."""
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self)[1:-1], *[f"  {c.pretty_printed_signature(False)}" for c in self._all()]])
+
+    def _repr_html_(self) -> str:
+        return page(repr(self)[1:-1], self._all())
+
+    def _all(self) -> Sequence[Any]:
+        concretes: Sequence[Any] = self.concrete_functions  # type: ignore[attr-defined]
+        return concretes
+
+
+def page(title: str, concretes: Sequence[Any]) -> str:
+    """Traces as HTML, each with its graph folded below its signature."""
+    from graphad.core.html import box, folded, pre  # in notebooks alone
+    from graphad.graph.text import print_graph
+
+    return box(
+        title,
+        *[
+            folded(c.pretty_printed_signature(False), pre(print_graph(c.graph, lines=True)))
+            for c in concretes
+        ],
+    )

@@ -63,6 +63,11 @@ class Recorder:
     def tracked(self) -> set[Any]:
         return self._tracked
 
+    @property
+    def leaves(self) -> set[Any]:
+        """The marks that are followed and that no entry has made."""
+        return self._leaves
+
     def follow(self, x: Any) -> Any:
         """Follow a tensor or handle from now on; returns its mark."""
         mark = mark_of(x)

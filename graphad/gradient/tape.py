@@ -64,6 +64,15 @@ class GradientTape(Recorder):
         self._failed: str | None = None  # the error of a gradient that has cost the record
         self._warned = False
 
+    def __repr__(self) -> str:
+        return f"<{self!s}>"
+
+    def __str__(self) -> str:
+        from graphad.gradient.held import in_words  # asked for by people alone
+
+        state = "recording" if self._level is not None else "used" if self._used else "stopped"
+        return f"GradientTape, {state if self._entered else 'not entered'}: {in_words(self)}"
+
     # -- recording -----------------------------------------------------------------------------------------------
 
     def __enter__(self) -> GradientTape:

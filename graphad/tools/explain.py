@@ -25,6 +25,7 @@ from graphad.core.tensor import EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction
 from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
+from graphad.tools.svg import svg_of
 from graphad.trace.specialise import size_class, specialise
 
 REPEATS = 200
@@ -45,6 +46,7 @@ class Explanation:
       arena_bytes: Bytes of the workspace that calls share.
       tier: "native" or "numpy", and why.
       seconds: Time of one call by tier; compiling and preparing apart.
+      picture: The graph as traced, as SVG; a notebook shows it, with the stages and sources folded below it.
     """
 
     name: str
@@ -57,6 +59,21 @@ class Explanation:
     tier: str = "numpy"
     plan: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
+    picture: str = field(default="", repr=False)
+
+    def _repr_html_(self) -> str:
+        from graphad.core.html import box, folded, note, pre, table  # in notebooks alone
+
+        times = table(["", "time"], [[name, _duration(s)] for name, s in self.seconds.items()])
+        parts = [f'<div style="overflow:auto;max-height:600px">{self.picture}</div>', note(self.tier), times]
+        parts += [folded(f"graph, {stage}", pre(text)) for stage, text in self.graphs.items()]
+        parts += [folded("units", pre(self.units))] if self.units else []
+        parts += [folded(f"kernel {name}", pre(text.rstrip())) for name, text in self.kernels.items()]
+        if self.buffers:
+            total = f"workspace: {self.arena_bytes} bytes"
+            parts.append(folded("buffers", pre("\n".join([*self.buffers, total]))))
+        parts += [folded("call", pre(self.plan.rstrip()))] if self.plan else []
+        return box(f"{self.name}, size class {self.size_class}", *parts)
 
     def __str__(self) -> str:
         parts = [f"{self.name}, size class {self.size_class}"]
@@ -106,7 +123,7 @@ def explain(fn: Any, jit_compile: bool = True) -> Callable[..., Explanation]:
 
 def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True) -> Explanation:
     """The explanation of a graph for NumPy values (and handles)."""
-    out = Explanation(graph.name)
+    out = Explanation(graph.name, picture=svg_of(graph))
     values = [_copy(x) if isinstance(x, Handle) else x for x in values]
     executable = Executable(graph)
     out.graphs["traced"] = print_graph(graph, lines=True)

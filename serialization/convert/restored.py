@@ -20,8 +20,9 @@ from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.trackable import Trackable
+from graphad.core.tree import plain, short, text_of, tree_of
 from graphad.function.concrete import ConcreteFunction
-from graphad.function.printing import listing, pretty
+from graphad.function.printing import Printed, counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sort_out
 from serialization.convert.values import with_restored_tuples
 
@@ -55,7 +56,15 @@ class Restored(Trackable):
     _graphad_class_name = ""
 
     def __repr__(self) -> str:
-        return f"<restored {self._graphad_class_name or 'object'} at {id(self):#x}>"
+        return f"<restored {short(self)}>"
+
+    def __str__(self) -> str:
+        return text_of(tree_of(self))
+
+    def _repr_html_(self) -> str:
+        from graphad.core.html import of_module  # in notebooks alone
+
+        return of_module(self)
 
 
 class RestoredCallable(Restored):
@@ -65,7 +74,7 @@ class RestoredCallable(Restored):
         return vars(self)["__call__"](*args, **kwargs)
 
 
-class RestoredFunction:
+class RestoredFunction(Printed):
     """A function from a file.
 
     Attributes:
@@ -247,7 +256,8 @@ class RestoredFunction:
         )
 
     def __repr__(self) -> str:
-        return f"<restored function {self._name} with {len(self.concrete_functions)} traces>"
+        traces = counted(len(self.concrete_functions), "trace")
+        return f"<restored function {plain(self._name)}{head(self.signature)} with {traces}>"
 
 
 def _tensor_for(traced: Any, given: Any) -> Any:
