@@ -27,6 +27,12 @@ Axes = tuple[int, ...]  # none twice
 Permutation = tuple[Any, ...]  # each of the numbers from 0 once
 Count = int  # from 0
 Positive = int  # from 1
+Offset = int  # of either sign
+Limit = int  # below 0 there is none
+Step = int  # not 0
+Number = int | float  # finite
+Places = tuple[int, ...]  # counted from 0, none twice
+Text = str
 Padding = Any  # "SAME", "VALID", or what is before and after along each axis
 
 _INTS, _BOOLS, _OTHER, _NONE = frozenset({int}), frozenset({bool}), frozenset({object}), frozenset[Any]()
@@ -142,7 +148,9 @@ class Many(Kind):
             item.made_of,
             words or f"tuple[{item.words}, ...]",
             whole if once else item.bound,
-            f"is not one axis after the other, {whole}" if once else "",
+            f"is not one {'place' if item.fits(0) and not item.fits(-1) else 'axis'} after the other, {whole}"
+            if once
+            else "",
         )
         self.item = item
         self.once = once
@@ -152,7 +160,7 @@ class Many(Kind):
             return "has a negative number; numbers are 0 or more"
         if self.once is _is_permutation and type(x) is tuple and all(type(n) is int for n in x):
             return f"is no permutation of 0 to {len(x) - 1}"
-        if self.item.fits(0) and not self.item.fits(-2) and type(x) is tuple:
+        if self.once is None and self.item.fits(0) and not self.item.fits(-2) and type(x) is tuple:
             if any(type(n) is int and n < 0 for n in x) and all(type(n) in (int, tuple, Dim) for n in x):
                 return "has a negative size; sizes are 0 or more"
         return super().complaint(x)
@@ -267,6 +275,18 @@ def _is_size(x: Any) -> bool:
     return (type(x) is int and x >= 0) or isinstance(x, Dim)
 
 
+def _fits_64_bits(x: Any) -> bool:
+    return type(x) is int and -_MOST <= x < _MOST
+
+
+def _is_offset(x: Any) -> bool:
+    return _fits_64_bits(x) or isinstance(x, Dim)
+
+
+def _is_number(x: Any) -> bool:
+    return _is_offset(x) or (type(x) is float and math.isfinite(x))
+
+
 def _at_least(name: str, least: int, words: str = "integer") -> Kind:
     return Kind(
         name,
@@ -281,6 +301,8 @@ def _at_least(name: str, least: int, words: str = "integer") -> Kind:
 SIZE = Kind("Size", _is_size, _INTS, "integer from 0", "", "is no Size: sizes are 0 or more")
 _INT = Kind("int", lambda x: type(x) is int or isinstance(x, Dim), _INTS, "integer")
 _AXIS = Kind("Axis", lambda x: type(x) is int, _INTS, "integer")
+_COUNT = _at_least("Count", 0)
+_MOST = 2**63
 _PAIR = Kind("pair", lambda x: type(x) is tuple and len(x) == 2 and all(map(_is_size, x)), _INTS)
 _PAIRS = Many(_PAIR, "Pairs", "tuple of pairs of integers from 0")
 _KINDS: dict[str, Kind] = {
@@ -298,8 +320,16 @@ _KINDS: dict[str, Kind] = {
         _AXIS,
         Many(_AXIS, "Axes", once=_once),
         Many(_AXIS, "Permutation", once=_is_permutation),
-        _at_least("Count", 0),
+        Many(_COUNT, "Places", "tuple of integers from 0", _once),
+        _COUNT,
         _at_least("Positive", 1),
+        Kind("Offset", _is_offset, _INTS, "integer", "of 64 bits", "is no integer of 64 bits"),
+        Kind(
+            "Limit", _fits_64_bits, _INTS, "integer", "of 64 bits; below 0 there is no limit", "is no integer of 64 bits",
+        ),
+        Kind("Step", lambda x: type(x) is int and x != 0, _INTS, "integer", "not 0", "is no integer other than 0"),
+        Kind("Number", _is_number, _OTHER, "integer of 64 bits or float", "finite", "is no finite number of 64 bits"),
+        Kind("Text", lambda x: type(x) is str, _NONE, "string"),
         Kind(
             "Padding",
             lambda x: x in ("SAME", "VALID") or _PAIRS.fits(x),

@@ -15,6 +15,7 @@ from graphad.core.dtypes import from_numpy
 from graphad.core.errors import InvalidArgumentError, UnansweredError
 from graphad.core.levels import entered
 from graphad.core.op import MIXED, define
+from graphad.core.schema import Places
 from graphad.core.shapes import is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.compose import values_behind
@@ -53,7 +54,7 @@ class Vectorize(Structured):
     any_sizes = True
     graph: Graph
     stacked: tuple[bool, ...]
-    uniform: tuple[int, ...] = ()
+    uniform: Places = ()
 
     @property
     def n_outputs(self) -> int:

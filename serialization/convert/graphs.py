@@ -204,7 +204,7 @@ class GraphWriter:
         assert graph is not None
         same_name = self._rule_numbers.setdefault((rule.name, rule.positions), [])
         for known, number in same_name:
-            if known is rule or known.graph is graph or digest(known.graph) == digest(graph):  # type: ignore[arg-type]
+            if known is rule or known.graph is graph or digest(known.graph) == digest(graph):
                 return number
         number = len(self.rules)
         same_name.append((rule, number))
@@ -512,6 +512,7 @@ class GraphReader:
             or type(n_inputs) is not int
             or type(n_outputs) is not int
             or n_inputs < 0
+            or n_outputs < -1
         ):
             raise CorruptModelError("a custom gradient needs a rule and two counts.")
         record = self._model.rules[rule.rule]
@@ -521,6 +522,8 @@ class GraphReader:
                 return ClosedCustom(known, n_inputs, n_outputs)
             self.unsaved.add(record.name)
             return UnsavedCustom(record.name, n_inputs, n_outputs)
+        if n_outputs < 0:
+            raise CorruptModelError("a custom gradient with a graph must say how many outputs it has.")
         return ClosedCustom(self.rule(rule.rule), n_inputs, n_outputs)
 
     def rule(self, number: int) -> ClosedRule:

@@ -18,7 +18,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.registry import lookup
-from graphad.core.schema import Given
+from graphad.core.schema import Given, Number
 from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -38,9 +38,9 @@ class Steps(WithoutInputs):
     """start + i * delta for i = 0 to size - 1, computed in `dtype`."""
 
     name = "steps"
-    start: int | float
+    start: Number
     size: Size
-    delta: int | float
+    delta: Number
     dtype: DType
 
     def infer(self) -> TensorSpec:

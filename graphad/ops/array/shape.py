@@ -20,7 +20,7 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import entries_of, is_reference
-from graphad.core.schema import Axes, Given
+from graphad.core.schema import Axes, Given, Offset
 from graphad.core.shapes import (
     format_dims,
     is_definite,
@@ -76,7 +76,7 @@ class SizeVector(Op):
 
     name = "sizes"
     by_value = ()
-    dims: tuple[int, ...]
+    dims: tuple[Offset, ...]
     dtype: DType
     scalar: bool = False
 

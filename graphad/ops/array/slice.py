@@ -19,7 +19,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
-from graphad.core.schema import Given
+from graphad.core.schema import Given, Step
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -137,7 +137,7 @@ class Slice(Op):
     keeps = (False, False)
     aliases = {0: 0}
     starts: tuple[Size, ...]
-    strides: tuple[int, ...]
+    strides: tuple[Step, ...]
     sizes: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -205,7 +205,7 @@ class SliceGrad(Op):
     name = "slice_grad"
     keeps = (False, False)
     starts: tuple[Size, ...]
-    strides: tuple[int, ...]
+    strides: tuple[Step, ...]
     shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:

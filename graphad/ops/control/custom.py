@@ -7,17 +7,21 @@ is itself differentiable, and custom gradients nest and can be differentiated ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from graphad.core.bind import bind
 from graphad.core.errors import MissingGradientError
 from graphad.core.op import MIXED, Op, TupleOp, define, no_rows
-from graphad.core.schema import Count
+from graphad.core.schema import Count, Kind, Text, declare
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
 from graphad.ops.control.operands import require, require_operands
 from graphad.ops.control.rows import joined_rows, rows_of
+
+PythonRule = Any  # a `Rule` of `gradient/custom.py`, which is above
+declare(Kind("PythonRule", lambda x: callable(getattr(x, "cotangents", None)), words="rule"))
+declare(Kind("ClosedRule", lambda x: isinstance(x, ClosedRule), words="rule"))
 
 
 @define
@@ -35,7 +39,7 @@ class CustomGradient(TupleOp):
     extension = True
     foreign = True
     keeps = (True, True)
-    rule: Any
+    rule: PythonRule
     n_inputs: Count
 
     def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
@@ -73,7 +77,7 @@ class ClosedRule:
 
     def __init__(self, name: str, graph: Graph | None, positions: tuple[int, ...]) -> None:
         self.name = name
-        self.graph = graph
+        self.graph: Any = graph
         self.positions = positions
 
     @property
@@ -132,9 +136,9 @@ class ClosedCustom(_PassesOutputs):
     transient = True
     foreign = True
     keeps = (True, True)
-    rule: Any
+    rule: ClosedRule
     n_inputs: Count
-    n_outputs: int
+    n_outputs: Count
 
     def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
@@ -182,9 +186,9 @@ class UnsavedCustom(_PassesOutputs):
     layered = True
     foreign = True
     keeps = (True, True)
-    rule_name: str
+    rule_name: Text
     n_inputs: Count
-    n_outputs: int
+    n_outputs: Count | Literal[-1]  # as many as the node has
 
     rows = no_rows("its rule is not in the file")
 

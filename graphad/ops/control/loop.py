@@ -19,7 +19,7 @@ from graphad.core import dtypes
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, define
-from graphad.core.schema import Count
+from graphad.core.schema import Count, Limit
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.graph.compose import inputs_behind, with_inputs
@@ -86,7 +86,7 @@ class Loop(Structured):
     n_xs: Count
     reverse: bool = False
     steps: Size | None = None
-    uniform: int = -1
+    uniform: Limit = -1
 
     @property
     def operands(self) -> Segments:

@@ -18,6 +18,7 @@ from graphad.core.convert import lift_pair
 from graphad.core.dims import Dim, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
+from graphad.core.schema import Kind, declare
 from graphad.core.shapes import format_dims, is_definite, normalize_axes, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -68,6 +69,17 @@ def parse(equation: str) -> tuple[tuple[Labels, ...], Labels]:
             f"einsum: the result in {equation!r} repeats a label; each may occur once there."
         )
     return operands, result
+
+
+def _is_equation(x: Any) -> bool:
+    try:
+        return type(x) is str and bool(parse(x))
+    except InvalidArgumentError:
+        return False
+
+
+Equation = str
+declare(Kind("Equation", _is_equation, words="string", bound="an equation of einsum"))
 
 
 def _labels(equation: str, part: str) -> Labels:
@@ -283,7 +295,7 @@ class Einsum(Op):
 
     name = "einsum"
     total = True
-    equation: str
+    equation: Equation
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
         dtype = same_dtype("einsum", xs)

@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
-from graphad.core.schema import Axis
+from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -151,7 +151,7 @@ class DiagPart(Op):
 
     name = "diag_part"
     keeps = (False, False)
-    k: int
+    k: Offset
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is None:
@@ -181,7 +181,7 @@ class SetDiag(Op):
 
     name = "set_diag"
     keeps = (False, False)
-    k: int
+    k: Offset
 
     def infer(self, x: TensorSpec, d: TensorSpec) -> TensorSpec:
         if x.dims is not None:
@@ -223,8 +223,9 @@ class BandPart(Op):
 
     name = "band_part"
     keeps = (False, False)
-    lower_: int
-    upper: int
+    words = {"lower_": "num_lower", "upper": "num_upper"}
+    lower_: Limit
+    upper: Limit
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_rank("band_part", x, 2, "input")

@@ -11,6 +11,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.schema import Text
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones
@@ -32,7 +33,7 @@ class SortedIds(Op):
     name = "sorted_ids"
     keeps = (False, False)
     vjp = no_gradient("its result is integers")
-    of: str
+    of: Text
 
     def infer(self, ids: TensorSpec) -> TensorSpec:
         require_index(self.of, ids, "segment_ids")

@@ -13,6 +13,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.op import IO, Op, define
+from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -35,7 +36,7 @@ class CheckNumerics(Op):
     name = "check_numerics"
     effects = IO
     keeps = (False, False)
-    message: str
+    message: Text
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return require_kind("check_numerics", x, INEXACT)

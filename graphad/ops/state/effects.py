@@ -17,7 +17,7 @@ from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.nest import flatten
 from graphad.core.op import IO, TupleOp, define, no_gradient
-from graphad.core.schema import Kind, declare
+from graphad.core.schema import Kind, Limit, Text, declare
 from graphad.core.spec import TensorSpec
 
 _LEVELS = {
@@ -51,8 +51,8 @@ class Print(TupleOp):
     name = "print"
     effects = IO
     keeps = (False, False)
-    pieces: tuple[str, ...]
-    summarize: int
+    pieces: tuple[Text, ...]
+    summarize: Limit
     stream: Stream
 
     def infer(self, *xs: TensorSpec) -> tuple[TensorSpec, ...]:
@@ -86,8 +86,8 @@ class Check(TupleOp):
     name = "assert"
     effects = IO
     keeps = (False, False)
-    pieces: tuple[str, ...]
-    summarize: int
+    pieces: tuple[Text, ...]
+    summarize: Limit
 
     def infer(self, condition: TensorSpec, *data: TensorSpec) -> tuple[TensorSpec, ...]:
         if not condition.dtype.is_bool:

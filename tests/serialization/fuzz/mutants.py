@@ -355,8 +355,12 @@ def _attribute_of(rng: Random, declared: str, field: str) -> Any:
     if head == "Literal":
         return rng.choice([word.strip().strip('"') for word in inner[:-1].split(",")])
     small = rng.choice((0, 0, 1, 1, 2, 3, -1, -2, 4, 6))
-    if declared in ("int", "Any", "Axis"):
+    if declared in ("int", "Any", "Axis", "Offset", "Limit", "Number"):
         return small
+    if declared == "Step":
+        return small or 1
+    if declared == "Places":
+        return [0, *rng.sample(range(4), rng.randrange(3))]
     if declared in ("Count", "Positive"):
         return abs(small)
     if declared == "Axes":
@@ -371,7 +375,7 @@ def _attribute_of(rng: Random, declared: str, field: str) -> Any:
         return rng.choice((0.0, 1.0, -2.5))
     if declared == "DType":
         return [4, rng.choice(DTYPES)]
-    if declared == "str":
+    if declared in ("str", "Text", "Equation"):
         return rng.choice(WORDS)
     if declared == "None":
         return None
