@@ -232,7 +232,8 @@ class Referring:
         for k, field, rank in self._asked:
             dims = given[k].dims
             if not given[k].dtype.is_integer or (dims is not None and len(dims) != rank):
-                raise _no_sizes(self.name, field, given[k], rank)
+                kind = self.op_class
+                raise _no_sizes(kind.known_as or self.name, kind.words.get(field, field), given[k], rank)
 
     def infer(self, *specs: TensorSpec) -> Any:
         own, given = self.split(specs)

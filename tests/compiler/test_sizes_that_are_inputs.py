@@ -23,6 +23,7 @@ PROGRAMS = {
     "a tile of a tile": (lambda x, s: tf.tile(tf.tile(x, [2]), s), THREE, ints(2)),
     "a pad": (lambda x, s: tf.pad(x, tf.reshape(s, [1, 2])), THREE, ints(2, 1)),
     "a number broadcast": (lambda x, s: x * tf.reshape(tf.broadcast_to(2.0, s), [-1])[0], THREE, ints(2, 1)),
+    "the largest": (lambda x, s: tf.math.top_k(x, s[0]).values, SIX, ints(2, 1)),
     "a unit matrix": (lambda x, s: tf.eye(s[0], s[1]) * x, THREE, ints(2, 3)),
 }  # fmt: skip
 

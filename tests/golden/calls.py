@@ -21,6 +21,7 @@ import graphad as gd
 from serialization.convert.objects import ObjectReader
 from serialization.schema.model import VariableCapture
 from serialization.storage import read_model
+from tests.golden import wide
 
 UNKNOWN_SIZE = 3
 # Arguments that have to be more than numbers of a dtype: by model and function.
@@ -34,6 +35,7 @@ GIVEN: dict[tuple[str, str], list[Any]] = {
     ("elementwise", "integers"): [np.array([-7, 0, 9], np.int32), np.int32(3)],
     ("images", "net"): [None, None, np.array([2, 0, 1], np.int32)],
 }
+GIVEN |= {("references", name): inputs for name, inputs in wide.referring_calls().items()}
 SIZES: dict[tuple[str, str], list[tuple[int, ...]]] = {
     ("arrays", "shapes"): [(4, 3)],
     ("arrays", "lookups"): [(4, 3), (2,)],

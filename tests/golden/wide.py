@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import graphad as gd
+from graphad.core.bind import bind_all
+from graphad.core.registry import lookup
 
 Spec = gd.TensorSpec
 VECTOR, MATRIX = Spec([None]), Spec([None, None])
@@ -233,7 +238,90 @@ def steps() -> Any:
     return made
 
 
+def _real(*shape: int) -> Any:
+    return np.sin(1.0 + np.arange(math.prod(shape)) ** 2.0).reshape(shape).astype(np.float32)
+
+
+def _ints(*values: Any) -> Any:
+    return np.array(values, np.int32)
+
+
+_IDS, _KEY = _ints(1, 0, 2), np.array([5, 6], np.int64)
+_PHOTO = _real(2, 4, 5, 3)
+_ONE, _TWO, _THREE = np.int32(1), np.int32(2), np.int32(3)
+_FIRST, _ALL = ("at", 1), (("all", 1),)
+_WHOLE = ("slice", None, None, None, None)
+# Ops whose sizes, positions and keys refer to inputs, in every way of referring: name, attributes, inputs.
+REFERRING: list[tuple[str, tuple[Any, ...], list[Any]]] = [
+    ("reshape", (_ALL,), [_real(2, 3), _ints(3, -1)]),
+    ("reshape", ((_FIRST, -1),), [_real(2, 3), _THREE]),
+    ("reshape", ((("at", 2), 1, ("at", 1, 1)),), [_real(2, 3), _ints(9, 3), _TWO]),
+    ("broadcast_to", (_ALL,), [_real(2, 1), _ints(3, 2, 4)]),
+    ("broadcast_to", ((("at", 1, 0), 3),), [_real(2, 1), _ints(2, 9)]),
+    ("sum_to", (_ALL,), [_real(4, 2, 3), _ints(2, 1)]),
+    ("sum_to", ((_FIRST, 1),), [_real(4, 2, 3), _TWO]),
+    ("transpose", (_ALL,), [_real(2, 3, 4), _ints(2, 0, 1)]),
+    ("split", ((("at", 1, 1), ("at", 2)), 0), [_real(5, 2), _ints(9, 2), _THREE]),
+    ("split", ((-1, _FIRST), 1), [_real(2, 5), _TWO]),
+    ("gather_grad", (0, 0, _ALL), [_real(3, 2), _IDS, _ints(4, 2)]),
+    ("gather_grad", (1, 0, (2, ("at", 1, 1))), [_real(2, 3), _IDS, _ints(9, 4)]),
+    ("scatter_nd", (_ALL, 0), [_ints([1], [0]), _real(2, 3), _ints(4, 3)]),
+    ("scatter_nd", ((_FIRST, 3), 0), [_ints([1], [1]), _real(2, 3), _THREE]),
+    ("take_along_axis_grad", (0, _ALL), [_real(2, 3), _ints([1, 0, 2], [0, 0, 1]), _ints(4, 3)]),
+    ("unsorted_segment_sum", (_FIRST, 0), [_real(3, 2), _IDS, np.int32(4)]),
+    ("getitem", ((_FIRST,),), [_real(4, 3), _TWO]),
+    ("getitem", ((_WHOLE, ("at", 1, 1)),), [_real(4, 3), _ints(9, -1)]),
+    ("getitem", ((("slice", ("at", 1, 0), ("at", 1, 1), None, 2), "..."),), [_real(4, 3), _ints(1, 3)]),
+    ("getitem", ((("slice", ("at", 2), None, -1, None), "new", _FIRST),), [_real(4, 3), _ONE, _TWO]),
+    ("getitem_grad", ((_FIRST,), (("all", 2),)), [_real(3), _ONE, _ints(2, 3)]),
+    ("getitem_grad", ((("slice", 1, 3, None, None),), (_FIRST, 3)), [_real(2, 3), np.int32(4)]),
+    ("slice_update", ((_FIRST,),), [_real(2, 3), _real(3), _ONE]),
+    ("pad", (_ALL,), [_real(2, 3), np.float32(0.5), _ints([1, 0], [0, 2])]),
+    ("pad", (((1, 0), ("at", 1, 1)),), [_real(2, 3), np.float32(0.5), _ints([9, 9], [0, 2])]),
+    ("pad_inner", (_ALL,), [_real(4, 3), _ints([1, 0], [0, 2])]),
+    ("tile", (_ALL,), [_real(2, 3), _ints(2, 3)]),
+    ("one_hot", (_FIRST, -1), [_ints(1, 0, 2), _real(), np.float32(0.25), _THREE]),
+    ("eye", (_FIRST, ("at", 2), "float32"), [_TWO, _THREE]),
+    ("eye", (2, _FIRST, "float32"), [_THREE]),
+    ("unit_steps", (_FIRST, "float32"), [_THREE]),
+    ("top_indices", (_FIRST, "int32"), [_real(2, 5), _THREE]),
+    ("split_key", (_FIRST,), [_KEY, _THREE]),
+    ("draw", ("uniform", _ALL, "float32"), [_KEY, _ints(2, 3)]),
+    ("draw", ("integers", (_FIRST, 3), "int32"), [_KEY, _THREE, np.int32(9), _TWO]),
+    ("irfft", (1, _FIRST, False), [_real(2, 4) + 1j * _real(2, 4)[:, ::-1], np.int32(6)]),
+    ("irfft", (1, _FIRST, False), [_real(2, 4) + 1j * _real(2, 4)[:, ::-1], np.int32(7)]),
+    ("patches_sum", ((2, 2), (1, 1), "VALID", (1, 1), _ALL), [_real(2, 3, 4, 2, 2, 3), _ints(2, 4, 5, 3)]),
+    ("avg_pool_grad", ((2, 2), (2, 2), "SAME", (1, 1), (2, _FIRST, 5, 3)), [_real(2, 2, 3, 3), np.int32(4)]),
+    ("convolution_input_grad", ((1, 1), "SAME", (1, 1), _ALL), [_real(2, 4, 5, 2), _real(2, 2, 3, 2), _ints(2, 4, 5, 3)]),
+    ("convolution_filter_grad", ((1, 1), "SAME", (1, 1), (2, ("at", 1, 1), 3, 2)), [_PHOTO, _real(2, 4, 5, 2), _ints(0, 2)]),
+]  # fmt: skip
+
+
+def referring_calls() -> dict[str, list[Any]]:
+    """The name of each function of the model `references`, and what it is called with."""
+    return {f"{name}_{k}": inputs for k, (name, _, inputs) in enumerate(REFERRING)}
+
+
+def references() -> Any:
+    """A function for each of these ops. They are bound as they are: in user code most stand only where sizes are unknown."""
+
+    def made(op: Any, name: str) -> Any:
+        def function(*xs: Any) -> Any:
+            return list(bind_all(op, xs))
+
+        function.__name__ = name
+        return function
+
+    functions = {}
+    for (kind, attributes, inputs), name in zip(REFERRING, referring_calls(), strict=True):
+        op = lookup(kind)(*[gd.as_dtype(a) if a in ("float32", "int32") else a for a in attributes])
+        specs = [Spec([None] * np.ndim(x), gd.constant(x).dtype) for x in inputs]
+        functions[name] = (made(op, name), specs)
+    return module(**functions)
+
+
 FAMILIES = {
+    "references": references,
     "elementwise": elementwise,
     "arrays": arrays,
     "sums": sums,

@@ -607,6 +607,30 @@ def _padded(x: Any, paddings: Any, value: Any) -> Any:
     return np.pad(x, [tuple(map(int, pair)) for pair in paddings], constant_values=value)
 
 
+def _eye(a: Any, *older: Any) -> Any:
+    n, m = older or (a["rows_"], a["columns"])
+    return np.eye(int(n), int(m), dtype=a["dtype"])
+
+
+def _put_along(a: Any, g: Any, indices: Any) -> Any:
+    out = np.zeros(a["shape"])
+    for place in np.ndindex(indices.shape):
+        at = list(place)
+        at[a["axis"]] = indices[place]
+        out[tuple(at)] += g[place]
+    return out.astype(g.dtype)
+
+
+def _real_inverse(a: Any, x: Any) -> Any:
+    assert a["rank"] == 1 and not a["adjoint"]
+    n = a["size"]
+    turns = np.exp(2j * np.pi * np.outer(np.arange(x.shape[-1]), np.arange(n)) / n)
+    weight = np.where((np.arange(x.shape[-1]) == 0) | (2 * np.arange(x.shape[-1]) == n), 1.0, 2.0)
+    return ((wide(x) * weight) @ turns / n).real.astype(
+        np.float64 if x.dtype == np.complex128 else np.float32
+    )
+
+
 def _random_key(a: Any, state: Variable) -> Any:
     key = state.value
     state.value = key + np.array([0, 1])
@@ -639,7 +663,7 @@ OPS: dict[str, Any] = {
     "broadcast_to_shape": lambda a, x, sizes: np.broadcast_to(x, sizes),
     "concat": lambda a, *xs: np.concatenate(xs, a["axis"]),
     "expand_dims": lambda a, x: np.expand_dims(x, a["axes"]),
-    "eye": lambda a, n, m: np.eye(int(n), int(m), dtype=a["dtype"]),
+    "eye": _eye,
     "eye_of": lambda a: np.eye(a["rows_"], a["columns"], dtype=a["dtype"]),
     "gather": _gather,
     "gather_grad": _gather_grad,
@@ -656,6 +680,9 @@ OPS: dict[str, Any] = {
     "ones_like": lambda a, x: np.ones(x.shape, a["dtype"]),
     "zeros_like": lambda a, x: np.zeros(x.shape, a["dtype"]),
     "pad": lambda a, x, value: _padded(x, a["paddings"], value),
+    "pad_inner": lambda a, x: x[
+        tuple(slice(low, n - high) for n, (low, high) in zip(x.shape, a["paddings"], strict=True))
+    ],
     "pad_to": lambda a, x, value, paddings: _padded(x, paddings, value),
     "range": lambda a, start, limit, delta: (
         start + np.arange(max(math.ceil((limit - start) / delta), 0)) * delta
@@ -682,6 +709,7 @@ OPS: dict[str, Any] = {
     "steps": lambda a: (a["start"] + np.arange(a["size"]) * a["delta"]).astype(a["dtype"]),
     "sum_to": lambda a, x: _sum_to(x, a["shape"]),
     "sum_to_shape": lambda a, x, sizes: _sum_to(x, tuple(sizes)),
+    "take_along_axis_grad": _put_along,
     "take_along_axis": lambda a, x, indices: np.take_along_axis(x, indices, a["axis"]),
     "tensor_scatter_nd_update": _updated,
     "tile": lambda a, x: np.tile(x, a["multiples"]),
@@ -692,6 +720,7 @@ OPS: dict[str, Any] = {
     "concat_part": lambda a, x, *shapes: _split(x, [int(s[a["axis"]]) for s in shapes], a["axis"])[a["k"]],
     "transpose": lambda a, x: np.transpose(x, None if a["perm"] == "reversed" else a["perm"]),
     "transpose_by": lambda a, x, perm: np.transpose(x, np.argsort(perm % x.ndim) if a["inverse"] else perm),
+    "unit_steps": lambda a: np.linspace(0.0, 1.0, a["n"]).astype(a["dtype"]),
     "unsorted_segment_sum": _segments,
     "unstack": lambda a, x: [np.take(x, k, a["axis"]) for k in range(a["num"])],
     "where_indices": lambda a, x: np.argwhere(x).astype(np.int64),
@@ -749,7 +778,13 @@ OPS: dict[str, Any] = {
     "avg_pool2d_grad": _avg_pool_grad,
     "sparse_cross_entropy": _cross_entropy,
     "sparse_cross_entropy_grad": _cross_entropy_grad,
+    "patches_sum": lambda a, g: Windows(a["dims"], a["window"], a).add(wide(g), a["dims"]).astype(g.dtype),
+    # signal
+    "irfft": _real_inverse,
     # random and state
+    "split_key": lambda a, key: (
+        np.array([derived(key, 64 + k) for k in range(a["n"])], np.uint64).astype(np.int64).reshape(-1, 2)
+    ),
     "random_key": _random_key,
     "draw": lambda a, key, *limits: drawn(a["kind"], key, a["shape"], a["dtype"], limits),
     "draw_to": lambda a, key, *rest: drawn(a["kind"], key, tuple(map(int, rest[-1])), a["dtype"], rest[:-1]),

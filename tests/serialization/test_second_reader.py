@@ -12,6 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphad.core.registry import all_ops
+from graphad.core.schema import schema_of
+from serialization.storage import read_model
 from tests.golden.calls import observed_calls
 
 HERE = Path(__file__).resolve().parent
@@ -43,7 +46,7 @@ def test_every_function_of_every_golden_file_is_evaluated_without_graphad(versio
     assert not {"graphad", "serialization", "tests", "numba"} & set(found["modules"])
     models = {path.name for path in version.iterdir()}
     assert set(found["functions"]) == models and sum(found["functions"].values()) > 40
-    assert len(found["ops"]) > 120
+    assert len(found["ops"]) > 130
 
 
 def test_the_second_reader_cannot_import_graphad(tmp_path):
@@ -53,14 +56,39 @@ def test_the_second_reader_cannot_import_graphad(tmp_path):
     assert done.returncode and "not for the second reader" in done.stderr
 
 
-@pytest.mark.parametrize("change", ["a result", "a tensor", "an op"])
+def references(x):
+    """The references in an attribute as it is in a file."""
+    if not isinstance(x, tuple):
+        return []
+    return [x] if x[:1] in (("at",), ("all",)) else [found for item in x for found in references(item)]
+
+
+def test_every_op_that_may_refer_to_inputs_does_so_in_a_golden_file_and_in_every_way():
+    found = {}
+    for model in GOLDEN.glob("v*/*/model"):
+        for op in read_model(model)[0].ops:
+            for _, value in op.attributes:
+                for reference in references(value):
+                    found.setdefault(op.name, set()).add((reference[0], len(reference)))
+    wanted = {name for name, kind in all_ops().items() if schema_of(kind).referring}
+    assert {name for name in wanted if name not in found} == set()
+    assert set.union(*found.values()) == {("at", 2), ("at", 3), ("all", 2)}
+
+
+@pytest.mark.parametrize("change", ["a result", "a tensor", "an op", "a size"])
 def test_a_difference_is_found(change, tmp_path):
-    name = "rich" if change == "a tensor" else "scalars"
+    name = {"a tensor": "rich", "a size": "references"}.get(change, "scalars")
     shutil.copytree(GOLDEN / "v1" / name, tmp_path / name)
     if change == "a result":
         with np.load(tmp_path / name / "calls.npz") as calls:
             stored = dict(calls)
         stored["0.0.out.0"] = stored["0.0.out.0"] + np.float32(1e-3)
+        np.savez(tmp_path / name / "calls.npz", **stored)
+    elif change == "a size":
+        with np.load(tmp_path / name / "calls.npz") as calls:
+            stored = dict(calls)
+        sizes = next(key for key, x in stored.items() if ".in." in key and x.tolist() == [2, 3])
+        stored[sizes] = stored[sizes][::-1]
         np.savez(tmp_path / name / "calls.npz", **stored)
     else:
         place = tmp_path / name / "model"

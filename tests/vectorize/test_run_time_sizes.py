@@ -82,6 +82,8 @@ PLAIN: list[tuple[Any, list[Any]]] = [
     (op("range"), [np.int32(1), np.int32(7), np.int32(2)]),
     (op("unit_steps", ("at", 1), F32), [np.int32(3)]),
     (op("split_key", 2), [np.array([5, 6], np.int64)]),
+    (op("split_key", ("at", 1)), [np.array([5, 6], np.int64), np.int32(2)]),
+    (op("top_indices", ("at", 1), I32), [real(2, 5), np.int32(3)]),
     (op("draw", "uniform", (("all", 1),), F32), [np.array([5, 6], np.int64), ints(2, 3)]),
     (op("draw", "normal", (2, 3), F32), [np.array([5, 6], np.int64)]),
     (op("block_bounds"), [ints(4, 5), ints(1, 2), ints(-1, 2)]),

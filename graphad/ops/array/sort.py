@@ -11,16 +11,16 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size
+from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
-from graphad.core.schema import Axis
+from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import TakeAlong
-from graphad.ops.array.support import shifted, static_int
+from graphad.ops.array.support import requested_size, shifted, static_int
 
 
 @define
@@ -62,8 +62,9 @@ class TopIndices(Op):
     """
 
     name = "top_indices"
+    known_as = "top_k"
     keeps = (False, False)
-    k: Size
+    k: Given[Size]
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -71,7 +72,7 @@ class TopIndices(Op):
             return TensorSpec.of(None, self.dtype)
         if not x.dims:
             raise InvalidArgumentError("top_k: input is a scalar; it must have rank 1 or more.")
-        if x.dims[-1] is not None and self.k > x.dims[-1]:
+        if x.dims[-1] is not None and self.k is not None and self.k > x.dims[-1]:
             raise InvalidArgumentError(
                 f"top_k: input must have at least k columns: input has shape {format_dims(x.dims)}, k is {self.k}."
             )
@@ -88,8 +89,8 @@ class TopIndices(Op):
 
     vjp = no_gradient("an order is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
-        return bind(self, x)
+    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+        return bind(self, x, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
@@ -155,18 +156,17 @@ def top_k(
 
     Args:
       input: Tensor [..., n] of a real dtype.
-      k: How many, an int from 0 to n.
+      k: How many, an int from 0 to n or an integer scalar tensor.
       sorted: Largest first; always so here.
       index_type: The dtype of the indices.
     Returns: (values, indices), both [..., k]. Of equal elements the one with the lower index comes first.
     """
     x = lift(input)
     count = static_int("top_k", k, "k")
-    if count is None:
-        raise InvalidArgumentError("top_k: k must be known while tracing; give an int.")
-    if not isinstance(count, Dim) and count < 0:
+    if type(count) is int and count < 0:
         raise InvalidArgumentError(f"top_k: Need k >= 0, got {count}.")
-    indices = bind(TopIndices(count, as_dtype(index_type)), x)
+    size, given = requested_size("top_k", k, "k")
+    indices = bind(TopIndices(size, as_dtype(index_type)), x, *given)
     return TopK(bind(TakeAlong(-1 if x.ndim is None else x.ndim - 1), x, indices), indices)
 
 

@@ -65,7 +65,7 @@ class SplitKey(Op):
 
     name = "split_key"
     keeps = (False, False)
-    n: Size
+    n: Given[Size]
 
     def infer(self, key: TensorSpec) -> TensorSpec:
         _require_key(key)
@@ -79,8 +79,8 @@ class SplitKey(Op):
 
     vjp = no_gradient("a key is an integer")
 
-    def batch(self, ctx: Any, key: Any) -> Any:
-        return bind(self, key)
+    def batch(self, ctx: Any, key: Any, *given: Any) -> Any:
+        return bind(self, key, *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return _rows_of_keys(specs, axes)
