@@ -62,13 +62,13 @@ def literal_sizes(graph: Graph) -> frozenset[int]:
 
 
 def size_class(
-    graph: Graph, shapes: Sequence[Sequence[int]], pins: frozenset[str] = frozenset()
+    graph: Graph, shapes: Sequence[Sequence[int | None] | None], pins: frozenset[str] = frozenset()
 ) -> tuple[SizeKey, list[TensorSpec], dict[str, int]]:
     """The size class of a call.
 
     Args:
       graph: The graph that is called.
-      shapes: The shape of each input.
+      shapes: The shape of each input, as far as it is known; see `ops.control.stacks.known_shape`.
       pins: Symbols of this class that are to be numbers instead.
     Returns: The key (numbers and names of symbols), the specs of the inputs with Dims, and the number behind each symbol.
     """
@@ -81,6 +81,10 @@ def size_class(
     for i, (spec, shape) in enumerate(zip(graph.inputs, shapes, strict=True)):
         if i in rebound:
             specs.append(spec)
+            key.append((None,))
+            continue
+        if shape is None:
+            specs.append(spec if spec.dims is None else spec.with_dims(None))
             key.append((None,))
             continue
         dims: list[Any] = []
@@ -133,7 +137,7 @@ class Specialised:
         self.literals = literals
 
 
-def specialise_call(graph: Graph, shapes: Sequence[Sequence[int]]) -> Specialised:
+def specialise_call(graph: Graph, shapes: Sequence[Sequence[int | None] | None]) -> Specialised:
     """The graph specialised to the size class of `shapes`, with symbols pinned where a comparison needs their numbers."""
     pins: frozenset[str] = frozenset()
     while True:

@@ -131,7 +131,9 @@ class Vectorize(Structured):
         walked = _walked(self.graph)
         shapes = [known_shape(x) if i in walked else x.shape for i, x in enumerate(values)]
         specs = [
-            spec if spec.is_handle else TensorSpec.of(tuple(shape[1 if s else 0 :]), from_numpy(x.dtype))
+            spec
+            if spec.is_handle
+            else TensorSpec.of(None if shape is None else tuple(shape[1 if s else 0 :]), from_numpy(x.dtype))
             for x, shape, s, spec in zip(values, shapes, self.stacked, self.graph.inputs, strict=True)
         ]
         # Sizes that come as data are known now, and have to be: batching rules want definite shapes.

@@ -269,7 +269,9 @@ def _walks_an_input(graph: Graph) -> bool:
     return any(node.op.structured and any(i < n for i in node.inputs) for node in graph.nodes)
 
 
-def _specialise_with(graph: Graph, shapes: Sequence[Sequence[int]], pins: frozenset[str]) -> Specialised:
+def _specialise_with(
+    graph: Graph, shapes: Sequence[Sequence[int | None] | None], pins: frozenset[str]
+) -> Specialised:
     key, specs, _ = size_class(graph, shapes, pins)
     return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph))
 

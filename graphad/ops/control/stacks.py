@@ -2,7 +2,8 @@
 
 What a loop keeps for its derivative may well differ from step to step, the stacks of an inner loop with another number of
 steps above all. Such a stack is an array padded with zeros for everybody else, and a list of slices for the loops that walk
-it. So is the stack of a loop that took no step, where only a step would have told the sizes of a slice: its slices are None.
+it. So is the stack of a loop that took no step, where only a step would have told the sizes of a slice, or how many sizes it has:
+its slices are None.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class RaggedStack(np.ndarray):
 
     slices: list[Any] | None = None
     axis = 0  # along which the slices lie
+    has_rank = True  # no step ran that would have told the rank of a slice where this is False
 
     def transpose(self, *axes: Any) -> Any:
         stack = super().transpose(*axes)
@@ -43,7 +45,8 @@ class RaggedStack(np.ndarray):
             a, b = inputs
             if _has_slices(a) and _has_slices(b) and a.axis == b.axis and len(a.slices) == len(b.slices):
                 slices = [_sum(x, y) for x, y in zip(a.slices, b.slices, strict=True)]
-                return _with_slices(np.add(np.asarray(a), np.asarray(b)), slices, a.axis)
+                has_rank = a.has_rank or b.has_rank
+                return _with_slices(np.add(np.asarray(a), np.asarray(b)), slices, a.axis, has_rank)
         if "out" in options:
             options["out"] = tuple(map(_plain, options["out"]))
         return getattr(ufunc, method)(*map(_plain, inputs), **options)
@@ -54,7 +57,7 @@ class RaggedStack(np.ndarray):
         if self.slices is None:
             return whole
         slices = [None if y is None else full_like(y, value, dtype) for y in self.slices]
-        return _with_slices(whole, slices, self.axis)
+        return _with_slices(whole, slices, self.axis, self.has_rank)
 
 
 def _plain(x: Any) -> Any:
@@ -65,9 +68,9 @@ def _has_slices(x: Any) -> bool:
     return type(x) is RaggedStack and x.slices is not None
 
 
-def _with_slices(whole: Any, slices: list[Any], axis: int) -> RaggedStack:
+def _with_slices(whole: Any, slices: list[Any], axis: int, has_rank: bool) -> RaggedStack:
     stack = whole.view(RaggedStack)
-    stack.slices, stack.axis = slices, axis
+    stack.slices, stack.axis, stack.has_rank = slices, axis, has_rank
     return stack  # type: ignore[no-any-return]
 
 
@@ -90,11 +93,13 @@ def is_ragged(stack: Any) -> bool:
     return type(stack) is RaggedStack and stack.slices is not None and not stack.axis
 
 
-def known_shape(x: Any) -> tuple[int | None, ...]:
-    """The shape of a value as far as all slices share it: what was padded says nothing about its slices."""
+def known_shape(x: Any) -> tuple[int | None, ...] | None:
+    """The shape of a value as far as all slices share it, None for no rank: what was padded says nothing about its slices."""
     if type(x) is not RaggedStack or x.slices is None:
         return x.shape  # type: ignore[no-any-return]
-    shapes = {known_shape(y) for y in x.slices if y is not None and y.ndim == x.ndim - 1}
+    if not x.has_rank:
+        return None
+    shapes = {known_shape(y) for y in x.slices if y is not None and y.ndim == x.ndim - 1} - {None}
     sizes = [found[0] if len(set(found)) == 1 else None for found in zip(*shapes, strict=True)]
     # Where no slice is there, a size that is not zero is one that all of them would have had; see `closed_stack`.
     sizes = sizes or [size or None for size in (*x.shape[: x.axis], *x.shape[x.axis + 1 :])]
@@ -143,12 +148,9 @@ def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -
     if slices is None or not len(slices):
         dims = tuple([0 if size is None else size for size in spec.dims or ()])
         stack = np.zeros((max(length, 0), *dims), spec.dtype.numpy)
-        if (
-            may_differ and spec.dims and None in spec.dims
-        ):  # no step ran that would have told the sizes of a slice
-            empty_rows = stack.view(RaggedStack)
-            empty_rows.slices = [None] * len(stack)
-            return empty_rows
+        if may_differ and (spec.dims is None or None in spec.dims):
+            # No step ran that would have told the sizes of a slice.
+            return _with_slices(stack, [None] * len(stack), 0, spec.dims is not None)
         return stack
     if type(slices) is np.ndarray:
         return slices

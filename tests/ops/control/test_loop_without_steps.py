@@ -47,3 +47,29 @@ def test_what_never_changes_is_still_computed_once_where_its_derivative_takes_no
     graph = tf.function(f).get_concrete_function(tf.TensorSpec([2, 3])).graph
     assert "reshape" in [node.op.name for node in graph.nodes]
     np.testing.assert_array_equal(tf.function(f)(tf.ones([2, 3])), np.full(6, 3.0))
+
+
+@pytest.mark.parametrize("fold", [tf.foldl, tf.foldr])
+def test_a_loop_over_no_rows_of_unknown_rank_is_differentiated_twice(fold: Any) -> None:
+    """What it would have kept for each row has no rank that anybody knows."""
+
+    def f(x: Any) -> Any:
+        y = fold(lambda a, row: tf.tanh(a) + 0.5 * row, x, initializer=tf.zeros(tf.shape(x)[1:]))
+        y += y
+        return tf.einsum("...ij,jk->...ik", y, y)
+
+    def derivatives(f: Any, x: Any) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            first = inner.gradient(y, x, unconnected_gradients="zero")
+            total = tf.reduce_sum(first * 0.5)
+        return y, first, outer.gradient(total, x, unconnected_gradients="zero")
+
+    traced = tf.function(f, input_signature=[tf.TensorSpec(None, tf.float32)])
+    for rows in (0, 1, 3, 0):
+        x = tf.reshape(tf.range(4.0 * rows) - 1.5, [rows, 2, 2])
+        for found, expected in zip(derivatives(traced, x), derivatives(f, x)):
+            np.testing.assert_allclose(found, expected, 1e-4)
