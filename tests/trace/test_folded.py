@@ -29,6 +29,29 @@ def test_the_body_of_a_loop_may_use_the_sizes_of_what_it_is_given(unknown_rows: 
         np.testing.assert_array_equal(tf.function(f, input_signature=specs)(X), f(tf.constant(X)))
 
 
+def test_a_range_up_to_a_known_size_has_that_size() -> None:
+    """So that a carry of size 1 keeps it where a loop's body adds such a range to it."""
+    seen = {}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 1], tf.float64), tf.TensorSpec([], tf.int32)])
+    def f(x: Any, n: Any) -> Any:
+        columns = tf.range(tf.shape(x)[-1])
+        seen["columns"] = tf.reverse(columns, [0]).shape.as_list()
+        seen["stepped"] = tf.range(1, tf.shape(x)[-1] * 8, 3).shape.as_list()
+        seen["rows"] = tf.range(tf.shape(x)[0]).shape.as_list()
+        seen["given"] = tf.range(n).shape.as_list()
+
+        def step(i: Any, p: Any) -> Any:
+            return i + 1, p * 2.0 + tf.cast(tf.range(5, 5 + tf.shape(p)[-1]), tf.float64)
+
+        return tf.while_loop(lambda i, p: i < n, step, (tf.constant(0), x))[1]
+
+    np.testing.assert_array_equal(f(np.ones((2, 1)), tf.constant(2)), np.full((2, 1), 19.0))
+    assert seen == {"columns": [1], "stepped": [3], "rows": [None], "given": [None]}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Requires delta != 0"):
+        tf.function(lambda x: tf.range(0, tf.shape(x)[0], tf.size(x) - 2))(np.ones((2, 1)))
+
+
 def test_a_shape_put_together_from_known_and_unknown_sizes_keeps_the_known_ones() -> None:
     seen = {}
 

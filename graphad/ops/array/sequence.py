@@ -15,6 +15,7 @@ from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.levels import current
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.registry import lookup
@@ -23,7 +24,7 @@ from graphad.core.shapes import normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import ExpandDims
-from graphad.ops.array.sizes import require_count
+from graphad.ops.array.sizes import known_value, require_count
 from graphad.ops.array.support import (
     WithoutInputs,
     in_memory,
@@ -143,7 +144,13 @@ def range(
         found = max(own, key=_order)
     else:
         found = as_dtype(dtype)
-    return bind(Range(), *[_converted(x, found) for x in arguments])
+    converted = [_converted(x, found) for x in arguments]
+    known = None if current() is None else [known_value(x) for x in converted]
+    if known is None or any(x is None or x.ndim for x in known):
+        return bind(Range(), *converted)
+    # Limits that are known while tracing, sizes above all, give as many members as Python numbers do.
+    first, last, step = (x.item() for x in known)
+    return lift(in_memory("range", _members, first, _count(first, last, step), step, found))
 
 
 def _order(dtype: DType) -> tuple[bool, int]:
