@@ -203,6 +203,11 @@ def divide_exactly(a: Any, b: Any) -> Any:
     return _simplest(quotient)
 
 
+def is_one(size: Any) -> bool:
+    """Whether a size is 1, and so goes with every other. Raises: UndecidedSize: it is computed, as n - 1, and may be."""
+    return (type(size) is int or isinstance(size, Dim)) and size == 1
+
+
 def at_most(a: Any, b: Any) -> bool:
     """Whether a <= b for certain."""
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeGuard
 
 from graphad.core.dimension import Dimension, value_of
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, is_one
 from graphad.core.errors import ArgumentTypeError, InternalError, InvalidArgumentError
 
 Dims = tuple[Any, ...] | None
@@ -268,19 +268,17 @@ def broadcast_dims(op: str, *shapes: Dims) -> Dims:
 def _joint(op: str, a: Any, b: Any, shapes: Sequence[Dims]) -> Any:
     if a is None or b is None:
         other = b if a is None else a
-        return other if other is not None and not _is_one(other) else None
-    if _is_one(a):
+        return other if other is not None and not is_one(other) else None
+    if type(a) is int and a == 1:
         return b
-    if _is_one(b) or a == b:
+    if (type(b) is int and b == 1) or a == b or is_one(b):
         return a
+    if is_one(a):
+        return b
     listed = " and ".join(format_dims(shape) for shape in shapes)
     raise InvalidArgumentError(
         f"{op}: Incompatible shapes: {listed} do not broadcast together: sizes {a} and {b} differ."
     )
-
-
-def _is_one(size: Any) -> bool:
-    return type(size) is int and size == 1
 
 
 def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: Dims = None) -> int:

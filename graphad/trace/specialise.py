@@ -149,9 +149,8 @@ def specialise_call(graph: Graph, shapes: Sequence[Sequence[int | None] | None])
         except GraphadError:
             if not numbers:
                 raise
-            # The message should speak of the actual numbers.
-            specialise(graph, size_class(graph, shapes, pins | numbers.keys())[1])
-            raise
+            # What the symbols do not allow the numbers may; and else the message should speak of the actual numbers.
+            pins |= numbers.keys()
 
 
 def specialise(

@@ -147,6 +147,51 @@ def test_a_size_that_must_be_known_is_pinned() -> None:
     same_answers(graph, np.arange(6, dtype="float32"))
 
 
+# Sizes n and n - 1 differ for certain, and n - 1 may be 1.
+_PARTS_OF_ONE_ROW = {
+    "product": lambda x, y: y[1:] * x[:, 0],
+    "product the other way": lambda x, y: x * y[1:],
+    "selection": lambda x, y: tf.where(x > 1.0, x, x[1:]),
+    "einsum": lambda x, y: tf.einsum("...i,...j->...ij", x, y[1:, None]),
+    "einsum the other way": lambda x, y: tf.einsum("...i,...j->...ij", y[1:, None], x),
+    "broadcast_to": lambda x, y: tf.broadcast_to(y[1:], [tf.shape(x)[0]]),
+    "squeeze": lambda x, y: tf.squeeze(x[1:], axis=0),
+    "squeeze of all": lambda x, y: tf.squeeze(x[1:]),
+    "matmul": lambda x, y: x[:, :, None] @ tf.reshape(y, [2, 1, 1])[1:],
+}
+
+
+@pytest.mark.parametrize("compute", _PARTS_OF_ONE_ROW.values(), ids=list(_PARTS_OF_ONE_ROW))
+def test_a_computed_size_that_may_be_one_is_asked_before_it_is_broadcast(compute: Any) -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(2.0) + 1.0
+
+    def with_gradients(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = compute(x, y)
+        return z, *tape.gradient(z, [x, y], unconnected_gradients="zero")
+
+    specs = [tf.TensorSpec([None, None], tf.float64), tf.TensorSpec([None], tf.float64)]
+    for f in (compute, with_gradients):
+        traced = tf.function(f, input_signature=specs)
+        for found, expected in zip(
+            tf.nest.flatten(traced(x, y)), tf.nest.flatten(f(tf.constant(x), tf.constant(y)))
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_what_symbols_do_not_allow_is_tried_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question that an op decides too early costs a specialisation, not the call."""
+    from graphad.core import shapes
+
+    monkeypatch.setattr(shapes, "is_one", lambda size: type(size) is int and size == 1)
+    graph = traced(lambda x: [multiply(x, x[1:])], [None])
+    special = specialise_call(graph, [(2,)])
+    assert special.pins and special.graph.specs[special.graph.outputs[0]].dims == (2,)
+    with pytest.raises(InvalidArgumentError, match=r"\(3,\) and \(2,\)"):
+        specialise_call(graph, [(3,)])
+
+
 def test_errors_speak_of_the_numbers_of_the_call() -> None:
     graph = traced(lambda x, y: [add(x, y)], [None], [None])
     with pytest.raises(InvalidArgumentError, match=r"\(3,\) and \(4,\)"):

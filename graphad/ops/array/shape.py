@@ -15,7 +15,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size, divide_exactly, product
+from graphad.core.dims import Dim, Size, divide_exactly, is_one, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
@@ -297,7 +297,9 @@ class BroadcastTo(Op):
         if axis is None or dims is None:
             return None if axis is None else MIXED
         place = axis + len(self.shape) - len(dims)
-        kept = self.shape[place] == dims[axis] or (is_reference(self.shape[place]) and not is_one(dims[axis]))
+        kept = self.shape[place] == dims[axis] or (
+            is_reference(self.shape[place]) and not _is_one(dims[axis])
+        )
         return place if kept else MIXED
 
     def settled(self, ctx: Any, x: Any) -> Any:
@@ -310,9 +312,7 @@ class BroadcastTo(Op):
 def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
     fits = len(have) <= len(want)
     for mine, theirs in zip(reversed(have), reversed(want), strict=False):
-        fits = fits and (
-            mine is None or theirs is None or (type(mine) is int and mine == 1) or mine == theirs
-        )
+        fits = fits and (mine is None or theirs is None or mine == theirs or is_one(mine))
     if not fits:
         raise InvalidArgumentError(
             f"broadcast_to: Incompatible shapes: x with shape {format_dims(tuple(have))} does not broadcast to "
@@ -390,15 +390,12 @@ class SumTo(Op):
 def summed_axes(have: Sequence[Any], want: Sequence[Any]) -> tuple[int, ...]:
     """The axes of an array of shape `have` to sum so that `want` is left (but for axes of size 1)."""
     extra = len(have) - len(want)
-    kept = [
-        extra + i
-        for i, size in enumerate(want)
-        if type(size) is int and size == 1 and not is_one(have[extra + i])
-    ]
+    kept = [extra + i for i, size in enumerate(want) if _is_one(size) and not _is_one(have[extra + i])]
     return (*range(extra), *kept)
 
 
-def is_one(size: Any) -> bool:
+def _is_one(size: Any) -> bool:
+    """Without asking: what was broadcast, or has gone with another size, was asked about."""
     return type(size) is int and size == 1
 
 

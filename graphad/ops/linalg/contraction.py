@@ -15,7 +15,7 @@ import numpy as np
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
-from graphad.core.dims import Dim, product
+from graphad.core.dims import Dim, is_one, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Kind, declare
@@ -153,9 +153,13 @@ def _check_sizes(operands: Sequence[Labels], shapes: Sequence[Any]) -> dict[str,
             )
         for label, size in zip(labels, dims, strict=True):
             known = sizes.get(label)
-            if known is None or (type(known) is int and known == 1):
+            if known is None or _is_one(known):
                 sizes[label] = size if size is not None or known is None else known
-            elif size is not None and size != known and not (type(size) is int and size == 1):
+            elif size is None or size == known or is_one(size):
+                continue
+            elif is_one(known):
+                sizes[label] = size
+            else:
                 raise InvalidArgumentError(
                     f"einsum: label {label!r} has size {known} in one operand and {size} in another: "
                     f"shapes are {', '.join(format_dims(shape) for shape in shapes)}."
