@@ -149,8 +149,36 @@ def is_meant(program: Program, difference: Difference, tally: Any) -> bool:
     return False
 
 
-# A carry of known sizes or rank that takes part in arithmetic with what has none; TensorFlow refuses the same.
-REFUSED = r"'p' has shape \(.*\) before the loop, but shape (<unknown>|\(.*None.*\)) after one iteration"
+@dataclass(frozen=True)
+class Refused:
+    """An error of traces that TensorFlow's have too: a pattern of the text, of the modes, and of the program."""
+
+    error: str
+    modes: str
+    program: str
+    reason: str
+
+
+REFUSED = (
+    Refused(
+        r"'p' has shape \(.*\) before the loop, but shape (<unknown>|\(.*None.*\)) after one iteration",
+        "unknown",
+        "while_loop|scan|foldl|foldr",
+        "a carry of known sizes or rank that takes part in arithmetic with what has none",
+    ),
+    Refused(
+        r"unstack: the size of axis \d is not known while tracing",
+        "",
+        r"shape_invariants=.*None",
+        "what comes out of a loop that says its sizes may change has none to unstack by",
+    ),
+    Refused(
+        r"Need first dimension of target shape \(<unknown>\)",
+        "unknown",
+        r"tf\.squeeze\(\w+\)",
+        "what is squeezed of unknown sizes has no rank, and a batch Jacobian asks for one",
+    ),
+)
 
 
 def explained(case: Any, mode: Any, label: str, difference: Difference, tensorflow: Any, tally: Any) -> bool:
@@ -158,9 +186,16 @@ def explained(case: Any, mode: Any, label: str, difference: Difference, tensorfl
     if difference.key != "error":
         return False
     if not isinstance(tensorflow, Live):
-        refused = mode.name.startswith("unknown") and re.search(REFUSED, difference.text) is not None
-        tally.notes["a loop that loses a known size is refused"] += refused
-        return refused
+        text, source = difference.text, case.program.source()
+        for refused in REFUSED:
+            if (
+                mode.name.startswith(refused.modes)
+                and re.search(refused.error, text)
+                and re.search(refused.program, source)
+            ):
+                tally.notes[refused.reason] += 1
+                return True
+        return False
     beside = tensorflow.beside(case)
     try:
         for other, got, _, _ in mode.run(beside):
