@@ -151,16 +151,19 @@ class Irfft(_Transform):
         dtype = part_dtype(x.dtype)
         if x.dims is None:
             return TensorSpec.of(None, dtype)
-        have = x.dims[-1]
-        if isinstance(have, int) and isinstance(self.size, int) and have != self.size // 2 + 1:
+        self._check_half(x.dims)
+        return TensorSpec.of((*x.dims[:-1], self.size), dtype)
+
+    def _check_half(self, dims: Any) -> None:
+        if isinstance(dims[-1], int) and isinstance(self.size, int) and dims[-1] != self.size // 2 + 1:
             raise InvalidArgumentError(
-                f"irfft: input has shape {format_dims(x.dims)}; for {self.size} numbers its last size must be "
+                f"irfft: input has shape {format_dims(dims)}; for {self.size} numbers its last size must be "
                 f"{self.size // 2 + 1}."
             )
-        return TensorSpec.of((*x.dims[:-1], self.size), dtype)
 
     def eval(self, x: Any) -> Any:
         n = self.size
+        self._check_half(x.shape)  # sizes that were not known before
         shape = (*x.shape[:-1], n)
         if not x.size or not n:
             return np.zeros(shape, np.float32 if x.dtype == np.complex64 else np.float64)

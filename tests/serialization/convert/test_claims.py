@@ -199,6 +199,19 @@ def test_diagonals_need_two_axes_in_order(first, second):
     )
 
 
+@pytest.mark.parametrize(("width", "works"), [(2, True), (1, False), (3, False)])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_half_a_spectrum_is_as_wide_as_the_size_says_when_it_is_known_late(adjoint, width, works):
+    specs = (*SPECS, SpecRecord("complex64", (None, None)))
+    made = op("irfft", rank=1, size=2, adjoint=adjoint)
+    records = model([node(0, [0], (1,))], [made], inputs=(8,), specs=specs)
+    x = np.ones((2, width), np.complex64)
+    if works:
+        assert [found[0].shape for found in outcomes(records, x)] == [(2, 2)] * 2
+    else:
+        all_refuse(records, x, text="its last size must be 2")
+
+
 def test_diagonals_of_unequal_axes_are_refused_when_the_sizes_are_known():
     specs = (*SPECS, SpecRecord("float32", (None, None)))
     made = op("diagonal", first=0, second=1)
