@@ -6,6 +6,7 @@ storage, where strides can say it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from graphad.core.dims import Dim
@@ -55,6 +56,8 @@ class Unit(Struct):
     is_read: bool = False
     results: dict[int, str] = {}
     after: list[int] = []
+    # when it is bound: for which numbers its walks stayed inside of their storage, or whether they do for all
+    inside: Mapping[str, int] | bool | None = None
 
 
 class Partition(Struct):
@@ -67,6 +70,7 @@ class Partition(Struct):
     outputs: list[int]  # the graph's outputs, copies in place of views that are not C order
     given: dict[int, Node]  # values that depend on sizes alone: computed once for each set of sizes
     reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
+    elements: dict[int, Any] = {}  # of roots, how many their specs ask for, as far as that was asked
 
     @property
     def loops(self) -> list[Loop]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 Monomial = tuple[str, ...]
@@ -213,7 +214,20 @@ def at_most(a: Any, b: Any) -> bool:
     try:
         return bool(a <= b)
     except UndecidedSize:
-        return False
+        return _never_negative(b - a)
+
+
+def _never_negative(x: Dim) -> bool:
+    """Whether, of what each symbol is more than the smallest it can be, no product is taken away.
+
+    Finds that n * m - m is no less than 0, of which bounds for each product alone say nothing.
+    """
+    found: dict[Monomial, int] = {}
+    for monomial, factor in x.terms.items():
+        for k in range(len(monomial) + 1):
+            for kept in combinations(monomial, k):
+                found[kept] = found.get(kept, 0) + factor * SMALLEST_SYMBOL ** (len(monomial) - k)
+    return all(factor >= 0 for factor in found.values())
 
 
 def product(sizes: Any) -> Any:

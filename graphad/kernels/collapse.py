@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphad.core.dims import Dim, Size, evaluate
+from graphad.core.dims import Size, evaluate
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels.forms import (
@@ -18,7 +18,6 @@ from graphad.kernels.forms import (
     STRIDED,
     Access,
     Kernel,
-    Layout,
     Map,
     Store,
     block_layout,
@@ -48,9 +47,6 @@ class Loop(Record):
     kernel: Kernel
     extents: tuple[Size, ...]
     strides: Mapping[tuple[int, int], Size]
-    # What `reaches` found, kept where no size is a symbol: it is asked for whenever a plan is bound.
-    kept_reaches = None
-    _has_symbols = None
 
     def words(self, sizes: Mapping[str, int] | None = None, scalars: Sequence[int] = ()) -> list[int]:
         """The argument block with sizes, strides, the full range and scalar patterns in place; pointers are 0.
@@ -82,20 +78,12 @@ class Loop(Record):
             total *= extent
         return total
 
-    def reaches(self, layout: Layout, words: Sequence[int]) -> Sequence[tuple[int, int]]:
-        """By operand, the first byte that the kernel touches and the one behind the last, counted from where it starts.
-
-        For extents of which none is 0.
-
-        Args:
-          layout: The kernel's.
-          words: What `words` gives for the sizes.
-        """
-        found = [walk.reach(words) for walk in layout.walks]
-        if self._has_symbols is None:
-            has = any(isinstance(size, Dim) for size in (*self.extents, *self.strides.values()))
-            self.__dict__.update(_has_symbols=has, kept_reaches=None if has else found)
-        return found
+    def walks(self) -> list[tuple[list[Size], list[Size], int]]:
+        """By operand, extents and strides of what the kernel walks along, in elements, and the bytes of an element."""
+        layout = block_layout(self.kernel)
+        sizes = dict(zip(layout.extents, self.extents, strict=True))
+        sizes |= {word: self.strides[place] for place, word in layout.strides.items()}
+        return [(*walk.along(sizes), walk.itemsize) for walk in layout.walks]
 
     def chunk(self, sizes: Mapping[str, int] | None = None) -> int:
         """What lo and hi must be multiples of; see `forms.chunk_rows`."""

@@ -8,9 +8,10 @@ so equal structures share code.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from graphad.core.dims import Size
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
 from graphad.kernels import scalars as table
@@ -231,6 +232,12 @@ class Walk(NamedTuple):
             else:
                 last += span
         return first * self.itemsize, last * self.itemsize
+
+    def along(self, words: Mapping[int, Size]) -> tuple[list[Size], list[Size]]:
+        """Extents and strides in elements of the axes that it walks along, the innermost last."""
+        extents: list[Size] = [words[extent] for extent, _ in self.strided]
+        strides: list[Size] = [words[stride] for _, stride in self.strided]
+        return ([*extents, words[self.extent]], [*strides, 1]) if self.extent else (extents, strides)
 
 
 class Layout(Record):

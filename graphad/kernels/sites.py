@@ -22,9 +22,6 @@ class Site(Record):
     shape: tuple[Any, ...]
     strides: tuple[Any, ...]
     offset: Any = 0
-    # What `reach` found, kept where no size is a symbol: it is asked for whenever a plan is bound.
-    kept_reach = None
-    _has_symbols = None
 
     @property
     def is_plain(self) -> bool:
@@ -32,19 +29,6 @@ class Site(Record):
         return same_size(self.offset, 0) and all(
             map(same_walk, self.shape, self.strides, row_strides(self.shape))
         )
-
-    def reach(self, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-        """The first byte that a walk of it touches and the one behind the last, counted from where it starts.
-
-        Args:
-          shape, strides: Its own as numbers, strides in bytes.
-          itemsize: Bytes of an element.
-        """
-        found = reach(shape, strides, itemsize)
-        if self._has_symbols is None:
-            has = any(isinstance(size, Dim) for size in (*self.shape, *self.strides))
-            self.__dict__.update(_has_symbols=has, kept_reach=None if has else found)
-        return found
 
     def without(self, axis: int, k: Any, shape: Sequence[Any]) -> Site:
         """Slice `k` along an axis, which goes; what is left has this shape."""
@@ -63,13 +47,23 @@ class Part(Record):
     target: Site
 
 
-def reach(extents: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """The first byte that a walk touches and the one behind the last, counted from where it starts."""
-    first, end = 0, itemsize
-    for extent, stride in zip(extents, strides):
-        if extent <= 0:
+def reach(extents: Sequence[Size], strides: Sequence[Size], size: int = 1) -> tuple[Size, Size]:
+    """The first place that a walk touches and the one behind the last, counted from where it starts; innermost axes come last.
+
+    Args:
+      extents: Numbers, or sizes that are symbols; then it is said of those numbers of them for which no extent is 0.
+      strides: In places.
+      size: Places that one element takes.
+    Raises: UndecidedSize: it depends on the number of a symbol whether a stride goes backwards.
+    """
+    first: Any = 0
+    end: Any = size
+    for extent, stride in zip(reversed(extents), reversed(strides)):
+        if isinstance(extent, int) and extent <= 0:
             return 0, 0
-        if stride < 0:
+        if same_size(stride, end):  # row behind row: the same sum, without the work
+            end = extent * end
+        elif stride < 0:
             first += (extent - 1) * stride
         else:
             end += (extent - 1) * stride

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, UndecidedSize, at_most, evaluate, product
 from graphad.core.dtypes import float32, float64, int32
 from graphad.core.errors import InternalError
 from graphad.kernels import forms
 from graphad.kernels.collapse import Loop, Operand, collapse
 from graphad.kernels.forms import Access, Kernel, Store, block_layout
+from graphad.kernels.sites import reach, row_strides
 from tests.compiler.cpu.kernel_runner import run_oracle
 
 ADD = forms.call("add", [float32, float32])
@@ -179,3 +180,55 @@ class _Shifted:
 
 def _from(base: np.ndarray, view: np.ndarray) -> _Shifted:
     return _Shifted(base.reshape(-1), (view.ctypes.data - base.ctypes.data) // 4 if base.size else 0)
+
+
+# -- how far a walk reaches ------------------------------------------------------------------------------------------------
+
+
+def touched(extents, strides, size):
+    """The places that a walk touches, one by one."""
+    return [int(np.dot(place, strides)) + k for place in np.ndindex(*extents) for k in range(size)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=3), st.sampled_from((1, 2, 4)))
+def test_a_walk_reaches_from_the_first_place_it_touches_to_the_last(axes, size):
+    extents, strides = [extent for extent, _ in axes], [size * stride for _, stride in axes]
+    places = touched(extents, strides, size)
+    assert reach(extents, strides, size) == ((min(places), max(places) + 1) if places else (0, 0))
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from((None, 0, 2, 5, -1, -3))), max_size=3))
+def test_a_kernel_reaches_as_far_as_what_it_walks_along(axes):
+    shape = tuple(extent for extent, _ in axes)
+    rows = row_strides(shape)
+    strides = tuple(rows[k] if stride is None else stride for k, (_, stride) in enumerate(axes))
+    loop = collapse(SQUARE, shape, [Operand(shape, strides)])
+    layout, words = block_layout(loop.kernel), loop.words()
+    for walk, (extents, steps, itemsize) in zip(layout.walks, loop.walks(), strict=True):
+        assert walk.reach(words) == tuple(4 * place for place in reach(extents, steps)) and itemsize == 4
+    assert layout.walks[0].reach(words) == tuple(4 * place for place in reach(shape, strides))
+
+
+@given(st.integers(2, 9), st.integers(2, 9))
+def test_a_walk_in_symbols_reaches_as_far_as_in_numbers(n, m):
+    numbers = {"n": n, "m": m}
+    for extents, strides in (
+        ((N, M), (M, 1)), ((M, N), (1, M)), ((N, M), (0, 1)), ((N - 1, M), (M, 1)),
+        ((N,), (-1,)), ((N, M), (-1 * M, 1)), ((), ()),
+    ):  # fmt: skip
+        known = [[evaluate(size, numbers) for size in sizes] for sizes in (extents, strides)]
+        assert [evaluate(place, numbers) for place in reach(extents, strides)] == [*reach(*known)]
+    with pytest.raises(UndecidedSize):
+        reach((N,), (N - M,))
+
+
+@given(st.lists(st.tuples(st.sampled_from(((), ("n",), ("m",), ("m", "n"), ("n", "n"))), st.integers(-6, 6))))
+def test_a_size_at_most_another_is_so_for_all_numbers(terms):
+    size = sum((factor * product([Dim.symbol(name) for name in names]) for names, factor in terms), 0)
+    if at_most(0, size):
+        assert all(evaluate(size, {"n": n, "m": m}) >= 0 for n in range(2, 12) for m in range(2, 12))
+
+
+def test_part_of_a_product_is_at_most_the_whole():
+    assert at_most(M, N * M) and at_most(N * M - M, N * M) and at_most(2 * N, N * M) and at_most(4, N * M)
+    assert not at_most(N * M, M) and not at_most(3 * N, N * M) and not at_most(5, N * M)

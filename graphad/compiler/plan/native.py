@@ -40,7 +40,7 @@ from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.forms import block_layout
-from graphad.kernels.sites import Site
+from graphad.kernels.sites import Site, reach
 from graphad.trace.numbered import with_sizes
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads
@@ -345,7 +345,7 @@ class Bound:
             return f"{name}.reshape(n{value})" + ("" if numbers else "[()]")
         (shape, strides), offset = self._strided(site), self._offset(site)
         whole = steps.Place.of(steps.ARGUMENT, 0, 0, self._bytes(root))
-        whole.shifted(offset).check(*site.reach(shape, strides, self.partition.specs[root].dtype.itemsize))
+        whole.shifted(offset).check(*reach(shape, strides, self.partition.specs[root].dtype.itemsize))
         self._names[f"view{value}"] = (shape, strides, offset)
         return f"strided({name}, *view{value})"
 

@@ -5,6 +5,8 @@ from round to round of a loop. The same code serves a plan's own units and those
 
 Native steps read and write by address, so nothing looks again once a plan runs. Each place therefore knows the bytes of its
 storage, and a row is only made when every element that its words reach lies inside: whatever a graph claims of its shapes.
+Numbers decide that when a plan is bound first; when it is bound to others, symbols mostly show it for all that follow: the walks
+stay inside of what the specs ask for, and every storage is as large as that.
 """
 
 from __future__ import annotations
@@ -18,15 +20,17 @@ from graphad.compiler.cpu.emit import HEAVY
 from graphad.compiler.cpu.runtime import blas, blas_text, movement, repeat
 from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, Pointer, Row
 from graphad.compiler.plan import buffers
+from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
+from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
 from graphad.kernels.forms import Kernel, block_layout, scalar_word
 from graphad.kernels.record import Struct
-from graphad.kernels.sites import Site, same_size
+from graphad.kernels.sites import Site, reach, same_size
 from graphad.trace.numbered import with_sizes
 
 Address = Callable[[Kernel], int]
@@ -98,7 +102,7 @@ class Scope:
         self.address = address
         self.keep = keep
         self.places: dict[int, Place] = {}
-        self._constants: dict[int, np.ndarray] = {}
+        self._bytes: dict[int, int] = {}
 
     def size(self, dim: Any) -> int:
         return evaluate(dim, self.numbers)
@@ -107,15 +111,24 @@ class Scope:
         return tuple([self.size(dim) for dim in self.part.specs[value].dims or ()])
 
     def bytes(self, value: int) -> int:
-        total = self.part.specs[value].dtype.itemsize
-        for size in self.shape(value):
-            total *= size
+        total = self._bytes.get(value)
+        if total is None:
+            total = self.part.specs[value].dtype.itemsize
+            for size in self.shape(value):
+                total *= size
+            self._bytes[value] = total
         return total
 
     def strided(self, site: Site) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Shape and strides in bytes."""
         step = self.part.specs[site.root].dtype.itemsize
         return tuple([self.size(n) for n in site.shape]), tuple([self.size(s) * step for s in site.strides])
+
+    def let(self, root: int, place: Place) -> None:
+        """Have a value live at a place; what is outside of a loop is as large as the value inside of it says."""
+        if is_definite(self.part.specs[root].dims):
+            place.check(0, self.bytes(root))
+        self.places[root] = place
 
     def place(self, site: Site) -> Place:
         """Where the first element of a site is."""
@@ -124,6 +137,7 @@ class Scope:
             data = as_storage(constant_of(self.part, site.root, self.numbers))
             self.keep.append(data)
             found = self.places[site.root] = Place.of(FIXED, data.ctypes.data, 0, data.nbytes)
+            found.check(0, self.bytes(site.root))
         offset = self.size(site.offset)
         return found.shifted(offset * self.part.specs[site.root].dtype.itemsize) if offset else found
 
@@ -151,22 +165,40 @@ class Scope:
 
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
         """The rows of a unit; only a loop op and an array put together from parts have more than one."""
+        rows = self._rows(unit, workspace, self._is_inside(unit))
+        if unit.inside is None:
+            unit.inside = self.numbers
+        return rows
+
+    def _is_inside(self, unit: Unit) -> bool:
+        """Whether the walks of a unit need not be compared with their storage: they were, or symbols show it.
+
+        Showing it takes as long as comparing a dozen times, so it waits until there are other numbers.
+        """
+        if unit.inside is None or isinstance(unit.inside, bool):
+            return bool(unit.inside)
+        if unit.inside == self.numbers:
+            return True
+        unit.inside = stays_inside(self.part, unit)
+        return unit.inside
+
+    def _rows(self, unit: Unit, workspace: Place | None, is_inside: bool) -> list[Made]:
         if unit.kind == LOOP:
-            return [self._loop(unit, workspace)]
+            return [self._loop(unit, workspace, is_inside)]
         if unit.kind == REPEAT:
-            return RepeatMaker(self, unit, workspace).made()
+            return RepeatMaker(self, unit, workspace).made(is_inside)
         if unit.kind == PARTS:
             return [
-                self.copy(part.source, part.target)
+                self.copy(part.source, part.target, is_inside)
                 if isinstance(part.source, Site)
-                else self.fill(part.source, part.target)
+                else self.fill(part.source, part.target, is_inside)
                 for part in unit.parts
             ]
         target = self.part.sites[unit.writes[0]]
         if unit.kind == COPY:
-            return [self.copy(unit.reads[0], target)]
+            return [self.copy(unit.reads[0], target, is_inside)]
         if unit.kind == GEMM:
-            return [self._product(unit, target)]
+            return [self._product(unit, target, is_inside)]
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
 
     def filled(
@@ -185,36 +217,34 @@ class Scope:
                 words[word] = place.number + place.offset
         return Made(Row(function, words, arguments, arena), work, moves)
 
-    def _loop(self, unit: Unit, workspace: Place | None) -> Made:
+    def _loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
         loop = unit.loop
         assert loop is not None
         kernel, layout = loop.kernel, block_layout(loop.kernel)
         scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
         words = loop.words(self.numbers, scalars)
         sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
-        places = []
-        reaches = loop.kept_reaches or loop.reaches(layout, words)
-        for word, site, (first, end) in zip((*layout.inputs, *layout.outputs), sites, reaches, strict=True):
-            place = self.place(site)
-            # `check` without the call, for all that is in order; a loop of no elements reaches nothing.
-            _, _, offset, low, high, _ = place
-            if (offset + first < low or offset + end > high) and 0 not in loop.numbers(self.numbers):
-                place.check(first, end)
-            places.append((word, place))
+        places = [
+            (word, self.place(site))
+            for word, site in zip((*layout.inputs, *layout.outputs), sites, strict=True)
+        ]
+        if not is_inside and 0 not in loop.numbers(self.numbers):
+            for (_, place), walk in zip(places, layout.walks, strict=True):
+                place.check(*walk.reach(words))
         if workspace is not None:  # as large as `workspace` says
             places.append((layout.workspace, workspace))
         return self.filled(
             self.address(kernel), words, places, 15 + loop.elements(self.numbers) * nanoseconds(kernel)
         )
 
-    def _product(self, unit: Unit, target: Site) -> Made:
+    def _product(self, unit: Unit, target: Site, is_inside: bool) -> Made:
         dtype = self.part.specs[target.root].dtype
         a, b, c = (self.strided(site) for site in (*unit.reads, target))
         words = blas.matmul_words(dtype.name, a, b, c)
         if words is None:
             raise UnavailableError("plan: no BLAS takes this matrix product")
         places = [
-            (word, self._checked(site, walk, dtype.itemsize))
+            (word, self.place(site) if is_inside else self._checked(site, walk, dtype.itemsize))
             for word, site, walk in zip(
                 (blas_text.A, blas_text.B, blas_text.C), (*unit.reads, target), (a, b, c), strict=True
             )
@@ -227,32 +257,29 @@ class Scope:
     def _checked(self, site: Site, walk: tuple[Sequence[int], Sequence[int]], itemsize: int) -> Place:
         """The place of a site, from which a walk stays inside of its storage."""
         place = self.place(site)
-        first, end = site.kept_reach or site.reach(*walk, itemsize)
-        _, _, offset, low, high, _ = place
-        if offset + first < low or offset + end > high:
-            place.check(first, end)
+        place.check(*reach(*walk, itemsize))
         return place
 
-    def copy(self, source: Site, target: Site) -> Made:
-        """A row that copies one site onto another of the same shape."""
+    def copy(self, source: Site, target: Site, is_inside: bool = False) -> Made:
+        """A row that copies one site onto another of the same shape; `is_inside`: both are known to stay in their storage."""
         dtype = self.part.specs[target.root].dtype
         (shape, to), (_, come) = self.strided(target), self.strided(source)
         words = movement.copy_words(dtype.itemsize, shape, to, come)
-        walked = source if source.shape == target.shape else source.replaced(shape=target.shape)
-        places = [
-            (movement.SOURCE, self._checked(walked, (shape, come), dtype.itemsize)),
-            (movement.TARGET, self._checked(target, (shape, to), dtype.itemsize)),
-        ]
+        found = [self.place(source), self.place(target)]
+        if not is_inside:
+            found[0].check(*reach(shape, come, dtype.itemsize))
+            found[1].check(*reach(shape, to, dtype.itemsize))
+        places = list(zip((movement.SOURCE, movement.TARGET), found, strict=True))
         work = 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float))
         return self.filled(movement.copy_kernel(dtype.itemsize), words, places, work)
 
-    def fill(self, value: Any, target: Site) -> Made:
-        """A row that stores one number all over a site."""
+    def fill(self, value: Any, target: Site, is_inside: bool = False) -> Made:
+        """A row that stores one number all over a site; `is_inside`: it is known to stay in its storage."""
         dtype = self.part.specs[target.root].dtype
         shape, to = self.strided(target)
         words = movement.fill_words(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
-        place = self._checked(target, (shape, to), dtype.itemsize)
+        place = self.place(target) if is_inside else self._checked(target, (shape, to), dtype.itemsize)
         return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, place)], work)
 
     def known(self, scalar: Any) -> Any:
@@ -345,9 +372,9 @@ class RepeatMaker:
         ]
         return {*direct, *self.repeat.stacked}
 
-    def made(self) -> list[Made]:
-        """Copies of the first carries, then the loop itself."""
-        return [*self._first_rows(), self._loop_row()]
+    def made(self, is_inside: bool) -> list[Made]:
+        """Copies of the first carries, then the loop itself; `is_inside`: the copies are known to stay in their storage."""
+        return [*self._first_rows(is_inside), self._loop_row()]
 
     def _operands(self) -> tuple[Site | None, list[Site], list[Site], list[Site]]:
         """Limit (None where it is a number), carries, invariants and stacks among the unit's sites."""
@@ -359,11 +386,11 @@ class RepeatMaker:
     def _result(self, k: int) -> Site:
         return self.outer.part.sites[self.unit.writes[k]]
 
-    def _first_rows(self) -> list[Made]:
+    def _first_rows(self, is_inside: bool) -> list[Made]:
         _, carry, _, _ = self._operands()
-        rows = [self.outer.copy(site, self._result(k)) for k, site in enumerate(carry)]
+        rows = [self.outer.copy(site, self._result(k), is_inside) for k, site in enumerate(carry)]
         if not self._writes_every_slice():
-            rows += [self.outer.fill(0, self._result(k)) for k in self.op.outputs.ys]
+            rows += [self.outer.fill(0, self._result(k), is_inside) for k in self.op.outputs.ys]
         return rows
 
     def _writes_every_slice(self) -> bool:
@@ -376,22 +403,21 @@ class RepeatMaker:
         outer, body, operands = self.outer, self.body, self.op.operands
         _, _, invariants, stacks = self._operands()
         for k in operands.carries:
-            body.places[k] = outer.place(self._result(k))
+            body.let(k, outer.place(self._result(k)))
         for k, site in zip(operands.invariants, invariants, strict=True):
-            body.places[k] = outer.place(site)
+            body.let(k, outer.place(site))
         for k, site in zip(operands.xs, stacks, strict=True):
-            body.places[k] = self._moving(outer.place(site), body.bytes(k))
+            body.let(k, self._moving(outer.place(site), body.bytes(k)))
         for root, y in self.repeat.stacked.items():
-            body.places[root] = self._moving(
-                outer.place(self._result(self.op.outputs.ys[y])), body.bytes(root)
-            )
+            place = outer.place(self._result(self.op.outputs.ys[y]))
+            body.let(root, self._moving(place, body.bytes(root)))
         for k, value in enumerate(self.op.results.carries(self.repeat.body.outputs)):
             if self.repeat.ways[k] == DIRECT:
-                body.places[self.repeat.body.sites[value].root] = outer.place(self._result(k))
+                body.let(self.repeat.body.sites[value].root, outer.place(self._result(k)))
         self._place_arena(body, 0)
         if self.test is not None:
             for k in (*operands.carries, *operands.invariants):
-                self.test.places[k] = body.places[k]
+                self.test.let(k, body.places[k])
             self._place_arena(self.test, 1)
 
     def _place_arena(self, scope: Scope, k: int) -> None:

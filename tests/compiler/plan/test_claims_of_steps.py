@@ -121,10 +121,105 @@ def test_a_kernel_that_would_walk_too_far_is_not_bound(function: Any, shape: tup
         kept = unit.loop
         for d in range(len(kept.extents)):
             extents = [extent + (k == d) for k, extent in enumerate(kept.extents)]
-            unit.loop = kept.replaced(extents=tuple(extents))
+            unit.loop, unit.inside = kept.replaced(extents=tuple(extents)), None
             with pytest.raises(InternalError, match="a step reaches bytes"):
                 native.bind(compilation.schedule, numbers, compilation.address)
         unit.loop = kept
+    native.bind(compilation.schedule, numbers, compilation.address)
+
+
+SIZED = {
+    "in a row": (lambda x, y: tf.sin(x) * y, [(7, 5), (7, 5)]),
+    "strided": (lambda x, y: tf.sin(tf.transpose(x)) + y, [(5, 7), (7, 5)]),
+    "broadcast": (lambda x, y: tf.exp(x) * y, [(7, 5), (5,)]),
+    "backwards": (lambda x, y: tf.sin(x[::-1]) * y, [(7, 5), (7, 5)]),
+    "product": (lambda x, y: tf.sin(x) @ y, [(7, 5), (5, 3)]),
+    "parts": (lambda x, y: tf.concat([tf.sin(x), y, x[1:]], 0), [(7, 5), (4, 5)]),
+    "loop": (lambda x, y: tf.scan(lambda a, e: tf.tanh(a + e), x, y), [(7, 5), (5,)]),
+}
+
+
+def sized_plan_of(name: str) -> tuple[Any, Any, list[np.ndarray]]:
+    """The compilation of a function of unknown sizes, the numbers of a call, its values."""
+    function, shapes = SIZED[name]
+    values = [np.ones(shape, np.float32) for shape in shapes]
+    specs = [TensorSpec((None,) * x.ndim, x.dtype) for x in values]
+    executable = executable_of(trace_flat(lambda *xs: [function(*xs)], specs).graph)
+    executable.run(values, True)
+    sizes = executable.sizes_of(values)
+    return sizes.size_class.compilation, sizes.numbers, values
+
+
+def native_units(compilation: Any) -> list[Any]:
+    return [unit for segment in compilation.schedule.segments if segment.is_native for unit in segment.units]
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_what_a_plan_reaches_is_shown_in_symbols_when_it_is_bound_to_other_numbers(name: str) -> None:
+    compilation, numbers, values = sized_plan_of(name)
+    units = native_units(compilation)
+    assert units and numbers and all(unit.inside == numbers for unit in units)
+    others = {symbol: number + 2 for symbol, number in numbers.items()}
+    native.bind(compilation.schedule, others, compilation.address)
+    assert all(unit.inside is True for unit in units)
+    bound = native.bind(compilation.schedule, numbers, compilation.address)
+    assert bound.call(values) is not None
+
+
+@pytest.mark.parametrize("name", ["in a row", "strided", "broadcast", "backwards"])
+def test_a_kernel_that_would_walk_too_far_is_not_bound_to_other_numbers(name: str) -> None:
+    compilation, numbers, _ = sized_plan_of(name)
+    others = {symbol: number + 2 for symbol, number in numbers.items()}
+    for unit in native_units(compilation):
+        for d in range(len(unit.loop.extents)):
+            extents = [extent + int(k == d) for k, extent in enumerate(unit.loop.extents)]
+            kept, unit.loop = unit.loop, unit.loop.replaced(extents=tuple(extents))
+            unit.inside = numbers
+            with pytest.raises(InternalError, match="a step reaches bytes"):
+                native.bind(compilation.schedule, others, compilation.address)
+            assert unit.inside is False
+            unit.loop = kept
+
+
+@pytest.mark.parametrize("offset", [1, -1])
+@pytest.mark.parametrize("name", ["product", "loop"])
+def test_what_reads_beside_its_storage_is_not_bound_to_other_numbers(name: str, offset: int) -> None:
+    compilation, numbers, _ = sized_plan_of(name)
+    others = {symbol: number + 2 for symbol, number in numbers.items()}
+    (unit,) = [unit for unit in native_units(compilation) if unit.kind in ("gemm", "repeat")]
+    for k, site in enumerate(unit.reads):
+        unit.reads[k], unit.inside = site.replaced(offset=offset), numbers
+        with pytest.raises(InternalError, match="a step reaches bytes"):
+            native.bind(compilation.schedule, others, compilation.address)
+        unit.reads[k] = site
+
+
+def test_a_part_that_would_be_written_outside_is_not_bound_to_other_numbers() -> None:
+    compilation, numbers, _ = sized_plan_of("parts")
+    others = {symbol: number + 2 for symbol, number in numbers.items()}
+    (unit,) = [unit for unit in native_units(compilation) if unit.kind == "parts"]
+    kept = list(unit.parts)
+    for k, part in enumerate(kept):
+        unit.parts = list(kept)
+        unit.parts[k] = part.replaced(
+            target=part.target.replaced(offset=part.target.offset + numbers["n0"] * 100)
+        )
+        unit.inside = numbers
+        with pytest.raises(InternalError, match="a step reaches bytes"):
+            native.bind(compilation.schedule, others, compilation.address)
+
+
+def test_a_value_outside_of_a_loop_is_as_large_as_the_value_inside() -> None:
+    compilation, numbers, _ = sized_plan_of("loop")
+    others = {symbol: number + 2 for symbol, number in numbers.items()}
+    native.bind(compilation.schedule, others, compilation.address)
+    (unit,) = [unit for unit in native_units(compilation) if unit.kind == "repeat"]
+    specs = unit.repeat.body.specs
+    for k, spec in enumerate(unit.repeat.body.graph.inputs):
+        kept, specs[k] = specs[k], TensorSpec.of((*spec.dims, 3), spec.dtype)
+        with pytest.raises(InternalError, match="a step reaches bytes"):
+            native.bind(compilation.schedule, numbers, compilation.address)
+        specs[k] = kept
     native.bind(compilation.schedule, numbers, compilation.address)
 
 
@@ -133,7 +228,7 @@ def test_a_product_that_would_read_too_far_is_not_bound() -> None:
     compilation, numbers = plan_of(lambda a, b: tf.sin(a) @ tf.transpose(b), x, x)
     (unit,) = [unit for unit in compilation.schedule.partition.units if unit.kind == "gemm"]
     for k, site in enumerate(list(unit.reads)):
-        unit.reads[k] = site.replaced(offset=1)
+        unit.reads[k], unit.inside = site.replaced(offset=1), None
         with pytest.raises(InternalError, match="a step reaches bytes"):
             native.bind(compilation.schedule, numbers, compilation.address)
         unit.reads[k] = site

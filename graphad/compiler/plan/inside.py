@@ -1,0 +1,59 @@
+"""Whether units stay inside of their storage, shown in symbols: then nothing need be compared when a plan is bound to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graphad.compiler.units import COPY, GEMM, PARTS, REPEAT, Partition, Unit
+from graphad.core.dims import UndecidedSize, at_most, product
+from graphad.core.shapes import is_definite
+from graphad.kernels.sites import Site, reach, same_size
+
+
+def stays_inside(part: Partition, unit: Unit) -> bool:
+    """Whether the walks of a unit stay inside of what the specs of their roots ask for, for all numbers of the size class.
+
+    False where the symbols do not decide it. Of a loop op it is said of the copies and fills before its first round.
+    """
+    try:
+        for site, extents, strides, itemsize in _walks(part, unit):
+            spec = part.specs[site.root]
+            if not is_definite(spec.dims) or spec.dtype.itemsize != itemsize:
+                return False
+            total = part.elements.get(site.root)
+            if total is None:
+                total = part.elements[site.root] = product(spec.dims)
+            first, end = reach(extents, strides)
+            if not same_size(site.offset, 0):
+                first, end = site.offset + first, site.offset + end
+            if not at_most(0, first) or not (same_size(end, total) or at_most(end, total)):
+                return False
+    except UndecidedSize:
+        return False
+    return True
+
+
+def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
+    """Of what a unit walks along: the site, extents and strides in elements, bytes of an element; none if it has no elements."""
+    targets = [part.sites[value] for value in unit.writes]
+    if unit.loop is not None:
+        if not any(same_size(extent, 0) for extent in unit.loop.extents):
+            for site, walk in zip((*unit.reads, *targets), unit.loop.walks(), strict=True):
+                yield site, *walk
+        return
+    walks: list[tuple[Site, Site]] = []  # a site, and what has the shape and the dtype that it is walked with
+    if unit.kind == PARTS:
+        for each in unit.parts:
+            sites = [each.source] if isinstance(each.source, Site) else []
+            walks += [(site, each.target) for site in (*sites, each.target)]
+    elif unit.kind == COPY:
+        walks = [(unit.reads[0], targets[0]), (targets[0], targets[0])]
+    elif unit.kind == GEMM:
+        walks = [(site, site) for site in (*unit.reads, targets[0])]
+    elif unit.kind == REPEAT:
+        carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
+        walks = [*zip(carries, targets), *[(target, target) for target in targets]]
+    for site, shaped in walks:
+        if not any(same_size(size, 0) for size in shaped.shape):
+            yield site, shaped.shape, site.strides, part.specs[shaped.root].dtype.itemsize
