@@ -21,6 +21,9 @@ from graphad.ops.state.checks import assert_type as assert_type
 from graphad.ops.state.checks import check_numerics as check_numerics
 from graphad.ops.state.checks import is_numeric_tensor as is_numeric_tensor
 from graphad.ops.state.effects import Assert as Assert
+from graphad.tools.check_gradients import check_gradients as check_gradients
+from graphad.tools.check_numerics import disable_check_numerics as disable_check_numerics
+from graphad.tools.check_numerics import enable_check_numerics as enable_check_numerics
 from graphad.tools.settings import disable_traceback_filtering as disable_traceback_filtering
 from graphad.tools.settings import enable_traceback_filtering as enable_traceback_filtering
 from graphad.tools.settings import is_traceback_filtering_enabled as is_traceback_filtering_enabled

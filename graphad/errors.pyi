@@ -4,6 +4,7 @@ from graphad.core.errors import ArgumentTypeError as ArgumentTypeError
 from graphad.core.errors import DTypeError as DTypeError
 from graphad.core.errors import EndlessRecursionError as EndlessRecursionError
 from graphad.core.errors import FailedPreconditionError as FailedPreconditionError
+from graphad.core.errors import GradientMismatchError as GradientMismatchError
 from graphad.core.errors import GraphadError as GraphadError
 from graphad.core.errors import InternalError as InternalError
 from graphad.core.errors import InvalidArgumentError as InvalidArgumentError

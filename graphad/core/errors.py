@@ -6,6 +6,8 @@ Message form: `op: what was wrong, with the actual numbers; what is allowed or w
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class GraphadError(Exception):
     """Base of all errors that graphad raises on purpose."""
@@ -13,6 +15,16 @@ class GraphadError(Exception):
 
 class InvalidArgumentError(GraphadError, ValueError):
     """A shape, size or value that the op cannot work with."""
+
+
+class GradientMismatchError(InvalidArgumentError, AssertionError):
+    """Derivatives differ from differences of the function's values.
+
+    Attributes:
+      mismatches: All that differ, the worst first.
+    """
+
+    mismatches: list[Any] = []
 
 
 class RuleError(InvalidArgumentError):

@@ -10,23 +10,31 @@ from typing import Any
 
 from graphad.core.frames import note_traced_line
 from graphad.core.op import evaluated, explained
-from graphad.graph.ir import Graph
+from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
 Runner = Callable[[Graph, Sequence[Any]], Sequence[Any]]
+Seen = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 
 
-def evaluate(graph: Graph, values: Sequence[Any]) -> list[Any]:
-    """The outputs of the graph for input values (NumPy values, handles for handle inputs)."""
+def evaluate(graph: Graph, values: Sequence[Any], seen: Seen | None = None) -> list[Any]:
+    """The outputs of the graph for input values (NumPy values, handles for handle inputs).
+
+    Args:
+      seen: Told of each node with its inputs and outputs, after it has run; what it raises is raised.
+    """
     known: list[Any] = [*values, *graph.constants]
     last = last_uses(graph)
     for position, node in enumerate(graph.nodes):
         try:
-            known.extend(evaluated(node.op, [known[i] for i in node.inputs], len(node.specs)))
+            outputs = evaluated(node.op, [known[i] for i in node.inputs], len(node.specs))
         except Exception as error:
             error = explained(error, node.op, [known[i] for i in node.inputs])
             note_traced_line(error, node.line)
             raise error
+        if seen is not None:
+            seen(node, [known[i] for i in node.inputs], outputs)
+        known.extend(outputs)
         for value in last[position]:
             known[value] = None
     return [known[i] for i in graph.outputs]
@@ -40,7 +48,9 @@ def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
     return _runner(graph, values)
 
 
-def set_runner(runner: Runner) -> None:
-    """Have `run` use something better than the reference; the compiler calls this once."""
+def set_runner(runner: Runner) -> Runner:
+    """Have `run` use something else than it did, which is returned: the compiler calls this once, checks while they are on."""
     global _runner
+    before = _runner
     _runner = runner
+    return before

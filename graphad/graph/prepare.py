@@ -12,6 +12,7 @@ import numpy as np
 
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, named
+from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
@@ -66,6 +67,14 @@ class Emitter:
                 if gone:
                     self.line(f"{indent}del {', '.join(gone)}", node.line)
         return [known[i] for i in graph.outputs]
+
+    def run(self, graph: Graph, inputs: Sequence[str], indent: str = "") -> list[str]:
+        """A line that runs a graph as a whole; returns the names of its outputs."""
+        outputs = [self.fresh() for _ in graph.outputs]
+        function = self.name_of(lambda *values: run(graph, values), "g")
+        left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
+        self.line(f"{indent}{left}{function}({', '.join(inputs)})")
+        return outputs
 
     def _node(self, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
         op = node.op

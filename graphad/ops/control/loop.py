@@ -168,9 +168,10 @@ class Loop(Structured):
             require(is_bool, op, f"the test gives {', '.join(map(str, answers))}; it must be a bool scalar")
 
     def eval(self, limit: Any, *values: Any) -> tuple[Any, ...]:
-        found = _functions.get(self)
+        functions = _functions
+        found = functions.get(self)
         if found is None:
-            found = _functions[self] = _function_of(self)
+            found = functions[self] = _function_of(self, functions is _in_steps)
         return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
     def fold(self, ctx: Any, limit: Any, *values: Any) -> Any:
@@ -322,11 +323,20 @@ def check_walk(limit: int, steps: int | None, *xs: Any) -> None:
 
 
 # Each loop as one Python function, made at its first run.
-_functions: weakref.WeakKeyDictionary[Loop, Callable[..., Any]] = weakref.WeakKeyDictionary()
+_inlined: weakref.WeakKeyDictionary[Loop, Callable[..., Any]] = weakref.WeakKeyDictionary()
+_in_steps: weakref.WeakKeyDictionary[Loop, Callable[..., Any]] = weakref.WeakKeyDictionary()
+_functions = _inlined
 
 
-def _function_of(loop: Loop) -> Callable[..., Any]:
+def run_in_steps(apart: bool) -> None:
+    """Whether loops run the graphs of a step through `graph.evaluate.run`, for who watches it, or inlined, as at first."""
+    global _functions
+    _functions = _in_steps if apart else _inlined
+
+
+def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
     emitter = Emitter()
+    printed = emitter.run if in_steps else emitter.graph
     operands, names = loop.operands, [emitter.fresh("c") for _ in loop.body.inputs]
     carry, invariants, xs = operands.carries(names), operands.invariants(names), operands.xs(names)
     specs = loop.results.ys(loop.body.output_specs)
@@ -354,7 +364,7 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
         line(f"{stack} = None" if with_length else f"{stack} = []")
     line("while t < limit:")
     if loop.test is not None:
-        (test,) = emitter.graph(loop.test, [*carry, *invariants], "    ")
+        (test,) = printed(loop.test, [*carry, *invariants], "    ")
         line(f"    if not {test}: break")
     complete = "limit" if loop.test is None else "-1"
     slices = []
@@ -363,7 +373,7 @@ def _function_of(loop: Loop) -> Callable[..., Any]:
     for x in xs:
         slices.append(emitter.fresh("x"))
         line(f"    {slices[-1]} = {x}[i]")
-    results = emitter.graph(loop.body, [*carry, *invariants, *slices], "    ")
+    results = printed(loop.body, [*carry, *invariants, *slices], "    ")
     uniform = loop.n_ys if loop.uniform < 0 else loop.uniform
     for k, (stack, y) in enumerate(zip(stacks, loop.results.ys(results), strict=True)):
         if with_length:
