@@ -69,3 +69,27 @@ def test_the_cpu_is_always_there(name):
 def test_other_devices_are_refused_with_a_reason(name, kind, text):
     with pytest.raises(kind, match=text), tf.device(name):
         pass
+
+
+def test_the_cpu_has_as_many_names_as_a_program_wants(monkeypatch):
+    monkeypatch.setattr(flags, "logical_cpus", 1)  # put back at the end
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    assert tf.config.get_logical_device_configuration(cpu) is None
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)
+    assert [device.name for device in tf.config.list_logical_devices("CPU")] == [
+        f"/device:CPU:{i}" for i in range(3)
+    ]
+    assert len(tf.config.get_logical_device_configuration(cpu)) == 3
+    with tf.device("CPU:2"):
+        assert float(tf.constant(1.0) + 1.0) == 2.0
+    with pytest.raises(RuntimeError, match="there is no 'cpu:3'; the CPU is 3 devices"), tf.device("CPU:3"):
+        pass
+    for parts in ([], [tf.config.LogicalDeviceConfiguration(memory_limit=100)]):
+        with pytest.raises(ValueError, match="the CPU's devices share its memory"):
+            tf.config.set_logical_device_configuration(cpu, parts)
+
+
+@pytest.mark.parametrize("name", [None, "", "/job:localhost/replica:0/task:0/device:CPU:0"])
+def test_a_device_may_be_left_open_or_named_in_full(name):
+    with tf.device(name) as device:
+        assert device == "cpu:0"

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from graphad.core.errors import InvalidArgumentError, UnavailableError
+from graphad.core.flags import flags
 
-_NAME = r"^/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$"
+_NAME = r"^(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$"
 
 
 def parse(name: str) -> tuple[str, int]:
-    """("cpu" or "cuda", index) for names such as "cuda:1", "/GPU:0", "CPU".
+    """("cpu" or "cuda", index) for names such as "cuda:1", "/GPU:0", "CPU", "/job:localhost/replica:0/task:0/device:CPU:0".
 
     Raises: InvalidArgumentError: it names no device.
     """
@@ -26,19 +27,23 @@ def parse(name: str) -> tuple[str, int]:
 
 
 @contextmanager
-def device(device_name: str) -> Iterator[str]:
+def device(device_name: str | None) -> Iterator[str]:
     """Run the block's ops on a device.
 
     Args:
-      device_name: "cpu", "cuda", "cuda:1", or TensorFlow's "/GPU:0".
+      device_name: "cpu", "cuda", "cuda:1", or TensorFlow's "/GPU:0"; None or "" for where they would run without it.
     Raises: UnavailableError (a RuntimeError): there is no such device, or this release does not run ops on it.
     """
-    kind, index = parse(device_name)
+    kind, index = parse(device_name or "cpu")
     if kind == "cuda":
         raise UnavailableError(
             f"device: 'cuda:{index}' cannot run ops in this release: kernels are generated and compiled for CUDA "
             "(graphad.compiler.cuda), but tensors live on the CPU only. Use device('cpu')."
         )
-    if index:
-        raise UnavailableError(f"device: there is no 'cpu:{index}'; the CPU is one device, 'cpu'.")
+    if index >= flags.logical_cpus:
+        devices = "one device" if flags.logical_cpus == 1 else f"{flags.logical_cpus} devices"
+        raise UnavailableError(
+            f"device: there is no 'cpu:{index}'; the CPU is {devices}. "
+            "config.set_logical_device_configuration gives it more names."
+        )
     yield f"{kind}:{index}"

@@ -17,6 +17,7 @@ class Flags:
       run_functions_eagerly: Functions run as Python instead of as graphs.
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
       jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
+      logical_cpus: How many names of devices the CPU has.
       pool_bytes: How much memory of large results is kept for later ones.
       relaxed_arithmetic: Compiling may change the last bits of results.
       threads: How many threads compiled kernels share, 0 for as many as there are processors.
@@ -26,6 +27,7 @@ class Flags:
         "filter_tracebacks",
         "jacobian_bytes",
         "jit",
+        "logical_cpus",
         "pool_bytes",
         "relaxed_arithmetic",
         "run_functions_eagerly",
@@ -37,6 +39,7 @@ class Flags:
         self.run_functions_eagerly = False
         self.jit = _jit_of_environment()
         self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best
+        self.logical_cpus = 1
         self.pool_bytes = 256 << 20
         self.threads = 0
         self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")

@@ -110,7 +110,7 @@ class Exports:
 class Reference:
     """A hashable stand-in for a tensor or variable: equal when it refers to the same object."""
 
-    __slots__ = ("_target",)
+    __slots__ = ("__weakref__", "_target")
 
     def __init__(self, target: Any) -> None:
         self._target = target

@@ -311,7 +311,9 @@ class ForwardAccumulator:
 
     def __enter__(self) -> ForwardAccumulator:
         if self._level is not None:
-            raise FailedPreconditionError("ForwardAccumulator: it is active already.")
+            raise InvalidArgumentError(
+                "ForwardAccumulator: it is already recording; enter it again after its block, or make a second one."
+            )
         self._level = new_recorder(self)
         return self
 

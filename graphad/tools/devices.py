@@ -1,4 +1,4 @@
-"""The devices that programs ask for at their top: one CPU, and no other on which ops run in this release.
+"""The devices that programs ask for at their top: one CPU, by as many names as they want, and no other in this release.
 
 What a program asks of the CPU in vain is refused; what asks for nothing (memory growth of no GPU) does nothing.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.flags import flags
 
 PhysicalDevice = namedtuple("PhysicalDevice", "name device_type")
@@ -21,7 +21,6 @@ LogicalDeviceConfiguration = namedtuple(
 VirtualDeviceConfiguration = LogicalDeviceConfiguration
 
 _CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
-_LOGICAL_CPU = LogicalDevice("/device:CPU:0", "CPU")
 
 
 def list_physical_devices(device_type: str | None = None) -> list[Any]:
@@ -37,8 +36,8 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
 
 
 def list_logical_devices(device_type: str | None = None) -> list[Any]:
-    """The devices on which `device` runs ops; see `list_physical_devices`."""
-    return [_LOGICAL_CPU] if device_type in (None, "CPU") else []
+    """The devices on which `device` runs ops: the names of the CPU; see `set_logical_device_configuration`."""
+    return list(map(_logical_cpu, range(flags.logical_cpus))) if device_type in (None, "CPU") else []
 
 
 def get_visible_devices(device_type: str | None = None) -> list[Any]:
@@ -79,22 +78,30 @@ def get_memory_growth(device: Any) -> bool:
     )
 
 
-def get_logical_device_configuration(device: Any) -> None:
-    """None: no device was divided."""
+def get_logical_device_configuration(device: Any) -> list[Any] | None:
+    """What `set_logical_device_configuration` was given; None where it was not called."""
     _require(device)
+    return [LogicalDeviceConfiguration()] * flags.logical_cpus if flags.logical_cpus > 1 else None
 
 
 def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
-    """Divide a device. The CPU is one.
+    """Give the CPU several names, "CPU:0", "CPU:1", ..., for programs that are written for several devices.
 
-    Raises: UnavailableError (a RuntimeError): more than one part, or one of limited memory, is asked for.
+    Ops run on the same CPU under each of them, and share its memory and its threads.
+
+    Args:
+      device: The CPU, from `list_physical_devices`.
+      logical_devices: One `LogicalDeviceConfiguration` for each name.
+    Raises: InvalidArgumentError (a ValueError): none, or a limit of memory, which the CPU's devices do not have.
     """
     _require(device)
     parts = list(logical_devices)
-    if len(parts) != 1 or parts[0].memory_limit is not None:
-        raise UnavailableError(
-            f"set_logical_device_configuration: the CPU is one device, got {len(parts)} parts {parts}."
+    if not parts or any(part.memory_limit is not None for part in parts):
+        raise InvalidArgumentError(
+            f"set_logical_device_configuration: the CPU's devices share its memory, got {parts}; give one "
+            "LogicalDeviceConfiguration() without a limit for each."
         )
+    flags.logical_cpus = len(parts)
 
 
 def get_device_details(device: Any) -> dict[str, Any]:
@@ -215,6 +222,10 @@ def gpu_device_name() -> str:
     return ""
 
 
+def _logical_cpu(index: int) -> Any:
+    return LogicalDevice(f"/device:CPU:{index}", "CPU")
+
+
 def _require(device: Any) -> None:
-    if device != _CPU and device != _LOGICAL_CPU:
+    if device != _CPU and device not in list_logical_devices():
         raise InvalidArgumentError(f"config: there is no device {device!r}; there is {_CPU!r}.")

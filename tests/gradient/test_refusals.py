@@ -76,8 +76,11 @@ def test_primals_are_tensors_or_variables(primal):
 
 def test_an_accumulator_is_entered_once():
     accumulator = tf.autodiff.ForwardAccumulator(X, tf.ones_like(X))
-    with accumulator, pytest.raises(FailedPreconditionError, match="it is active already"):
+    with accumulator, pytest.raises(InvalidArgumentError, match="it is already recording"):
         accumulator.__enter__()
+    with accumulator:  # after its block it may be
+        y = tf.square(X)
+    np.testing.assert_array_equal(accumulator.jvp(y), 2.0 * X)
 
 
 def test_sources_and_targets_of_jacobians_are_tensors():

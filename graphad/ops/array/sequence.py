@@ -70,8 +70,9 @@ class Range(Op):
         return TensorSpec.of((None,), start.dtype)
 
     def eval(self, start: Any, limit: Any, delta: Any) -> Any:
-        count = _count(start.item(), limit.item(), delta.item())
-        return _members(start.item(), count, delta.item(), dtypes.from_numpy(start.dtype))
+        dtype = dtypes.from_numpy(start.dtype)
+        numbers = start.item(), limit.item(), delta.item()
+        return _members(numbers[0], _count(*numbers, dtype), numbers[2], dtype)
 
     vjp = no_gradient("a range is made of integers, or changes its length with its limits")
     batch = no_batch("its length comes from values, of which each row has its own")
@@ -84,7 +85,7 @@ class Range(Op):
         if first is None or last is None or step is None:
             return None
         if not isinstance(first, Dim) and not isinstance(last, Dim):
-            return lift(_members(first, _count(first, last, step), step, start.dtype))
+            return lift(_members(first, _count(first, last, step, start.dtype), step, start.dtype))
         if isinstance(step, Dim) or step not in (1, -1):
             return None
         count = (last - first) * step
@@ -93,7 +94,8 @@ class Range(Op):
         return bind(Steps(0, count, step, start.dtype)) + start
 
 
-def _count(start: Any, limit: Any, delta: Any) -> int:
+def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
+    """How many members a range has. What is no integer is counted in `dtype`, in which 0.3 / 0.1 may be 3."""
     if delta == 0:
         raise InvalidArgumentError(
             "range: Requires delta != 0: 0; give a step that leads from start to limit."
@@ -105,7 +107,9 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
         )
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         return -((start - limit) // delta)
-    steps: float = abs((limit - start) / delta)
+    with np.errstate(all="ignore"):
+        first, last, step = np.array([start, limit, delta], dtype.numpy if dtype.is_floating else np.float64)
+        steps = float(abs((last - first) / step))
     return math.ceil(steps)
 
 
@@ -138,7 +142,7 @@ def range(
     if not any(stands_for_tensor(x) for x in arguments):
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (np.asarray(x).item() for x in arguments)
-        return lift(in_memory("range", _members, first, _count(first, last, step), step, found))
+        return lift(in_memory("range", _members, first, _count(first, last, step, found), step, found))
     if dtype is None:
         own = [x.dtype for x in arguments if stands_for_tensor(x)]
         found = max(own, key=_order)
@@ -150,7 +154,7 @@ def range(
         return bind(Range(), *converted)
     # Limits that are known while tracing, sizes above all, give as many members as Python numbers do.
     first, last, step = (x.item() for x in known)
-    return lift(in_memory("range", _members, first, _count(first, last, step), step, found))
+    return lift(in_memory("range", _members, first, _count(first, last, step, found), step, found))
 
 
 def _order(dtype: DType) -> tuple[bool, int]:

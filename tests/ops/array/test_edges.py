@@ -399,3 +399,22 @@ def test_the_number_of_batch_axes_may_be_a_tensor_whose_value_is_known() -> None
         )
     with pytest.raises(TypeError, match="gather_nd: batch_dims must be known while tracing"):
         tf.function(lambda n: a.gather_nd(table, places, batch_dims=n))(tf.constant(1))
+
+
+@pytest.mark.parametrize(
+    ("start", "limit", "delta", "dtype", "count"),
+    [
+        (-2.0, 1.0, 3.0 / 800.0, tf.float32, 800),  # in float64, (1 - -2) / float32(0.00375) is above 800
+        (-2.0, 1.0, 3.0 / 800.0, tf.float64, 800),
+        (0.0, 1.0, 0.1, tf.float32, 10),
+        (0.0, 0.3, 0.1, tf.float32, 3),
+        (0.0, 0.3, 0.1, tf.float64, 3),
+        (0.0, 1.0, 1.0 / 3.0, tf.float32, 3),
+    ],
+)
+def test_a_range_counts_in_its_own_dtype(start, limit, delta, dtype, count):
+    """TensorFlow's numbers of members."""
+    tensors = [tf.constant(x, dtype) for x in (start, limit, delta)]
+    assert tf.range(start, limit, delta, dtype).shape == [count]
+    assert tf.range(*tensors).shape == [count]
+    assert int(tf.function(lambda *xs: tf.size(tf.range(*xs)))(*tensors)) == count
