@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 import weakref
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 
 _OWN = tuple(
     os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), name) + os.sep
@@ -65,19 +65,6 @@ def note_user_line(error: Exception, name: str, otherwise: str = "an unknown pla
         trace = trace.tb_next
     where = (lines[0] if notes else lines[-1]) if lines else otherwise
     error.add_note(f"{'called from' if notes else 'in user code:'} {where}, while tracing {name}")
-
-
-def without_own_frames(error: BaseException) -> BaseException:
-    """The error with graphad's own lines taken out of its traceback, but for those of an error in graphad itself."""
-    trace, kept = error.__traceback__, []
-    while trace is not None:
-        if not is_own(trace.tb_frame.f_code.co_filename):
-            kept.append(trace)
-        trace = trace.tb_next
-    shorter: TracebackType | None = None
-    for trace in reversed(kept):
-        shorter = TracebackType(shorter, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
-    return error.with_traceback(shorter)
 
 
 _TRACED = "in the traced line "

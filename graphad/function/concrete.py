@@ -20,8 +20,9 @@ from graphad.core.levels import busy, current
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
+from graphad.core.tracebacks import for_user
 from graphad.function.printing import block, line, page, pretty
-from graphad.function.signature import Arguments, Signature, classify, flatten_call
+from graphad.function.signature import Arguments, Signature, classify, flatten_call, sort_out
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.call import Call
 
@@ -77,6 +78,7 @@ class ConcreteFunction:
         # By slot, the variables that a call must pass: a trace may depend on which.
         self.pinned: dict[int, Any] = {}
         self.serial = next(_number)
+        self.origin: Any = None  # the function it is a trace of; None for one from a file
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -151,6 +153,7 @@ class ConcreteFunction:
             self._name, self.graph, captures, self.arguments, self.results, self.signature, self.jit_compile
         )
         made.pinned = dict(self.pinned)
+        made.origin = self.origin if captures is self.captured_inputs else None
         return made
 
     def __reduce__(self) -> Any:
@@ -208,16 +211,64 @@ class ConcreteFunction:
         return self.results.build(outputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with the tensors by position or name; Python arguments fixed at trace time may be left out."""
-        return self.call_flat(self.flat_arguments(args, kwargs))
+        """Call with the tensors by position or name; Python arguments fixed at trace time may be left out.
+
+        Lists and numbers become tensors where the trace took one. Tensors of other shapes run a trace for these shapes, unless it
+        comes from a file.
+        """
+        try:
+            values = self._flat_arguments(args, kwargs)
+            concrete = self if self._fits(values) else self._for_shapes_of(values)
+            return concrete.call_flat(values)
+        except Exception as error:
+            raise for_user(error)  # noqa: B904 - it is the same error
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The tensor arguments of a call in the order of the graph's inputs."""
+        """The tensor arguments of a call in the order of the graph's inputs. Raises: ArgumentTypeError: one has another shape."""
+        values = self._flat_arguments(args, kwargs)
+        self._require_shapes(values)
+        return values
+
+    def _fits(self, values: Sequence[Any]) -> bool:
+        return all(
+            spec.is_handle or spec.is_compatible_with(x) for x, spec in zip(values, self._specs, strict=True)
+        )
+
+    def _require_shapes(self, values: Sequence[Any]) -> None:
+        for i, x in enumerate(values):
+            self._require_shape(i, x)
+
+    def _require_shape(self, i: int, x: Any) -> None:
+        spec = self._specs[i]
+        if not spec.is_handle and not spec.is_compatible_with(x):
+            raise ArgumentTypeError(
+                f"{self._name}: argument {self.argument_names[i]!r} has shape {format_dims(x.dims)}; this concrete function "
+                f"was traced for {format_dims(spec.dims)}, and its sizes are part of what it computes. Trace it for "
+                "tf.TensorSpec with None where sizes differ, or call the function itself."
+            )
+
+    def _for_shapes_of(self, values: Sequence[Any]) -> ConcreteFunction:
+        """The trace of the same function for the shapes of these tensors: what this graph made of its sizes would be wrong."""
+        function = self.origin
+        if function is None:
+            self._require_shapes(values)
+        leaves = [
+            values[slot] if slot >= 0 else leaf.value
+            for leaf, slot in zip(self.arguments.leaves, self.arguments.slots, strict=True)
+        ]
+        found: ConcreteFunction = function.concrete_for(sort_out(*self.arguments.rebuild(leaves)))
+        return found
+
+    def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The same, of whatever shapes."""
         try:
             ordered, named = self._completed(args, kwargs)
             given, _, structure = flatten_call(ordered, named)
             if structure != self.arguments.structure:
-                raise ArgumentTypeError("the structure of the arguments differs")
+                raise ArgumentTypeError(
+                    f"the structure of the arguments differs: they are {_shown(ordered, named)}, it was traced for "
+                    f"{_shown(*self.structured_input_signature)}"
+                )
             values: dict[int, Any] = {}
             for mine, slot, x in zip(self.arguments.leaves, self.arguments.slots, given, strict=True):
                 if slot >= 0:
@@ -245,7 +296,7 @@ class ConcreteFunction:
                 raise ArgumentTypeError(f"missing a required argument: {name!r}")
             bound.arguments[name] = traced[name]
         bound.arguments = {
-            name: bound.arguments[name]
+            name: with_tensors_for_lists(traced.get(name), bound.arguments[name])
             for name in self.signature.signature.parameters
             if name in bound.arguments
         }
@@ -261,7 +312,11 @@ class ConcreteFunction:
         values: list[Any] = list(args)
         wrong = None
         for i, x in enumerate(values):
-            if not isinstance(x, VALUES) and not hasattr(x, "__graphad_tensor__") and not exports_array(x):
+            if (
+                not isinstance(x, (*VALUES, list, tuple))
+                and not stands_for_tensor(x)
+                and not exports_array(x)
+            ):
                 wrong = f"expected argument #{i}(zero-based) to be a Tensor; got {type(x).__name__}"
                 break
         if wrong is None:
@@ -285,7 +340,7 @@ class ConcreteFunction:
     def checked(self, value: Any, i: int) -> Any:
         """`value` as tensor argument i. Raises: DTypeError, ArgumentTypeError: it does not fit."""
         spec = self._specs[i]
-        if isinstance(value, list | tuple | dict | str):
+        if isinstance(value, dict | str):
             raise ArgumentTypeError(
                 f"expected argument #{i}(zero-based) to be a Tensor; got {type(value).__name__}"
             )
@@ -299,11 +354,35 @@ class ConcreteFunction:
         if tensor.dtype is not spec.dtype:
             raise DTypeError(
                 f"cannot compute {self.name.decode()} as input #{i}(zero-based) was expected to be a {spec.dtype.name} "
-                f"tensor but is a {tensor.dtype.name} tensor"
+                f"tensor but is a {tensor.dtype.name} tensor: argument {self.argument_names[i]!r} of {self._name}; use tf.cast, "
+                f"or trace it for {tensor.dtype.name}."
             )
-        if not spec.is_compatible_with(tensor):
-            raise ArgumentTypeError(
-                f"{self._name}: argument {self.argument_names[i]!r} has shape {format_dims(tensor.dims)}; this concrete "
-                f"function was traced for {format_dims(spec.dims)}."
-            )
+        if not stands_for_tensor(value):
+            self._require_shape(i, tensor)
         return tensor
+
+
+def _shown(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Arguments as a user reads them: tensors by dtype and shape, the rest as it is."""
+    leaves, rebuild = flatten_records((args, kwargs))
+    args, kwargs = rebuild([_Words(pretty(classify(leaf)[0])) for leaf in leaves])
+    return f"({', '.join([*map(repr, args), *[f'{key}={x!r}' for key, x in kwargs.items()]])})"
+
+
+class _Words(str):
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def with_tensors_for_lists(traced: Any, given: Any) -> Any:
+    """An argument with tensors in place of lists of numbers, where a trace took a tensor."""
+    if isinstance(traced, TensorSpec):
+        if traced.is_handle or not isinstance(given, list | tuple):
+            return given
+        tensor = lift(given, traced.dtype)
+        return tensor if traced.is_compatible_with(tensor) else given
+    if isinstance(traced, dict) and isinstance(given, dict):
+        return {key: with_tensors_for_lists(traced.get(key), x) for key, x in given.items()}
+    if type(traced) in (list, tuple) and type(given) is type(traced) and len(given) == len(traced):
+        return type(given)([with_tensors_for_lists(*pair) for pair in zip(traced, given, strict=True)])
+    return given

@@ -22,15 +22,15 @@ from graphad.core.errors import (
     EndlessRecursionError,
     FailedPreconditionError,
     GraphadError,
-    InternalError,
     InvalidArgumentError,
 )
 from graphad.core.flags import flags
-from graphad.core.frames import note_user_line, user_line, without_own_frames
+from graphad.core.frames import note_user_line, user_line
 from graphad.core.levels import busy, current, entered
 from graphad.core.op import evaluated
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
+from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
 from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
@@ -229,15 +229,13 @@ class Function(Printed, Generic[P, R]):
                         return results.build([EagerTensor(y) for y in outputs])  # type: ignore[no-any-return]
             return self._call(args, kwargs)  # type: ignore[no-any-return]
         except Exception as error:
-            if not flags.filter_tracebacks or isinstance(error, InternalError):
-                raise
-            raise without_own_frames(error)  # noqa: B904 - it is the same error
+            raise for_user(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if flags.run_functions_eagerly:
             return self.python_function(*self._with_self(args), **kwargs)
         arguments = self.signature.arguments(args, kwargs)
-        concrete = self._concrete(arguments)
+        concrete = self.concrete_for(arguments)
         result = concrete.call_flat(arguments.values)
         if not kwargs and all(type(x) is EagerTensor for x in args) and len(args) == len(arguments.values):
             if current() is None and len(self._fast) < 64:
@@ -271,8 +269,11 @@ class Function(Printed, Generic[P, R]):
 
         Raises: ArgumentTypeError (a TypeError): the arguments do not fit, or none are given and there is no signature.
         """
-        arguments = self.signature.placeholders(args, kwargs)
-        found = self._concrete(arguments)
+        try:
+            arguments = self.signature.placeholders(args, kwargs)
+            found = self.concrete_for(arguments)
+        except Exception as error:
+            raise for_user(error)  # noqa: B904 - it is the same error
         if not arguments.names or found.arguments.names == arguments.names:
             return found
         key = found.serial, *arguments.names.items()  # a trace does not depend on what specs are called
@@ -312,14 +313,14 @@ class Function(Printed, Generic[P, R]):
 
     # -- tracing -----------------------------------------------------------------------------------------------------
 
-    def _concrete(self, arguments: Arguments) -> ConcreteFunction:
-        key = arguments.key
-        found = self._traces.get(key)
+    def concrete_for(self, arguments: Arguments) -> ConcreteFunction:
+        """The trace for arguments that are sorted out; it is made if need be."""
+        found = self._traces.get(arguments.key)
         if found is not None:
             self._quick_calls += 1
             return found
         with self._turn:
-            found = self._traces.get(key) or self._most_specific(arguments)
+            found = self._traces.get(arguments.key) or self._most_specific(arguments)
             if found is not None:
                 self._quick_calls += 1
             else:
@@ -448,6 +449,7 @@ class Function(Printed, Generic[P, R]):
             self.signature,
             self.jit_compile,
         )
+        concrete.origin = self
         concrete.pinned = {
             slot: ObjectKey(value)
             for slot, value in handles.items()

@@ -19,9 +19,10 @@ from graphad.core.levels import busy, current
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tracebacks import for_user
 from graphad.core.trackable import Trackable
 from graphad.core.tree import plain, short, text_of, tree_of
-from graphad.function.concrete import ConcreteFunction
+from graphad.function.concrete import ConcreteFunction, with_tensors_for_lists
 from graphad.function.printing import Printed, counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sort_out
 from serialization.convert.values import with_restored_tuples
@@ -119,8 +120,17 @@ class RestoredFunction(Printed):
                 found = self._fast.get(tuple(key))
                 if found is not None:
                     run, captures, results = found
-                    outputs = run([x.data for x in args] + captures, self.jit_compile)
+                    try:
+                        outputs = run([x.data for x in args] + captures, self.jit_compile)
+                    except Exception as error:
+                        raise for_user(error)  # noqa: B904 - it is the same error
                     return results.build([EagerTensor(y) for y in outputs])
+        try:
+            return self._call(args, kwargs)
+        except Exception as error:
+            raise for_user(error)  # noqa: B904 - it is the same error
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         arguments = self._arguments(args, kwargs)
         concrete = self._chosen.get(arguments.key)
         values: Any = arguments.values
@@ -183,8 +193,8 @@ class RestoredFunction(Printed):
         if len(traced_args) != len(args) or traced_kwargs.keys() != kwargs.keys():
             return None
         try:
-            ordered = tuple([_tensor_for(a, x) for a, x in zip(traced_args, args, strict=True)])
-            named = {key: _tensor_for(traced_kwargs[key], x) for key, x in kwargs.items()}
+            ordered = tuple([with_tensors_for_lists(a, x) for a, x in zip(traced_args, args, strict=True)])
+            named = {key: with_tensors_for_lists(traced_kwargs[key], x) for key, x in kwargs.items()}
         except GraphadError:
             return None
         return _values_for(concrete.arguments, sort_out(ordered, named))
@@ -232,10 +242,13 @@ class RestoredFunction(Printed):
             return self.concrete_functions[0]
         args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
         try:
-            arguments = self.signature.placeholders(args, kwargs)
-        except ArgumentTypeError:
-            raise self._refused(args, kwargs) from None
-        return self._chosen.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
+            try:
+                arguments = self.signature.placeholders(args, kwargs)
+            except ArgumentTypeError:
+                raise self._refused(args, kwargs) from None
+            return self._chosen.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
+        except Exception as error:
+            raise for_user(error)  # noqa: B904 - it is the same error
 
     def experimental_get_tracing_count(self) -> int:
         return len(self.concrete_functions)
@@ -258,13 +271,6 @@ class RestoredFunction(Printed):
     def __repr__(self) -> str:
         traces = counted(len(self.concrete_functions), "trace")
         return f"<restored function {plain(self._name)}{head(self.signature)} with {traces}>"
-
-
-def _tensor_for(traced: Any, given: Any) -> Any:
-    """A list of numbers as a tensor, where a trace took one."""
-    if isinstance(traced, TensorSpec) and not traced.is_handle and isinstance(given, list | tuple):
-        return lift(given, traced.dtype)
-    return given
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -397,10 +403,13 @@ class SignatureFunction:
                 f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}."
             )
         specs = self.concrete.arguments.specs
-        values = [
-            _fitted(name, given[name], spec) for name, spec in zip(self.input_names, specs, strict=True)
-        ]
-        return self._named(self.concrete.call_flat(values))
+        try:
+            values = [
+                _fitted(name, given[name], spec) for name, spec in zip(self.input_names, specs, strict=True)
+            ]
+            return self._named(self.concrete.call_flat(values))
+        except Exception as error:
+            raise for_user(error)  # noqa: B904 - it is the same error
 
     def __repr__(self) -> str:
         return f"<signature ({', '.join(self.input_names)}) -> ({', '.join(self.output_names)})>"

@@ -458,10 +458,56 @@ def test_python_arguments_are_left_out_or_equal(concrete):
         concrete(X, 3, Y)
 
 
-def test_a_list_where_a_tensor_is_due_is_refused(concrete):
-    text = r"Fallback to flat signature also failed due to: .*expected argument #0\(zero-based\) to be a Tensor; got list"
+def test_a_list_where_a_tensor_is_due_becomes_one(concrete):
+    for call in (
+        lambda: concrete([1.0, 2.0], 2, Y),
+        lambda: concrete([1, 2], y=(10.0, 20.0)),
+        lambda: concrete([X[0], 2.0], Y),
+    ):
+        np.testing.assert_array_equal(call(), [12.0, 24.0])
+    nested = tf.function(lambda d, e: d["a"] + e[0] * e[1])
+    nested = nested.get_concrete_function({"a": tf.TensorSpec([2])}, [tf.TensorSpec([2]), tf.TensorSpec([2])])
+    np.testing.assert_array_equal(nested({"a": [1.0, 2.0]}, [X, [3.0, 4.0]]), [4.0, 10.0])
+    text = r"got dict"
     with pytest.raises(TypeError, match=text):
-        concrete([1.0, 2.0], 2, Y)
+        concrete({"a": 1.0}, 2, Y)
+    with pytest.raises(TypeError, match=r"\(3,\); this concrete function was traced for \(2,\).*None"):
+        concrete([1.0, 2.0, 3.0], Y)
+    with pytest.raises(
+        TypeError, match=r"they are \(\{'b': TensorSpec.*it was traced for \(\{'a': TensorSpec"
+    ):
+        nested({"b": X}, [X, X])
+
+
+def test_tensors_of_other_shapes_run_a_trace_for_these_shapes():
+    @tf.function
+    def f(x, n):
+        return tf.reduce_mean(x) * x.shape[0] * float(n), tf.shape(x), x * 2.0
+
+    concrete = f.get_concrete_function(tf.TensorSpec([2]), 3)
+    for x in (tf.constant([1.0, 2.0, 3.0]), tf.ones([4, 1])):
+        for call in (lambda x=x: concrete(x), lambda x=x: concrete(x=x), lambda x=x: concrete(x, 3)):
+            total, sizes, doubled = call()
+            assert total.numpy() == 3.0 * float(tf.reduce_sum(x))
+            np.testing.assert_array_equal(sizes, x.shape)
+            np.testing.assert_array_equal(doubled, 2.0 * x)
+    x = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = concrete(x)[0]
+    np.testing.assert_array_equal(tape.gradient(y, x), [3.0, 3.0, 3.0])
+    signed = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([2])]).get_concrete_function()
+    np.testing.assert_array_equal(signed(x), [2.0, 3.0, 4.0])
+
+
+def test_a_concrete_function_from_a_file_keeps_to_its_shapes(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x: x * 2.0).get_concrete_function(tf.TensorSpec([2]))
+    tf.saved_model.save(module, str(tmp_path / "m"))
+    loaded = tf.saved_model.load(str(tmp_path / "m")).f
+    np.testing.assert_array_equal(loaded(X), [2.0, 4.0])
+    with pytest.raises((TypeError, ValueError), match=r"\(3,\)"):
+        loaded(tf.constant([1.0, 2.0, 3.0]))
 
 
 def test_a_wrong_dtype_is_refused(concrete):

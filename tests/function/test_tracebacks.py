@@ -75,3 +75,47 @@ def test_what_a_kernel_s_step_raises_at_run_time_is_shortened_too() -> None:
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert sum("/graphad/" in frame.filename for frame in frames) == 1
     assert any("test_tracebacks.py" in note for note in caught.value.__notes__)
+
+
+def test_a_branch_or_loop_that_was_converted_shows_its_line_once() -> None:
+    @tf.function
+    def f(x: Any, n: Any) -> Any:
+        y = x
+        if x[0, 0] > 0.0:
+            for _ in tf.range(n):
+                y = inner(x)
+        return y
+
+    assert lines_of(lambda: f(tf.ones([3, 4]), tf.constant(2)))[1:] == ["<lambda>", "graphad", "f", "inner"]
+
+
+def adding(x: Any, y: Any) -> Any:
+    return x + y
+
+
+ROWS = [tf.TensorSpec([None]), tf.TensorSpec([None])]
+
+
+def test_concrete_loaded_and_signature_functions_show_the_user_s_lines_only(tmp_path: Any) -> None:
+    module = tf.Module()
+    module.f = tf.function(adding, input_signature=ROWS)
+    tf.saved_model.save(module, str(tmp_path / "m"))
+    loaded = tf.saved_model.load(str(tmp_path / "m"))
+    x, y = tf.ones([3]), tf.ones([2])
+    calls: list[Callable[[], Any]] = [
+        lambda: module.f(x, y),
+        lambda: module.f.get_concrete_function()(x, y),
+        lambda: loaded.f(x, y),
+        lambda: loaded.f.get_concrete_function()(x, y),
+        lambda: loaded.signatures["serving_default"](x=x, y=y),
+        lambda: tf.function(outer).get_concrete_function(tf.TensorSpec([3, 4])),
+        lambda: loaded.f(tf.ones([2, 2]), y),
+    ]
+    for call in calls:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call()
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        own = [
+            frame for frame in frames if "/graphad/" in frame.filename or "/serialization/" in frame.filename
+        ]
+        assert len([f for f in own if "/tests/" not in f.filename]) == 1, frames
