@@ -29,7 +29,7 @@ from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.support import all_stacked
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
-from graphad.ops.math.complexes import COMPLEX, conjugate, part_dtype
+from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.rounding import SIGN
 from graphad.ops.rules import (
     INEXACT,
@@ -298,9 +298,9 @@ def _abs_vjp(ctx: Any, g: Any) -> Any:
     x = ctx.inputs[0]
     if not x.dtype.is_complex:
         return (bind(MUL, g, bind(SIGN, x)),)
-    zero = scalar_like(0.0, g)
-    size = bind(COMPLEX, ctx.outputs[0], zero)
-    return (bind(MUL, bind(COMPLEX, g, zero), bind(DIVIDE_NO_NAN, x, size)),)
+    # Part by part: a complex quotient by a subnormal size passes through infinity.
+    parts = (bind(DIVIDE_NO_NAN, bind(part, x), ctx.outputs[0]) for part in (REAL_PART, IMAG_PART))
+    return (bind(COMPLEX, *(bind(MUL, g, part) for part in parts)),)
 
 
 Abs = elementwise(

@@ -45,6 +45,12 @@ def test_gradient_at_kinks() -> None:
     assert gradient(lambda x: m.pow(x, lift([0.0, 1.0])), [0.0, 0.0]).tolist() == [0, 1]
 
 
+def test_the_slope_of_a_complex_absolute_value_has_size_1_down_to_the_smallest_numbers() -> None:
+    smallest = np.array([1e-42, -1e-44j, 3e-45 + 3e-45j, 3e38, 0.0], np.complex64)
+    np.testing.assert_allclose(gradient(m.abs, smallest), [1.0, -1j, 0.5**0.5 * (1 + 1j), 1.0, 0.0], rtol=0.6)
+    np.testing.assert_array_equal(gradient(m.abs, np.array([5e-324, -2e-323j])), [1.0, -1j])
+
+
 def test_gradient_is_none_for_rounding_and_comparisons_and_zeros_for_sign() -> None:
     for f in (m.floor, m.ceil, m.round, m.rint, m.trunc, m.argmax, m.count_nonzero):
         assert gradient(f, [1.5, -0.5]) is None
