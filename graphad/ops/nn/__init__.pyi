@@ -58,6 +58,7 @@ from graphad.ops.nn.pools import max_pool as max_pool
 from graphad.ops.nn.pools import max_pool1d as max_pool1d
 from graphad.ops.nn.pools import max_pool2d as max_pool2d
 from graphad.ops.nn.pools import max_pool3d as max_pool3d
+from graphad.ops.nn.pools import max_pool_with_argmax as max_pool_with_argmax
 from graphad.ops.nn.pools import pool as pool
 from graphad.ops.nn.softmax import log_softmax as log_softmax
 from graphad.ops.nn.softmax import softmax as softmax

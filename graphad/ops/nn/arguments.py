@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
+from graphad.core.bind import bind
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
+from graphad.core.tensor import Tensor
 from graphad.ops.array.support import static_array
+from graphad.ops.array.transpose import Transpose, move_axis
 from graphad.ops.nn.windows import layout
 
 
-def per_axis(op: str, name: str, value: Any, rank: int) -> tuple[int, ...]:
-    """A positive number for each of `rank` axes, from so many, one for all, or two more with 1 at both ends; None is 1."""
+def per_axis(op: str, name: str, value: Any, rank: int, first: bool = False) -> tuple[int, ...]:
+    """A positive number for each of `rank` axes, from so many, one for all, or two more with 1 for batch and channels; None is 1.
+
+    Args:
+      first: Channels come right behind the batch.
+    """
     if value is None or (type(value) is int and value > 0):
         return (1 if value is None else value,) * rank
     known = static_array(value)
@@ -24,18 +32,23 @@ def per_axis(op: str, name: str, value: Any, rank: int) -> tuple[int, ...]:
     if len(items) == 1:
         items = items * rank
     if len(items) == rank + 2:
-        if items[0] != 1 or items[-1] != 1:
+        others, items = _apart(items, first)
+        if others != [1, 1]:
             raise InvalidArgumentError(
-                f"{op}: {name} {tuple(items)} moves over batch or channels; only 1 is allowed there."
+                f"{op}: {name} {tuple(known.ravel().tolist())} moves over batch or channels; only 1 is allowed there."
             )
-        items = items[1:-1]
     if len(items) != rank or min(items) < 1:
         several = "" if rank == 1 else ", one for all"
         raise InvalidArgumentError(
-            f"{op}: {name} {value!r} must be {rank} positive number{'s' * (rank > 1)}{several}, or {rank + 2} with 1 at both "
-            "ends."
+            f"{op}: {name} {value!r} must be {rank} positive number{'s' * (rank > 1)}{several}, or {rank + 2} with 1 "
+            "for batch and channels."
         )
     return tuple(items)
+
+
+def _apart(items: Any, first: bool) -> tuple[Any, Any]:
+    """What is said of batch and channels, and of the axes between or behind them."""
+    return (items[:2], items[2:]) if first else ([items[0], items[-1]], items[1:-1])
 
 
 def axes_of(op: str, name: str, value: Any) -> int:
@@ -46,33 +59,47 @@ def axes_of(op: str, name: str, value: Any) -> int:
     return int(known.size)
 
 
-def padding_of(op: str, padding: Any, rank: int, explicit: bool = True) -> Any:
+def padding_of(op: str, padding: Any, rank: int, explicit: bool = True, first: bool = False) -> Any:
     """ "SAME", "VALID", or (before, after) for each of `rank` axes."""
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise InvalidArgumentError(f"{op}: padding {padding!r} is neither 'SAME' nor 'VALID'.")
         return padding.upper()
     pads = tuple(tuple(operator.index(p) for p in side) for side in padding) if explicit else ()
-    if len(pads) == rank + 2 and pads[0] == pads[-1] == (0, 0):
-        pads = pads[1:-1]
+    if len(pads) == rank + 2:
+        others, inner = _apart(pads, first)
+        pads = inner if set(others) == {(0, 0)} else pads
     if len(pads) != rank or any(len(side) != 2 or min(side) < 0 for side in pads):
         sides = {1: "[left, right]", 2: "[top, bottom], [left, right]"}.get(
             rank, "[before, after] for each axis"
         )
-        allowed = f", or [[0, 0], {sides}, [0, 0]]" if explicit else ""
+        pairs = f"[0, 0], [0, 0], {sides}" if first else f"[0, 0], {sides}, [0, 0]"
+        allowed = f", or [{pairs}]" if explicit else ""
         raise InvalidArgumentError(
             f"{op}: padding {padding!r} is not allowed; give 'SAME', 'VALID'{allowed}."
         )
     return pads
 
 
-def require_format(op: str, data_format: str | None, rank: int) -> None:
-    """Raise unless channels come last."""
-    wanted = "N" + "DHW"[-rank:] + "C"
-    if data_format not in (None, wanted):
-        raise InvalidArgumentError(
-            f"{op}: data_format {data_format!r} is not available; transpose the input to {wanted!r}."
-        )
+def channels_first(op: str, data_format: str | None, rank: int) -> bool:
+    """Whether channels come right behind the batch, before the `rank` axes. Raises: InvalidArgumentError: it is neither order."""
+    between = "DHW"[-rank:]
+    last, first = f"N{between}C", f"NC{between}"
+    if data_format not in (None, last, first):
+        raise InvalidArgumentError(f"{op}: data_format {data_format!r} is neither {last!r} nor {first!r}.")
+    return data_format == first
+
+
+def in_order(f: Callable[[Any], Any], x: Any, rank: int, first: bool) -> Tensor:
+    """`f`, which takes and gives images with channels behind all axes, for images with channels before `rank` axes if `first`."""
+    if not first:
+        return f(x)  # type: ignore[no-any-return]
+    if x.ndim is None:
+        x = bind(Transpose((0, *range(2, rank + 2), 1)), x)
+    elif x.ndim >= rank + 2:  # else `f` says what is wrong
+        x = move_axis(x, -1 - rank, -1)
+    y = f(x)
+    return move_axis(y, -1, -1 - rank)  # type: ignore[no-any-return]
 
 
 def require_axes(op: str, x: Any, rank: int) -> None:

@@ -2,6 +2,9 @@
 
 The op, its input gradient and its filter gradient are closed under differentiation: each is bilinear, and the derivative
 of one is the other two.
+
+Filters that take an n-th of the channels are n groups: group k takes the k-th part of the channels and gives the k-th part of
+the outputs. How many there are follows from the shapes. Rows with filters of their own are groups as well.
 """
 
 from __future__ import annotations
@@ -10,16 +13,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, define
+from graphad.core.references import is_reference
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.shape import Reshape
 from graphad.ops.array.support import require_gradient
+from graphad.ops.array.transpose import move_axis
 from graphad.ops.linalg import matmul
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, require_kind, same_dtype
@@ -47,19 +54,34 @@ class Filtering(w.Windowed):
             )
         filters = (None,) * (rank + 2) if kernel.dims is None else kernel.dims
         found = self.places(x.dims, filters[:rank])
-        channels = None if x.dims is None else x.dims[-1]
-        if channels is not None and filters[rank] is not None and channels != filters[rank]:
-            raise InvalidArgumentError(
-                f"{op}: the input has {channels} channels, the filters with shape {format_dims(filters)} take {filters[rank]}."
-            )
-        return (*found, filters[-1])
+        channels: Any = None if x.dims is None else x.dims[-1]
+        taken, outputs = filters[rank:]
+        if channels is not None and taken is not None and channels != taken:
+            if taken == 0 or channels == 0 or channels % taken != 0:
+                raise InvalidArgumentError(
+                    f"{op}: the input has {channels} channels, the filters with shape {format_dims(filters)} take {taken}; the "
+                    "channels must be as many, or a multiple for groups of filters."
+                )
+            if outputs is not None and outputs % (channels // taken) != 0:
+                raise InvalidArgumentError(
+                    f"{op}: the input has {channels} channels and the filters with shape {format_dims(filters)} take {taken}: "
+                    f"they are {channels // taken} groups, which do not divide the {outputs} outputs."
+                )
+        return (*found, outputs)
 
     def columns(self, x: Any, kernel: Sequence[Any]) -> tuple[tuple[int, ...], Any]:
-        """How many windows there are, and all as a matrix with a row for each, for filters of shape `kernel`."""
+        """How many windows there are, and all as a matrix with a row for each, for filters of shape `kernel`.
+
+        Of several groups a stack of such matrices.
+        """
         window = kernel[:-2]
         parts = w.windows(w.padded(x, self.pads(x.shape, window)), window, self.strides, self.dilations)
         places = parts.shape[: len(window) + 1]
-        return places, parts.reshape(math.prod(places), math.prod(kernel[:-1]))
+        if x.shape[-1] == kernel[-2]:
+            return places, parts.reshape(math.prod(places), math.prod(kernel[:-1]))
+        n = _group_count(x.shape[-1], kernel)
+        groups = np.moveaxis(parts.reshape(*parts.shape[:-1], n, kernel[-2]), -2, 0)
+        return places, groups.reshape(n, math.prod(places), math.prod(kernel[:-1]))
 
     def patches(self, x: Any, kernel: Sequence[Any]) -> Any:
         """The same as recorded ops; a stack of matrices for a stack of images."""
@@ -71,6 +93,39 @@ class Filtering(w.Windowed):
         places = dims[: rank + 1]
         lead = (x.dims[0], x.dims[1] * product(places[1:])) if stacked else (product(places),)
         return bind(Reshape((*lead, product(dims[rank + 1 :]))), y)
+
+
+def _groups(kernel: np.ndarray, n: int) -> np.ndarray:
+    """Filters as a matrix from windows to outputs; of several groups a stack of them."""
+    flat = kernel.reshape(math.prod(kernel.shape[:-1]), kernel.shape[-1])
+    return flat if n == 1 else _parted(flat, n)
+
+
+def _parted(x: np.ndarray, n: int) -> np.ndarray:
+    """The columns of a matrix in n groups: [rows, n * m] as [n, rows, m]."""
+    return np.moveaxis(x.reshape(len(x), n, x.shape[1] // n), 1, 0)
+
+
+def _joined(x: np.ndarray) -> np.ndarray:
+    """The opposite of `_parted`; a matrix as it is."""
+    return x if x.ndim == 2 else np.moveaxis(x, 0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2])
+
+
+def _group_count(channels: int, kernel: Sequence[int]) -> int:
+    return channels // kernel[-2] if kernel[-2] else 1
+
+
+def _as_groups(x: Any, place: int) -> Any:
+    """Stacked rows, of which each becomes a group: the first axis goes before axis `place` and is taken together with it."""
+    y = move_axis(x, 0, place)
+    dims = y.dims
+    return bind(Reshape((*dims[:place], dims[place] * dims[place + 1], *dims[place + 2 :])), y)
+
+
+def _from_groups(y: Any, rows: Any) -> Any:
+    """The opposite for the last axis."""
+    dims = ranked(y.dims)
+    return move_axis(bind(Reshape((*dims[:-1], rows, dims[-1] // rows)), y), -2, 0)
 
 
 def _as_matrix(x: Any, stacked: bool) -> Any:
@@ -86,7 +141,8 @@ def _known(sizes: Sequence[Any]) -> bool:
 @define
 class Convolution(Filtering):
     """y[b, i..., o] is the sum over p... and c of element p... of window i... of x[b, ..., c] times kernel[p..., c, o]. The
-    kernel is [..., channels, outputs]; nothing is mirrored.
+    kernel is [..., channels, outputs]; nothing is mirrored. Where x has n times as many channels, n divides the outputs: they are
+    n groups of one size, in order, of which the k-th sums over the k-th run of as many channels of x as the kernel has.
     """
 
     name = "convolution"
@@ -101,7 +157,7 @@ class Convolution(Filtering):
 
     def eval(self, x: Any, kernel: Any) -> Any:
         places, columns = self.columns(widened(x), kernel.shape)
-        y = columns @ widened(kernel).reshape(columns.shape[1], kernel.shape[-1])
+        y = _joined(columns @ _groups(widened(kernel), _group_count(x.shape[-1], kernel.shape)))
         return as_dtype_of(y.reshape(*places, kernel.shape[-1]), x)
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
@@ -122,6 +178,10 @@ class Convolution(Filtering):
         row, of_kernel = x.dims[int(images) :], kernel.dims[1:]
         if not _known(of_kernel[:-2]):
             return ctx.rowwise(self, x, kernel)
+        if row[-1] != of_kernel[-2]:
+            x = x if images else ctx.stack(x)
+            y = bind(self, _as_groups(x, len(row) - 1), _as_groups(kernel, len(of_kernel) - 1))
+            return _from_groups(y, ctx.size)
         result = self.result(TensorSpec.of(row, x.dtype), TensorSpec.of(of_kernel, x.dtype))
         y = matmul(self.patches(x, of_kernel), _as_matrix(kernel, True))
         return bind(Reshape((ctx.size, *result)), y)
@@ -160,11 +220,14 @@ class ConvolutionInputGrad(Filtering):
     def eval(self, g: Any, kernel: Any) -> Any:
         shape, window = self.dims, kernel.shape[:-2]
         pads, outputs = self.pads(shape, window), kernel.shape[-1]
-        inner = math.prod(kernel.shape[:-1])
-        parts = (
-            widened(g).reshape(math.prod(g.shape[:-1]), outputs) @ widened(kernel).reshape(inner, outputs).T
-        )
-        parts = parts.reshape(*g.shape[:-1], *kernel.shape[:-1])
+        n = _group_count(shape[-1], kernel.shape)
+        flat = widened(g).reshape(math.prod(g.shape[:-1]), outputs)
+        parts = (flat if n == 1 else _parted(flat, n)) @ np.swapaxes(_groups(widened(kernel), n), -1, -2)
+        if n == 1:
+            parts = parts.reshape(*g.shape[:-1], *kernel.shape[:-1])
+        else:
+            parts = np.moveaxis(parts.reshape(n, *g.shape[:-1], *kernel.shape[:-1]), 0, -2)
+            parts = parts.reshape(*g.shape[:-1], *window, shape[-1])
         whole = w.add_windows(parts, w.padded_shape(shape, pads), self.strides, self.dilations)
         return as_dtype_of(w.unpadded(whole, shape, pads), g)
 
@@ -183,6 +246,18 @@ class ConvolutionInputGrad(Filtering):
         if not _known(window):
             return ctx.rowwise(self, g, kernel, *given)
         stacked = ctx.stacked(0)
+        if is_reference(self.dims[-1]):  # nobody knows how many groups there are
+            return ctx.rowwise(self, g, kernel, *given)
+        if self.dims[-1] != kernel.dims[-2]:
+            made = self.changed(dims=(*self.dims[:-1], ctx.size * self.dims[-1]))
+            g = g if stacked else ctx.stack(g)
+            x = bind(
+                made,
+                _as_groups(g, len(g.dims) - 2),
+                _as_groups(kernel, len(kernel.dims) - 2),
+                *given[: made.given],
+            )
+            return _from_groups(x, ctx.size)
         parts = matmul(_as_matrix(g, stacked), _as_matrix(kernel, True), transpose_b=True)
         row = g.dims[int(stacked) :]
         parts = bind(Reshape((ctx.size, *row[:-1], *kernel.dims[1:-1])), parts)
@@ -215,8 +290,9 @@ class ConvolutionFilterGrad(Filtering):
         return kernel
 
     def eval(self, x: Any, g: Any) -> Any:
-        _, columns = self.columns(widened(x), self.dims)
-        y = columns.T @ widened(g).reshape(columns.shape[0], g.shape[-1])
+        places, columns = self.columns(widened(x), self.dims)
+        n, flat = _group_count(x.shape[-1], self.dims), widened(g).reshape(math.prod(places), g.shape[-1])
+        y = _joined(np.swapaxes(columns, -1, -2) @ (flat if n == 1 else _parted(flat, n)))
         return as_dtype_of(y.reshape(self.dims), x)
 
     def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
@@ -228,8 +304,13 @@ class ConvolutionFilterGrad(Filtering):
         return x_bar, bind(self.like(Convolution), x, h) if ctx.needs(1) else None
 
     def batch(self, ctx: Any, x: Any, g: Any, *given: Any) -> Any:
-        if not _known(self.dims[:-2]):
+        if not _known(self.dims[:-2]) or is_reference(self.dims[-2]):
             return ctx.rowwise(self, x, g, *given)
+        if x.dims[-1] != self.dims[-2]:
+            made = self.changed(dims=(*self.dims[:-1], ctx.size * g.dims[-1]))
+            x, g = (y if ctx.stacked(i) else ctx.stack(y) for i, y in enumerate((x, g)))
+            kernel = bind(made, _as_groups(x, len(x.dims) - 2), _as_groups(g, len(g.dims) - 2))
+            return _from_groups(kernel, ctx.size)
         y = matmul(self.patches(x, self.dims), _as_matrix(g, ctx.stacked(1)), transpose_a=True)
         return bind(Reshape((ctx.size, *self.dims)), y, *given)
 

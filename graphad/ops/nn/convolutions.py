@@ -19,23 +19,34 @@ from graphad.ops.array.shape import reshape, shape, sizes_of
 from graphad.ops.array.sizes import requested, require_sizes
 from graphad.ops.linalg import einsum
 from graphad.ops.nn import windows as w
-from graphad.ops.nn.arguments import padding_of, per_axis, require_axes, require_format
+from graphad.ops.nn.arguments import channels_first, in_order, padding_of, per_axis, require_axes
 from graphad.ops.nn.conv import Convolution, ConvolutionInputGrad
 
 
 def _convolve(
-    op: str, input: Any, filters: Any, rank: int, strides: Any, padding: Any, dilations: Any
-) -> Any:
+    op: str,
+    input: Any,
+    filters: Any,
+    rank: int,
+    strides: Any,
+    padding: Any,
+    dilations: Any,
+    data_format: str | None = None,
+) -> Tensor:
+    first = channels_first(op, data_format, rank)
     x, kernel = lift_pair(op, input, filters)
-    made = Convolution(*_attributes(op, strides, padding, dilations, rank))
-    return _over_batches(x, rank, lambda images: bind(made, images, kernel))
+    made = Convolution(*_attributes(op, strides, padding, dilations, rank, first))
+    convolve = lambda images: _over_batches(images, rank, lambda flat: bind(made, flat, kernel))  # noqa: E731
+    return in_order(convolve, x, rank, first)
 
 
-def _attributes(op: str, strides: Any, padding: Any, dilations: Any, rank: int) -> tuple[Any, Any, Any]:
+def _attributes(
+    op: str, strides: Any, padding: Any, dilations: Any, rank: int, first: bool = False
+) -> tuple[Any, Any, Any]:
     return (
-        per_axis(op, "stride" if op == "conv1d" else "strides", strides, rank),
-        padding_of(op, padding, rank),
-        per_axis(op, "dilations", dilations, rank),
+        per_axis(op, "stride" if op == "conv1d" else "strides", strides, rank, first),
+        padding_of(op, padding, rank, first=first),
+        per_axis(op, "dilations", dilations, rank, first),
     )
 
 
@@ -69,14 +80,14 @@ def conv1d(
 
     Args:
       input: Float tensor [batch, width, channels in]; there may be several axes of batches.
-      filters: Float tensor [width, channels in, channels out].
+      filters: Float tensor [width, channels in, channels out]. With channels in / n they are n groups,
+        of which each takes the next channels in / n of the input and gives the next channels out / n.
       stride, dilations: One number, or three with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]].
-      data_format: "NWC".
+      data_format: "NWC", or "NCW": channels come right behind the batch, here and in what is given for each axis.
     Returns: Float tensor [batch, out width, channels out].
     """
-    require_format("conv1d", data_format, 1)
-    return _convolve("conv1d", input, filters, 1, stride, padding, dilations)  # type: ignore[no-any-return]
+    return _convolve("conv1d", input, filters, 1, stride, padding, dilations, data_format)
 
 
 def conv2d(
@@ -92,15 +103,15 @@ def conv2d(
 
     Args:
       input: Float tensor [batch, height, width, channels in]; there may be several axes of batches.
-      filters: Float tensor [height, width, channels in, channels out].
+      filters: Float tensor [height, width, channels in, channels out]. With channels in / n they are n groups,
+        of which each takes the next channels in / n of the input and gives the next channels out / n.
       strides, dilations: One number, two, or four with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]].
-      data_format: "NHWC".
+      data_format: "NHWC", or "NCHW": channels come right behind the batch, here and in what is given for each axis.
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError: shapes, padding or data format do not fit.
     """
-    require_format("conv2d", data_format, 2)
-    return _convolve("conv2d", input, filters, 2, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _convolve("conv2d", input, filters, 2, strides, padding, dilations, data_format)
 
 
 def conv3d(
@@ -116,14 +127,14 @@ def conv3d(
 
     Args:
       input: Float tensor [batch, depth, height, width, channels in]; there may be several axes of batches.
-      filters: Float tensor [depth, height, width, channels in, channels out].
+      filters: Float tensor [depth, height, width, channels in, channels out]. With channels in / n they are n groups,
+        of which each takes the next channels in / n of the input and gives the next channels out / n.
       strides, dilations: One number, three, or five with 1 at both ends.
       padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros.
-      data_format: "NDHWC".
+      data_format: "NDHWC", or "NCDHW": channels come right behind the batch, here and in what is given for each axis.
     Returns: Float tensor [batch, out depth, out height, out width, channels out].
     """
-    require_format("conv3d", data_format, 3)
-    return _convolve("conv3d", input, filters, 3, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _convolve("conv3d", input, filters, 3, strides, padding, dilations, data_format)
 
 
 def convolution(
@@ -139,17 +150,16 @@ def convolution(
 
     Args:
       input: Float tensor [batch, ..., channels in]; there may be several axes of batches.
-      filters: Float tensor [..., channels in, channels out].
+      filters: Float tensor [..., channels in, channels out]; with channels in / n they are n groups, as for `conv2d`.
       strides, dilations: One number for each axis, or one for all; 1 by default.
       padding: "SAME", "VALID", or pairs of numbers for all axes, as for `conv2d`.
-      data_format: "NWC", "NHWC" or "NDHWC".
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
     """
     x, kernel = lift_pair("convolution", input, filters)
     rank = _axes_between("convolution", x, kernel)
     if x.ndim is None or x.ndim < rank + 2:
         require_axes("convolution", x, rank)
-    require_format("convolution", data_format, rank)
-    return _convolve("convolution", x, kernel, rank, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _convolve("convolution", x, kernel, rank, strides, padding, dilations, data_format)
 
 
 def _axes_between(op: str, x: Any, kernel: Any) -> int:
@@ -172,7 +182,7 @@ def atrous_conv2d(
     name: str | None = None,
 ) -> Tensor:
     """`conv2d` whose windows take every `rate`-th element: stride 1, dilations `rate`."""
-    return _convolve("atrous_conv2d", value, filters, 2, 1, padding, rate)  # type: ignore[no-any-return]
+    return _convolve("atrous_conv2d", value, filters, 2, 1, padding, rate)
 
 
 def _transpose(
@@ -184,23 +194,27 @@ def _transpose(
     strides: Any,
     padding: Any,
     dilations: Any,
-) -> Any:
+    data_format: str | None = None,
+) -> Tensor:
+    first = channels_first(op, data_format, rank)
     x, kernel = lift_pair(op, input, filters)
     dims, given = requested(op, output_shape)
     require_sizes(op, dims, "output_shape")
     if any(type(size) is tuple and size[0] == ALL for size in dims):
         dims = tuple([(AT, 1, i) for i in range(rank + 2)])
+    if len(dims) == rank + 2 and first:
+        dims = (dims[0], *dims[2:], dims[1])
     elif len(dims) == rank:  # without batch and channels
         sides: list[Any] = []
-        for tensor, axis in ((x, 0), (kernel, rank)):
+        for tensor, axis in ((x, 0), (kernel, rank)):  # the batch stands first either way
             size = None if tensor.dims is None else tensor.dims[axis]
             if size is None:
                 given = (*given, sizes_of(tensor))
                 size = (AT, len(given), axis)
             sides.append(size)
         dims = (sides[0], *dims, sides[1])
-    made = ConvolutionInputGrad(*_attributes(op, strides, padding, dilations, rank), dims)
-    return bind(made, x, kernel, *given)
+    made = ConvolutionInputGrad(*_attributes(op, strides, padding, dilations, rank, first), dims)
+    return in_order(lambda images: bind(made, images, kernel, *given), x, rank, first)
 
 
 def conv1d_transpose(
@@ -222,8 +236,9 @@ def conv1d_transpose(
       strides, padding, data_format, dilations: As for `conv1d`.
     Returns: Float tensor of shape `output_shape`.
     """
-    require_format("conv1d_transpose", data_format, 1)
-    return _transpose("conv1d_transpose", input, filters, output_shape, 1, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _transpose(
+        "conv1d_transpose", input, filters, output_shape, 1, strides, padding, dilations, data_format
+    )
 
 
 def conv2d_transpose(
@@ -245,8 +260,9 @@ def conv2d_transpose(
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor of shape `output_shape`.
     """
-    require_format("conv2d_transpose", data_format, 2)
-    return _transpose("conv2d_transpose", input, filters, output_shape, 2, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _transpose(
+        "conv2d_transpose", input, filters, output_shape, 2, strides, padding, dilations, data_format
+    )
 
 
 def conv3d_transpose(
@@ -268,8 +284,9 @@ def conv3d_transpose(
       strides, padding, data_format, dilations: As for `conv3d`.
     Returns: Float tensor of shape `output_shape`.
     """
-    require_format("conv3d_transpose", data_format, 3)
-    return _transpose("conv3d_transpose", input, filters, output_shape, 3, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _transpose(
+        "conv3d_transpose", input, filters, output_shape, 3, strides, padding, dilations, data_format
+    )
 
 
 def conv_transpose(
@@ -293,8 +310,9 @@ def conv_transpose(
     """
     x, kernel = lift_pair("conv_transpose", input, filters)
     rank = _axes_between("conv_transpose", x, kernel)
-    require_format("conv_transpose", data_format, rank)
-    return _transpose("conv_transpose", x, kernel, output_shape, rank, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _transpose(
+        "conv_transpose", x, kernel, output_shape, rank, strides, padding, dilations, data_format
+    )
 
 
 def atrous_conv2d_transpose(
@@ -306,7 +324,7 @@ def atrous_conv2d_transpose(
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `atrous_conv2d`: the gradient by its input; filters are [height, width, channels out, channels in]."""
-    return _transpose("atrous_conv2d_transpose", value, filters, output_shape, 2, 1, padding, rate)  # type: ignore[no-any-return]
+    return _transpose("atrous_conv2d_transpose", value, filters, output_shape, 2, 1, padding, rate)
 
 
 def depthwise_conv2d(
@@ -326,20 +344,25 @@ def depthwise_conv2d(
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor [batch, out height, out width, channels * multiplier].
     """
-    return _depthwise("depthwise_conv2d", input, filter, strides, padding, data_format, dilations)  # type: ignore[no-any-return]
+    return _depthwise("depthwise_conv2d", input, filter, strides, padding, data_format, dilations)
 
 
 def _depthwise(
     op: str, input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any
-) -> Any:
-    require_format(op, data_format, 2)
+) -> Tensor:
+    first = channels_first(op, data_format, 2)
     x, kernel = lift_pair(op, input, filter)
     if kernel.dims is None or len(kernel.dims) != 4 or None in kernel.dims[:2]:
         raise InvalidArgumentError(
             f"{op}: filter has shape {format_dims(kernel.dims)}; [height, width, channels, multiplier] is needed, "
             "with known height and width."
         )
-    parts = bind(w.Patches(tuple(kernel.dims[:2]), *_attributes(op, strides, padding, dilations, 2)), x)
+    windows = w.Patches(tuple(kernel.dims[:2]), *_attributes(op, strides, padding, dilations, 2, first))
+    return in_order(lambda images: _channel_by_channel(bind(windows, images), kernel), x, 2, first)
+
+
+def _channel_by_channel(parts: Any, kernel: Any) -> Any:
+    """Windows [batch, y, x, height, width, channels] times filters of their channels, [batch, y, x, channels * multiplier]."""
     y = einsum("bijpqc,pqcm->bijcm", parts, kernel)
     dims: Any = y.dims
     if None not in dims[1:]:
@@ -378,4 +401,7 @@ def separable_conv2d(
             f"separable_conv2d: pointwise_filter has shape {format_dims(dims)}; [1, 1, channels * multiplier, channels out] "
             "is needed."
         )
-    return bind(Convolution((1, 1), "VALID", (1, 1)), y, kernel)
+    mix = Convolution((1, 1), "VALID", (1, 1))
+    return in_order(
+        lambda images: bind(mix, images, kernel), y, 2, channels_first("separable_conv2d", data_format, 2)
+    )

@@ -113,8 +113,8 @@ def _first_maximum(op: Any, x: np.ndarray) -> np.ndarray:
 
 @define
 class MaxPoolGrad(Pool):
-    """An image of the shape of x with each g added where its window of x is largest, at the first such place in row-major
-    order.
+    """An image of the shape of x and the dtype of g, with each g added where its window of x is largest, at the first such place
+    in row-major order.
     """
 
     name = "max_pool_grad"
@@ -127,12 +127,13 @@ class MaxPoolGrad(Pool):
     formerly = {"max_pool2d_grad": _with_dilations}
 
     def infer(self, x: TensorSpec, g: TensorSpec) -> TensorSpec:
-        require_gradient(self.called(), g, self.result(require_kind(self.called(), x, REAL, "input")))
-        return x
+        found = self.result(require_kind(self.called(), x, REAL, "input"))
+        require_gradient(self.called(), g, TensorSpec.of(found.dims, g.dtype))
+        return TensorSpec.of(x.dims, g.dtype)
 
     def eval(self, x: Any, g: Any) -> Any:
         at, pads = _first_maximum(self, x), self.pads_for(x.shape)
-        out = np.zeros(w.padded_shape(x.shape, pads), x.dtype)
+        out = np.zeros(w.padded_shape(x.shape, pads), g.dtype)
         if g.size:
             for k, place in enumerate(np.ndindex(self.window)):
                 here = w.places(place, g.shape[1:-1], self.strides, self.dilations)
@@ -159,15 +160,15 @@ class MaxPoolPick(Pool):
     formerly = {"max_pool2d_pick": _with_dilations}
 
     def infer(self, x: TensorSpec, h: TensorSpec) -> TensorSpec:
-        require_gradient(self.called(), h, x)
-        return self.result(require_kind(self.called(), x, REAL, "input"))
+        require_gradient(self.called(), h, TensorSpec.of(x.dims, h.dtype))
+        return TensorSpec.of(self.result(require_kind(self.called(), x, REAL, "input")).dims, h.dtype)
 
     def eval(self, x: Any, h: Any) -> Any:
         at = np.expand_dims(_first_maximum(self, x), -2)
         return np.take_along_axis(_in_line(self.parts(h, 0)), at, axis=-2)[..., 0, :]
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return None, bind(self.like(MaxPoolGrad), ctx.inputs[0], g)
+        return None, bind(self.like(MaxPoolGrad), ctx.inputs[0], g) if ctx.needs(1) else None
 
 
 @define

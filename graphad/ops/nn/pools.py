@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.dtypes import as_dtype, int32, int64
+from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
+from graphad.ops.array.sequence import range
+from graphad.ops.array.shape import broadcast_to, reshape, shape
+from graphad.ops.math.cast import cast
+from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.nn import arguments
-from graphad.ops.nn.pooling import AvgPool, MaxPool
+from graphad.ops.nn.pooling import AvgPool, MaxPool, MaxPoolPick
 
 
 def _pool(
-    op: str, kind: Any, x: Any, rank: int, window: Any, strides: Any, padding: Any, dilations: Any = None
-) -> Any:
-    pads = arguments.padding_of(op, padding, rank, kind is MaxPool)
-    window = arguments.per_axis(op, "ksize", window, rank)
+    op: str,
+    kind: Any,
+    x: Any,
+    rank: int,
+    window: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    dilations: Any = None,
+) -> Tensor:
+    first = arguments.channels_first(op, data_format, rank)
+    pads = arguments.padding_of(op, padding, rank, kind is MaxPool, first)
+    window = arguments.per_axis(op, "ksize", window, rank, first)
     steps, apart = (
-        arguments.per_axis(op, name, value, rank)
+        arguments.per_axis(op, name, value, rank, first)
         for name, value in (("strides", strides), ("dilations", dilations))
     )
     if not isinstance(pads, str) and any(max(side) >= size for side, size in zip(pads, window, strict=True)):
         raise InvalidArgumentError(
             f"{op}: padding {padding!r} is not smaller than the window {window}; a window must meet the input."
         )
-    return bind(kind(window, steps, pads, apart), x)
+    made = kind(window, steps, pads, apart)
+    return arguments.in_order(lambda images: bind(made, images), x, rank, first)
 
 
 def max_pool1d(
@@ -43,10 +58,9 @@ def max_pool1d(
     Args:
       ksize, strides: One number, or three with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]]; padding is smaller than any number.
-      data_format: "NWC".
+      data_format: "NWC", or "NCW": channels come right behind the batch, here and in what is given for each axis.
     """
-    arguments.require_format("max_pool1d", data_format, 1)
-    return _pool("max_pool1d", MaxPool, lift(input), 1, ksize, strides, padding)  # type: ignore[no-any-return]
+    return _pool("max_pool1d", MaxPool, lift(input), 1, ksize, strides, padding, data_format)
 
 
 def max_pool2d(
@@ -62,10 +76,9 @@ def max_pool2d(
     Args:
       ksize, strides: One number, two, or four with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]]; padding is smaller than any number.
-      data_format: "NHWC".
+      data_format: "NHWC", or "NCHW": channels come right behind the batch, here and in what is given for each axis.
     """
-    arguments.require_format("max_pool2d", data_format, 2)
-    return _pool("max_pool2d", MaxPool, lift(input), 2, ksize, strides, padding)  # type: ignore[no-any-return]
+    return _pool("max_pool2d", MaxPool, lift(input), 2, ksize, strides, padding, data_format)
 
 
 def max_pool3d(
@@ -82,10 +95,9 @@ def max_pool3d(
       ksize, strides: One number, three, or five with 1 at both ends.
       padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros; padding is smaller than any
         number.
-      data_format: "NDHWC".
+      data_format: "NDHWC", or "NCDHW": channels come right behind the batch, here and in what is given for each axis.
     """
-    arguments.require_format("max_pool3d", data_format, 3)
-    return _pool("max_pool3d", MaxPool, lift(input), 3, ksize, strides, padding)  # type: ignore[no-any-return]
+    return _pool("max_pool3d", MaxPool, lift(input), 3, ksize, strides, padding, data_format)
 
 
 def avg_pool1d(
@@ -97,8 +109,7 @@ def avg_pool1d(
     name: str | None = None,
 ) -> Tensor:
     """The mean of each window of a float tensor [batch, width, channels]; padding ("SAME" or "VALID") does not count."""
-    arguments.require_format("avg_pool1d", data_format, 1)
-    return _pool("avg_pool1d", AvgPool, lift(input), 1, ksize, strides, padding)  # type: ignore[no-any-return]
+    return _pool("avg_pool1d", AvgPool, lift(input), 1, ksize, strides, padding, data_format)
 
 
 def avg_pool2d(
@@ -110,8 +121,7 @@ def avg_pool2d(
     name: str | None = None,
 ) -> Tensor:
     """The mean of each window of a float tensor [batch, height, width, channels]; padding ("SAME" or "VALID") does not count."""
-    arguments.require_format("avg_pool2d", data_format, 2)
-    return _pool("avg_pool2d", AvgPool, lift(input), 2, ksize, strides, padding)  # type: ignore[no-any-return]
+    return _pool("avg_pool2d", AvgPool, lift(input), 2, ksize, strides, padding, data_format)
 
 
 def avg_pool3d(
@@ -125,8 +135,7 @@ def avg_pool3d(
     """The mean of each window of a float tensor [batch, depth, height, width, channels]; padding ("SAME" or "VALID") does not
     count.
     """
-    arguments.require_format("avg_pool3d", data_format, 3)
-    return _pool("avg_pool3d", AvgPool, lift(input), 3, ksize, strides, padding)  # type: ignore[no-any-return]
+    return _pool("avg_pool3d", AvgPool, lift(input), 3, ksize, strides, padding, data_format)
 
 
 def max_pool(
@@ -138,7 +147,7 @@ def max_pool(
     name: str | None = None,
 ) -> Tensor:
     """`max_pool1d`, `max_pool2d` or `max_pool3d`; the rank of `input`, which must be known, says which."""
-    return _by_rank("max_pool", MaxPool, lift(input), ksize, strides, padding, data_format)  # type: ignore[no-any-return]
+    return _by_rank("max_pool", MaxPool, lift(input), ksize, strides, padding, data_format)
 
 
 def avg_pool(
@@ -150,18 +159,64 @@ def avg_pool(
     name: str | None = None,
 ) -> Tensor:
     """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`; the rank of `input`, which must be known, says which."""
-    return _by_rank("avg_pool", AvgPool, lift(input), ksize, strides, padding, data_format)  # type: ignore[no-any-return]
+    return _by_rank("avg_pool", AvgPool, lift(input), ksize, strides, padding, data_format)
+
+
+class MaxPoolWithArgmax(NamedTuple):
+    """What `max_pool_with_argmax` gives: the largest elements, and where they are."""
+
+    output: Any
+    argmax: Any
+
+
+def max_pool_with_argmax(
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str,
+    data_format: str = "NHWC",
+    output_dtype: DTypeLike = int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> MaxPoolWithArgmax:
+    """`max_pool2d`, and where in the input each of its elements is.
+
+    Args:
+      input: Real tensor [batch, height, width, channels].
+      ksize, strides: One number, two, or four with 1 at both ends.
+      padding: "SAME" or "VALID".
+      data_format: "NHWC".
+      output_dtype: int32 or int64.
+      include_batch_in_index: Count through all images: ((b * height + y) * width + x) * channels + c; else through one,
+        (y * width + x) * channels + c.
+    Returns: (output, argmax), both [batch, out height, out width, channels]. Of equal elements the first counts; argmax has no
+      gradient.
+    """
+    op = "max_pool_with_argmax"
+    if data_format != "NHWC":
+        raise InvalidArgumentError(f"{op}: data_format {data_format!r} is not available; it is 'NHWC'.")
+    dtype = as_dtype(output_dtype)
+    if dtype not in (int32, int64):
+        raise DTypeError(f"{op}: output_dtype is {dtype.name}; it is int32 or int64.")
+    x, pads = lift(input), arguments.padding_of(op, padding, 2, explicit=False)
+    arguments.require_axes(op, x, 2)
+    window = arguments.per_axis(op, "ksize", ksize, 2)
+    attributes = (window, arguments.per_axis(op, "strides", strides, 2), pads, (1, 1))
+    sizes: Any = shape(x, int64)
+    one = sizes if include_batch_in_index else sizes[1:]
+    places = broadcast_to(reshape(range(reduce_prod(one)), one), sizes)
+    y = bind(MaxPool(*attributes), x)
+    return MaxPoolWithArgmax(y, cast(bind(MaxPoolPick(*attributes), x, places), dtype))
 
 
 def _by_rank(
     op: str, kind: Any, x: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None
-) -> Any:
+) -> Tensor:
     if x.ndim is None:
         raise InvalidArgumentError(f"{op}: the rank of input must be known; use {op}1d, {op}2d or {op}3d.")
     rank = x.ndim - 2
     arguments.require_axes(op, x, rank)
-    arguments.require_format(op, data_format, rank)
-    return _pool(op, kind, x, rank, ksize, strides, padding)
+    return _pool(op, kind, x, rank, ksize, strides, padding, data_format)
 
 
 def pool(
@@ -182,7 +237,7 @@ def pool(
       pooling_type: "MAX" or "AVG".
       strides: Likewise, or one number for all; 1 by default.
       padding: "SAME", "VALID", or for "MAX" pairs of numbers for all axes, as for `max_pool2d`.
-      data_format: "NWC", "NHWC" or "NDHWC".
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
       dilations: How far apart the elements of a window are, like `strides`.
     Raises: InvalidArgumentError: the window has no place in the input, or something is not available.
     """
@@ -191,5 +246,4 @@ def pool(
         raise InvalidArgumentError(f"pool: pooling_type {pooling_type!r} is neither 'MAX' nor 'AVG'.")
     x, rank = lift(input), arguments.axes_of("pool", "window_shape", window_shape)
     arguments.require_axes("pool", x, rank)
-    arguments.require_format("pool", data_format, rank)
-    return _pool("pool", kind, x, rank, window_shape, strides, padding, dilations)  # type: ignore[no-any-return]
+    return _pool("pool", kind, x, rank, window_shape, strides, padding, data_format, dilations)

@@ -487,4 +487,107 @@ POOL += [
     ),
 ]
 
-CASES = [*ACTIVATION, *SOFTMAX, *NORMALIZE, *CONV, *FURTHER, *POOL]
+
+# -- channels right behind the batch, and in groups ----------------------------------------------------------------------
+
+
+def _behind_batch(expected: Any) -> Any:
+    """A formula for images whose channels come last, for images where they come right behind the batch."""
+    return lambda x, *rest: np.moveaxis(expected(np.moveaxis(x, 1, -1), *rest), -1, 1)
+
+
+def _grouped(convolve: Any) -> Any:
+    """A convolution in groups, each by itself."""
+
+    def grouped(x: Any, kernel: Any) -> Any:
+        n = x.shape[-1] // kernel.shape[-2]
+        parts = zip(np.split(x, n, -1), np.split(kernel, n, -1), strict=True)
+        return np.concatenate([convolve(*part) for part in parts], -1)
+
+    return grouped
+
+
+def transposed_first(x: Any, kernel: Any, **options: Any) -> Any:
+    return nn.conv2d_transpose(x, kernel, [2, 1, 4, 5], data_format="NCHW", **options)
+
+
+def transposed_groups(x: Any, kernel: Any, **options: Any) -> Any:
+    return nn.conv2d_transpose(x, kernel, [1, 3, 4, 4], **options)
+
+
+def _transposed_groups(strides: Sequence[int], padding: Any) -> Any:
+    single = _transposed(strides, padding, (1, 3, 4, 2))
+    return lambda x, k: np.concatenate(
+        [single(*part) for part in zip(np.split(x, 2, -1), np.split(k, 2, -1), strict=True)], -1
+    )
+
+
+def _argmax(window: Sequence[int], strides: Sequence[int], padding: Any, whole: bool = False) -> Any:
+    """The largest elements and their places as loops over everything."""
+
+    def pool(x: Any) -> Any:
+        places = np.arange(x.size if whole else x[0].size).reshape(x.shape if whole else x.shape[1:])
+        places = np.broadcast_to(places, x.shape)
+        y = _padded(x, window, strides, padding, np.nan)
+        places = _padded(places.astype(float), window, strides, padding, np.nan)
+        counts = [(n - k) // s + 1 for n, k, s in zip(y.shape[1:-1], window, strides, strict=True)]
+        found = np.zeros((2, x.shape[0], *counts, x.shape[-1]))
+        for b, i, j, c in np.ndindex(found.shape[1:]):
+            inside = tuple(slice(p * s, p * s + k) for p, s, k in zip((i, j), strides, window, strict=True))
+            part, at = y[(b, *inside, c)], places[(b, *inside, c)]
+            best = np.nanargmax(part)
+            found[:, b, i, j, c] = part.ravel()[best], at.ravel()[best]
+        return [found[0], found[1].astype(np.int64)]
+
+    return pool
+
+
+CHANNELS = [
+    OpCase(nn.conv2d, real(2, 2, 3, 4), real(2, 2, 2, 3), strides=[1, 1, 2, 1], padding="SAME", data_format="NCHW",
+           expected=_behind_batch(_conv((2, 1), "SAME"))),
+    OpCase(nn.conv2d, real(1, 2, 4, 4), real(2, 2, 1, 2), strides=1, padding=[[0, 0], [0, 0], [1, 0], [0, 2]],
+           dilations=[1, 1, 2, 1], data_format="NCHW",
+           expected=_behind_batch(_grouped(_conv((1, 1), EXPLICIT, (2, 1))))),
+    OpCase(nn.conv1d, real(2, 2, 5), real(3, 2, 2), stride=2, padding="SAME", data_format="NCW",
+           expected=_behind_batch(_conv((2,), "SAME"))),
+    OpCase(nn.conv3d, real(1, 2, 2, 3, 2), real(2, 1, 2, 2, 1), strides=[1, 1, 1, 2, 1], padding="VALID", data_format="NCDHW",
+           expected=_behind_batch(_conv((1, 2, 1), "VALID"))),
+    OpCase(nn.convolution, real(1, 1, 4, 3), real(2, 2, 1, 2), strides=[2, 1], padding="SAME", data_format="NCHW",
+           unknown=SIZES, expected=_behind_batch(_conv((2, 1), "SAME"))),
+    OpCase(transposed_first, real(2, 1, 2, 3), real(2, 2, 1, 1), strides=[1, 1, 2, 2], padding="SAME",
+           expected=_behind_batch(_transposed((2, 2), "SAME"))),
+    OpCase(nn.depthwise_conv2d, real(1, 2, 4, 3), real(2, 2, 2, 2), strides=[1, 1, 2, 2], padding="SAME", data_format="NCHW",
+           unknown=(), expected=_behind_batch(_depthwise((2, 2), "SAME"))),
+    OpCase(nn.separable_conv2d, real(1, 2, 3, 4), real(2, 2, 2, 1), real(1, 1, 2, 3), strides=1, padding="SAME",
+           data_format="NCHW", unknown=(),
+           expected=lambda x, d, p: np.moveaxis(_depthwise((1, 1), "SAME")(np.moveaxis(x, 1, -1), d) @ p[0, 0], -1, 1)),
+    OpCase(nn.max_pool2d, real(2, 2, 4, 3), ksize=[1, 1, 2, 3], strides=[1, 1, 2, 1], padding="SAME", data_format="NCHW",
+           expected=_behind_batch(_pool((2, 3), (2, 1), "SAME", np.nanmax))),
+    OpCase(nn.max_pool1d, real(1, 2, 4), ksize=3, strides=1, padding=[[0, 0], [0, 0], [1, 2]], data_format="NCW",
+           expected=_behind_batch(_pool((3,), (1,), [(0, 0), (1, 2), (0, 0)], np.nanmax))),
+    OpCase(nn.avg_pool2d, real(1, 2, 4, 3), ksize=2, strides=2, padding="SAME", data_format="NCHW",
+           expected=_behind_batch(_pool((2, 2), (2, 2), "SAME", np.nanmean))),
+    OpCase(nn.avg_pool3d, real(1, 2, 2, 3, 2), ksize=2, strides=[1, 2, 1], padding="SAME", data_format="NCDHW",
+           expected=_behind_batch(_pool((2, 2, 2), (1, 2, 1), "SAME", np.nanmean))),
+    OpCase(nn.avg_pool, real(1, 2, 5), ksize=2, strides=2, padding="VALID", data_format="NCW", unknown=SIZES,
+           expected=_behind_batch(_pool((2,), (2,), "VALID", np.nanmean))),
+    OpCase(nn.pool, real(1, 2, 5, 4), window_shape=[2, 2], pooling_type="MAX", dilations=[3, 2], data_format="NCHW",
+           expected=_behind_batch(_pool((2, 2), (1, 1), "VALID", np.nanmax, (3, 2)))),
+    OpCase(nn.conv2d, real(2, 3, 4, 4), real(2, 2, 2, 6), strides=[1, 2], padding="SAME",
+           expected=_grouped(_conv((1, 2), "SAME"))),
+    OpCase(nn.conv2d, real(1, 3, 3, 3), real(2, 2, 1, 3), strides=1, padding="VALID",
+           expected=_grouped(_conv((1, 1), "VALID"))),
+    OpCase(nn.conv2d, real(0, 3, 3, 2), real(2, 2, 1, 2), strides=1, padding="VALID",
+           expected=_grouped(_conv((1, 1), "VALID"))),
+    OpCase(nn.conv1d, real(2, 5, 4), real(3, 2, 2), stride=2, padding="SAME", expected=_grouped(_conv((2,), "SAME"))),
+    OpCase(nn.conv3d, real(1, 2, 3, 2, 2), real(1, 2, 2, 1, 4), strides=1, padding="VALID",
+           expected=_grouped(_conv((1, 1, 1), "VALID"))),
+    OpCase(transposed_groups, real(1, 2, 2, 4), real(2, 2, 2, 4), strides=2, padding="SAME",
+           expected=_transposed_groups((2, 2), "SAME")),
+    OpCase(nn.max_pool_with_argmax, real(2, 4, 3, 2), ksize=2, strides=1, padding="VALID",
+           expected=_argmax((2, 2), (1, 1), "VALID")),
+    OpCase(nn.max_pool_with_argmax, real(2, 5, 4, 1), ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], padding="SAME",
+           include_batch_in_index=True, batched=False, expected=_argmax((3, 2), (2, 2), "SAME", True)),
+]  # fmt: skip
+
+CASES = [*ACTIVATION, *SOFTMAX, *NORMALIZE, *CONV, *FURTHER, *POOL, *CHANNELS]

@@ -192,8 +192,21 @@ def test_dropout_says_what_is_wrong() -> None:
         ({"padding": "FULL"}, "padding 'FULL' is neither 'SAME' nor 'VALID'"),
         ({"padding": [[1, 0], [1, 1], [1, 1], [0, 0]]}, "is not allowed; give 'SAME', 'VALID', or"),
         ({"strides": [2, 1, 1, 1]}, "moves over batch or channels"),
-        ({"strides": 0}, "must be 2 positive numbers, one for all, or 4 with 1 at both ends"),
-        ({"data_format": "NCHW"}, "data_format 'NCHW' is not available"),
+        ({"strides": 0}, "must be 2 positive numbers, one for all, or 4 with 1 for batch and channels"),
+        ({"data_format": "NWC"}, "data_format 'NWC' is neither 'NHWC' nor 'NCHW'"),
+        ({"data_format": "NCHW", "strides": [1, 2, 2, 1]}, "moves over batch or channels"),
+        (
+            {"data_format": "NCHW", "padding": [[0, 0], [1, 1], [1, 1], [0, 0]]},
+            r"give 'SAME', 'VALID', or \[\[0, 0\], \[0, 0\], \[top, bottom\], \[left, right\]\]",
+        ),
+        (
+            {"data_format": "NCHW"},
+            "the input has 4 channels and the filters .* take 2: they are 2 groups, .* the 1 outputs",
+        ),
+        (
+            {"filters": np.ones((2, 2, 0, 1), np.float32)},
+            "take 0; the channels must be as many, or a multiple",
+        ),
         (
             {"filters": np.ones((2, 2, 3, 1), np.float32)},
             "the input has 2 channels, the filters with shape .* take 3",
@@ -367,7 +380,7 @@ def test_pool_and_convolution_are_those_of_their_number_of_axes():
         (lambda: tf.nn.pool(x, [2, 2], "SUM"), "neither 'MAX' nor 'AVG'"),
         (lambda: tf.nn.pool(x, [2, 2], "MAX", dilations=0), "2 positive numbers"),
         (lambda: tf.nn.convolution(x, kernel, [1, 2, 3]), "2 positive numbers"),
-        (lambda: tf.nn.convolution(row, taps, data_format="NCW"), "transpose the input"),
+        (lambda: tf.nn.convolution(row, taps, data_format="NCW"), "the filters .* take 3"),
     ):
         with pytest.raises(ValueError, match=words):
             call()
@@ -405,10 +418,23 @@ def test_a_pool_or_convolution_of_other_ranks_says_what_it_takes() -> None:
             lambda: nn.max_pool3d(tf.ones([1, 3, 3, 1]), 2, 1, "VALID"),
             "batch, depth, height, width, channels",
         ),
-        (lambda: nn.avg_pool1d(row, [2, 2], 1, "VALID"), "ksize .* must be 1 positive number, or 3 with 1"),
+        (
+            lambda: nn.avg_pool1d(row, [2, 2], 1, "VALID"),
+            "ksize .* must be 1 positive number, or 3 with 1 for batch",
+        ),
         (lambda: nn.max_pool(tf.ones([1, 3]), 2, 1, "VALID"), "axes between batch and channels"),
         (lambda: nn.max_pool3d(volume, 2, [2, 1, 1, 1, 1], "VALID"), "moves over batch or channels"),
-        (lambda: nn.avg_pool(volume, 2, 1, "VALID", "NCDHW"), "transpose the input to 'NDHWC'"),
+        (lambda: nn.avg_pool(volume, 2, 1, "VALID", "NCHW"), "neither 'NDHWC' nor 'NCDHW'"),
+        (lambda: nn.max_pool_with_argmax(row, 2, 1, "VALID"), "axes between batch and channels"),
+        (lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, "VALID", "NCHW"), "it is 'NHWC'"),
+        (
+            lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, "VALID", output_dtype=tf.int16),
+            "output_dtype is int16; it is int32 or int64",
+        ),
+        (
+            lambda: nn.max_pool_with_argmax(tf.ones([1, 2, 2, 1]), 2, 1, [[0, 0], [1, 1], [1, 1], [0, 0]]),
+            "give 'SAME', 'VALID'",
+        ),
         (lambda: nn.max_pool1d(row, 4, 1, "VALID"), None),
         (lambda: nn.conv3d(volume, tf.ones([2, 2, 2, 2, 1]), 1, "VALID"), "conv3d: the input has 1 channels"),
         (
