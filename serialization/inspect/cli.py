@@ -1,4 +1,4 @@
-"""The commands `python -m serialization show|verify|run PATH`. Nothing that is typed or read is ever evaluated as Python."""
+"""The commands `python -m serialization show|verify|run|diff PATH`. Nothing that is typed or read is ever evaluated as Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ class _UsageError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, or 1 with a message on stderr (2 for a wrong command line)."""
-    parsed = _parser().parse_args(arguments)
+    return execute(parser().parse_args(arguments))
+
+
+def execute(parsed: argparse.Namespace) -> int:
+    """Run the command that was parsed; see `main`."""
     command: Callable[[Any], int] = parsed.command
     try:
         return command(parsed)
@@ -31,11 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What the command line may say."""
+    made = argparse.ArgumentParser(
         "python -m serialization", description="Look into saved models. Loading executes nothing."
     )
-    commands = parser.add_subparsers(required=True)
+    add_commands(made.add_subparsers(required=True))
+    return made
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands on models to those of a parser."""
     show = commands.add_parser(
         "show", help="objects, variables, functions, signatures, custom gradients, sizes and digests"
     )
@@ -60,11 +70,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--output", metavar="FILE.npz", help="write the outputs there instead of printing them")
     run.set_defaults(command=_run)
-    for command in (show, verify, run):
+    diff = commands.add_parser(
+        "diff", help="objects, functions, graphs and values that differ; exit status 1 if any does"
+    )
+    diff.add_argument("path")
+    diff.add_argument("other")
+    diff.set_defaults(command=_diff)
+    for command in (show, verify, run, diff):
         command.add_argument(
             "--links", choices=("refuse", "follow"), default="refuse", help="whether files may be links"
         )
-    return parser
 
 
 def _show(parsed: argparse.Namespace) -> int:
@@ -121,6 +136,16 @@ def _run(parsed: argparse.Namespace) -> int:
     else:
         print(json.dumps({name: _listed(y) for name, y in outputs.items()}))
     return 0
+
+
+def _diff(parsed: argparse.Namespace) -> int:
+    from serialization.inspect.diff import differences
+
+    found = False
+    for line in differences(parsed.path, parsed.other, parsed.links):
+        found = True
+        print(line)
+    return int(found)
 
 
 def _array(text: str) -> Any:
