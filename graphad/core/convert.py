@@ -146,6 +146,8 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
         array = _from_python(x, dtype)
     mine = dtypes.as_dtype(array.dtype)
     if dtype is not None and mine is not dtype:
+        if not array.size:  # no number, so none of a wrong kind
+            return np.zeros(array.shape, dtype.numpy)
         if _RANK[mine.kind] > _RANK[dtype.kind]:
             raise _wrong_kind(_short(x), mine.kind, dtype)
         array = _fitted(array, dtype, x)

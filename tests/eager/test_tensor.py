@@ -66,6 +66,11 @@ def test_constant():
     assert tf.constant(True).dtype is tf.bool
     assert tf.constant(np.float64(1)).dtype is tf.float64
     assert tf.constant([]).dtype is tf.float32
+    for dtype in (tf.int32, tf.int64, tf.bool, tf.uint8, tf.float64, tf.complex64):
+        for nothing in ([], (), [[], []], np.zeros([0, 2]), np.zeros([0], np.complex128)):
+            made = tf.constant(nothing, dtype)
+            assert (made.dtype, made.shape) == (dtype, np.shape(nothing))
+    assert tf.concat([tf.constant([1, 2]), []], 0).dtype is tf.int32
     for value, options, kind, text in (
         ([1, 2, 3], {"shape": [2]}, TypeError, "Eager execution of tf.constant with unsupported shape"),
         (1.5, {"dtype": tf.int32}, TypeError, "Cannot convert 1.5 to EagerTensor of dtype int32"),
