@@ -52,6 +52,31 @@ def test_a_range_up_to_a_known_size_has_that_size() -> None:
         tf.function(lambda x: tf.range(0, tf.shape(x)[0], tf.size(x) - 2))(np.ones((2, 1)))
 
 
+def test_what_is_repeated_as_often_as_is_known_has_a_known_size() -> None:
+    seen = {}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float64), tf.TensorSpec([], tf.int32)])
+    def f(x: Any, n: Any) -> Any:
+        seen["all alike"] = tf.repeat(x, 2, axis=1).shape.as_list()
+        seen["one by one"] = tf.repeat(x, [1, 2, 0], axis=-1).shape.as_list()
+        seen["rows"] = tf.repeat(x, 2, axis=0).shape.as_list()
+        seen["given"] = tf.repeat(x, n, axis=1).shape.as_list()
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            parts = tf.unstack(tf.repeat(x, [1, 2, 0], axis=1) ** 2, axis=1)
+        return tape.gradient(parts, x)
+
+    for rows in (2, 1, 0):
+        x = np.arange(3.0 * rows).reshape(rows, 3)
+        np.testing.assert_array_equal(f(x, tf.constant(2)), x * [2.0, 4.0, 0.0])
+    assert seen == {
+        "all alike": [None, 6],
+        "one by one": [None, 3],
+        "rows": [None, 3],
+        "given": [None, None],
+    }
+
+
 def test_a_shape_put_together_from_known_and_unknown_sizes_keeps_the_known_ones() -> None:
     seen = {}
 

@@ -535,7 +535,16 @@ def repeat(
     if counts.ndim == 0 or counts.dims == (1,):
         size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
         counts = bind(Tile(((AT, 1, 0),)), reshape(counts, [1]), size)
-    return bind(Repeat(axis), x, counts)
+    y = bind(Repeat(axis), x, counts)
+    if values is None or x.dims is None or y.dims is None or y.dims[axis] is not None:
+        return y
+    times = x.dims[axis] if values.size == 1 else 1
+    if times is None:
+        return y
+    sizes = shape(x)
+    dims = [bind(GetItem((k,)), sizes) if size is None else size for k, size in enumerate(x.dims)]
+    dims[axis] = times * int(values.sum())
+    return reshape(y, dims)
 
 
 __all__ = ["pad", "repeat", "tile"]
