@@ -161,7 +161,7 @@ class Refused:
 
 REFUSED = (
     Refused(
-        r"'p' has shape \(.*\) before the loop, but shape (<unknown>|\(.*None.*\)) after one iteration",
+        r"'(p|initializer)' has shape \(.*\) before the loop, but shape (<unknown>|\(.*None.*\)) after one iteration",
         "unknown",
         "while_loop|scan|foldl|foldr",
         "a carry of known sizes or rank that takes part in arithmetic with what has none",
