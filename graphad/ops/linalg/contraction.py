@@ -72,14 +72,22 @@ def parse(equation: str) -> tuple[tuple[Labels, ...], Labels]:
 
 
 def _is_equation(x: Any) -> bool:
+    """Whether it is an equation in which no operand has a label twice: `einsum` has taken the diagonal before."""
     try:
-        return type(x) is str and bool(parse(x))
+        return type(x) is str and all(len(set(labels)) == len(labels) for labels in parse(x)[0])
     except InvalidArgumentError:
         return False
 
 
 Equation = str
-declare(Kind("Equation", _is_equation, words="string", bound="an equation of einsum"))
+declare(
+    Kind(
+        "Equation",
+        _is_equation,
+        words="string",
+        bound="an equation of einsum in which no operand has a label twice",
+    )
+)
 
 
 def _labels(equation: str, part: str) -> Labels:

@@ -212,6 +212,13 @@ def test_half_a_spectrum_is_as_wide_as_the_size_says_when_it_is_known_late(adjoi
         all_refuse(records, x, text="its last size must be 2")
 
 
+@pytest.mark.parametrize("equation", ["ii->i", "ii->", "ij,kjj->ik", "...ii->...", "aa"])
+def test_no_operand_of_an_equation_has_a_label_twice(equation):
+    specs = (*SPECS, SpecRecord("float32", (3, 3)))
+    records = model([node(0, [0], (1,))], [op("einsum", equation=equation)], inputs=(8,), specs=specs)
+    refused(records, text="'equation' of op 'einsum'")
+
+
 def test_diagonals_of_unequal_axes_are_refused_when_the_sizes_are_known():
     specs = (*SPECS, SpecRecord("float32", (None, None)))
     made = op("diagonal", first=0, second=1)
