@@ -6,7 +6,7 @@ so recorders below see the rule's ops and recorders of this level see one op on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,11 @@ class BatchContext:
         if operands is not None and any(not spec.is_definite for spec in graph.specs):
             graph = _definite(graph, operands, self.level.below)
         return batched(graph, tuple(self._stacked if stacked is None else stacked), self.size, all_stacked)
+
+    def batched_later(self, graph: Graph, stacked: Sequence[bool]) -> Callable[[], Graph]:
+        """What gives the graph on stacks, all of its outputs stacked, for one that may hold itself."""
+        size = self.size
+        return lambda: batched(closed(graph), tuple(stacked), size, True)[0]
 
     def lasting(self, graph: Graph, operands: Sequence[Any], n: int) -> list[Any]:
         """The operands of a loop's body, its n carries with the sizes that they keep through all steps."""

@@ -6,7 +6,7 @@ is itself differentiable, and custom gradients nest and can be differentiated ag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from graphad.core.bind import bind
@@ -70,15 +70,29 @@ class ClosedRule:
     Attributes:
       name: The function's name and the digest of the graph: the key under which files and processes know the rule.
       positions: For each x the output of `graph` that is its cotangent, or -1.
-      graph: None only while a file is being read, since rules may refer to each other in a circle.
+      graph: None only while a file is being read, since rules may refer to each other in a circle. A function in its place is
+        asked for it when it is first needed: so a rule that uses itself has one for rows, which does so too.
     """
 
-    __slots__ = ("__weakref__", "graph", "name", "positions")
+    __slots__ = ("__weakref__", "_graph", "name", "positions")
+    _graph: Any
 
-    def __init__(self, name: str, graph: Graph | None, positions: tuple[int, ...]) -> None:
+    def __init__(
+        self, name: str, graph: Graph | Callable[[], Graph] | None, positions: tuple[int, ...]
+    ) -> None:
         self.name = name
-        self.graph: Any = graph
+        self.graph = graph
         self.positions = positions
+
+    @property
+    def graph(self) -> Any:
+        if callable(self._graph):
+            self._graph = self._graph()
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph | Callable[[], Graph] | None) -> None:
+        self._graph = graph
 
     @property
     def digest_key(self) -> str:
@@ -150,11 +164,8 @@ class ClosedCustom(_PassesOutputs):
 
     def batch(self, ctx: Any, *xs: Any) -> Any:
         last = self.n_inputs + self.n_outputs
-        graph, _ = ctx.batched_graph(
-            self.rule.graph,
-            [True] * self.n_outputs + [ctx.stacked(last + k) for k in range(len(xs) - last)],
-            all_stacked=True,
-        )
+        stacked = [True] * self.n_outputs + [ctx.stacked(last + k) for k in range(len(xs) - last)]
+        graph = ctx.batched_later(self.rule.graph, stacked)
         rule = ClosedRule(f"{self.rule.name}/rows", graph, self.rule.positions)
         xs_and_ys = [x if ctx.stacked(k) else ctx.stack(x) for k, x in enumerate(xs[:last])]
         return bind(ClosedCustom(rule, self.n_inputs, self.n_outputs), *xs_and_ys, *xs[last:])

@@ -191,6 +191,33 @@ def test_two_rules_that_use_each_other():
     assert_same(gradients(loaded.f, X, order=3), [np.cos(X), -np.sin(X), -np.cos(X)], rtol=1e-5)
 
 
+@gd.custom_gradient
+def sine_of_sines(x):
+    """sin(x), whose derivative is said to be 2 sin(x) + 1, and that of this sine so again."""
+    return gd.sin(x), lambda dy: dy * (2.0 * sine_of_sines(x) + 1.0)
+
+
+def test_a_rule_that_uses_itself_is_taken_row_by_row():
+    def second(f, x):
+        with gd.GradientTape() as outer:
+            outer.watch(x)
+            with gd.GradientTape() as inner:
+                inner.watch(x)
+                y = f(x)
+            slope = inner.gradient(y, x)
+        return outer.gradient(slope, x)
+
+    stack = gd.constant(np.stack([X, 2 * X]))
+    for f in (sine_of_sines, Model(sine_of_sines).f, reloaded(Model(sine_of_sines)).f):
+        rows = gd.vectorized_map(lambda x, f=f: second(f, x), stack)
+        np.testing.assert_allclose(rows, 2 * (2 * np.sin(stack) + 1), rtol=1e-5)
+        sized = gd.function(
+            lambda xs, f=f: gd.vectorized_map(lambda x: second(f, x), xs),
+            input_signature=[gd.TensorSpec([None, None])],
+        )
+        np.testing.assert_allclose(sized(stack), rows, rtol=1e-6)
+
+
 def test_gradients_of_none_stay_none():
     @gd.custom_gradient
     def f(x, y):
