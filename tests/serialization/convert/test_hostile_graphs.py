@@ -71,6 +71,15 @@ def test_outputs_that_do_not_exist_are_refused():
     refused(model([node(0, [0])], outputs=(2,)), text="output 2 is none of the 2 values")
 
 
+def test_what_a_function_returns_its_graph_computes():
+    records = model([node(0, [0])])
+    (function,) = records.functions
+    (concrete,) = function.concretes
+    for wrong in (DTypeValue("float32"), True, 1, "y", (1.5,)):
+        changed = function.replace(concretes=(concrete.replace(outputs=(wrong,)),))
+        refused(records.replace(functions=(changed,)), text="no output of its graph")
+
+
 # G2: ops
 
 
@@ -361,6 +370,64 @@ def test_functions_too_deep_to_load_cannot_be_saved(tmp_path):
         save(concrete, tmp_path / "m")
 
 
+HOLDERS = {
+    "call": ({"graph": None}, (0,), (0,)),
+    "cond": ({"then_graph": None, "else_graph": None, "kinds": ("both",), "depth": 0, "full": ()}, (1, 0), (0,)),
+    "loop": (
+        {"test": None, "body": None, "n_carry": 1, "n_invariant": 0, "n_xs": 0, "reverse": False, "steps": None, "uniform": -1},
+        (2, 0),
+        (0, 3),
+    ),
+    "vectorize": ({"graph": None, "stacked": (True,), "uniform": ()}, (0,), (0,)),
+}  # fmt: skip
+
+
+def test_every_op_that_holds_graphs_is_tried_in_circles():
+    holders = {name for name, kind in all_ops().items() if "Graph" in str(kind.declared)}
+    assert holders == {*HOLDERS}
+
+
+def holder(name, number, field):
+    """An op that holds graph `number` in one field, and the last graph of the table but one in the others."""
+    fields, inputs, outputs = HOLDERS[name]
+    held = {key: GraphValue(0) for key, value in fields.items() if key.endswith(("graph", "body"))}
+    return op(name, **(fields | held | {field: GraphValue(number)})), inputs, outputs
+
+
+GRAPH_FIELDS = [
+    (name, field) for name, (fields, _, _) in HOLDERS.items() for field in fields if field.endswith(("graph", "body", "test"))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "field"), GRAPH_FIELDS)
+def test_no_graph_holds_itself_be_it_by_way_of_others(name, field):
+    arguments = (0, 2, 3)
+    plain = graph([node(0, [0])], arguments)
+    for other, other_field in GRAPH_FIELDS:
+        first, inputs, outputs = holder(name, 2, field)
+        second, other_inputs, other_outputs = holder(other, 1, other_field)
+        around = [
+            plain,
+            graph([node(1, inputs, outputs)], arguments, (3,)),
+            graph([node(2, other_inputs, other_outputs)], arguments, (3,)),
+        ]
+        for number, places, gives in ((1, inputs, outputs), (2, other_inputs, other_outputs)):
+            nodes = [node(number, places, gives)]
+            refused(
+                model(nodes, [SIN, first, second], around, arguments, outputs=(3,)),
+                text="does not stand before",
+            )
+    own, inputs, outputs = holder(name, 1, field)
+    records = model(
+        [node(1, inputs, outputs)],
+        [SIN, own],
+        [plain, graph([node(1, inputs, outputs)], arguments, (3,))],
+        arguments,
+        outputs=(3,),
+    )
+    refused(records, text="does not stand before")
+
+
 # G5: custom gradients
 
 
@@ -432,6 +499,46 @@ def test_rules_may_use_themselves_and_each_other():
         y = found(x)[0]
     assert tape.gradient(y, x) is not None
     refused(model([node(0, [0, 0])], ops, [own], rules=(RULE,)), text="not listed")
+
+
+def circle_of_rules(count):
+    """f(x) = sin(x); each rule gives g sin(x), that sine with the next rule, the last with the first."""
+    ops = [op("closed_custom", rule=RuleValue(k), n_inputs=1, n_outputs=1) for k in range(count)]
+    ops += [SIN, op("mul")]
+    graphs = [
+        graph([node(count, [1]), node((k + 1) % count, [1, 2, 1]), node(count + 1, [3, 0])], (0, 0))
+        for k in range(count)
+    ]
+    parts = (("outputs", 1), ("closed", 1))
+    rules = [RuleRecord(f"r{k}", k, parts, (True,), tuple(range(count))) for k in range(count)]
+    return model([node(count, [0]), node(0, [0, 1, 0])], ops, graphs, rules=rules)
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_whatever_is_asked_of_a_circle_of_rules_ends(count):
+    f = loaded(circle_of_rules(count)).f
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+
+    def slope(x, order):
+        if not order:
+            return f(x)[0]
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = slope(x, order - 1)
+        return tape.gradient(y, x)
+
+    start = time.thread_time()
+    for order in range(5):
+        np.testing.assert_allclose(slope(gd.constant(x), order), np.sin(x), rtol=1e-6)
+    stack = gd.constant(np.stack([x, x + 1]))
+    for order in range(3):
+        rows = gd.vectorized_map(lambda x, order=order: slope(x, order), stack)
+        np.testing.assert_allclose(rows, np.sin(stack), rtol=1e-6)
+    for mode in (gd.jacfwd, gd.jacrev):
+        np.testing.assert_allclose(mode(lambda x: f(x)[0])(gd.constant(x)), np.diag(np.sin(x)), rtol=1e-6)
+    compiled = gd.function(lambda x: slope(x, 2))
+    np.testing.assert_allclose(compiled(gd.constant(x)), np.sin(x), rtol=1e-6)
+    assert time.thread_time() - start < 30
 
 
 def test_an_unsaved_rule_is_a_warning_and_an_error_later():
