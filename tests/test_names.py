@@ -5,16 +5,20 @@ import importlib
 import json
 import os
 import pickle
+import re
 import rlcompleter
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import graphad as tf
+from graphad.compiler.source import version_parts
 from graphad.core.absent import _COUNTERPARTS, _PLANNED, _REASONS
 from graphad.core.late import HERE, places_of
+from serialization.inspect.describe import describe
 
 ROOT = Path(__file__).resolve().parents[1]
 STUBS = sorted(path for path in (ROOT / "graphad").rglob("*.pyi"))
@@ -114,10 +118,30 @@ def test_every_namespace_is_imported_under_its_own_path():
     assert set(fresh("import sys\n" + "\n".join(lines)).split()) == {"True"}
 
 
-def test_the_version_is_that_of_the_package():
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert f'version = "{tf.__version__}"' in text
-    assert tf.__version__ == tf.version.VERSION
+def test_the_version_stands_in_one_place_and_metadata_and_saved_files_take_it_from_there(tmp_path):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"]
+    assert project["project"]["dynamic"] == ["version"]
+    place = ROOT / project["tool"]["hatch"]["version"]["path"]
+    (said,) = re.findall(r'^VERSION = "(.+)"$', place.read_text(encoding="utf-8"), re.MULTILINE)
+    assert said == tf.__version__ == tf.version.VERSION == version_parts()["graphad"]
+    tf.saved_model.save(tf.Module(), tmp_path / "model")
+    tf.train.Checkpoint(x=tf.Variable(1.0)).write(tmp_path / "checkpoint")
+    for name in ("model", "checkpoint"):
+        assert describe(tmp_path / name)["producer"] == f"graphad {said}"
+    everywhere = [
+        *(ROOT / "graphad").rglob("*.py"),
+        *(ROOT / "serialization").rglob("*.py"),
+        ROOT / "pyproject.toml",
+    ]
+    assert [path for path in everywhere if f'"{said}"' in path.read_text(encoding="utf-8")] == [place]
+
+
+def test_what_builds_the_package_finds_the_version():
+    """As the build does it; where its tool is not installed, the test before holds the line that it looks for."""
+    core = pytest.importorskip("hatchling.metadata.core")
+    manager = pytest.importorskip("hatchling.plugin.manager")
+    assert core.ProjectMetadata(str(ROOT), manager.PluginManager()).version == tf.__version__
 
 
 def test_layers_are_imported_as_from_keras():

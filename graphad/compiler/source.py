@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -16,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from graphad.core.dtypes import ALL, DType
+from graphad.core.version import VERSION
 from graphad.kernels.record import Record
 
 SCHEMA = 1  # part of every key; raise it when keys or files change their meaning
@@ -94,8 +94,7 @@ def named_key(parts: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=1)
 def version_parts() -> Mapping[str, str]:
     """The versions that object code depends on, read without importing the packages."""
-    own = getattr(sys.modules.get("graphad"), "__version__", "unknown")
-    return {"graphad": str(own), **{package: _version(package) for package in ("numba", "llvmlite")}}
+    return {"graphad": VERSION, **{package: _version(package) for package in ("numba", "llvmlite")}}
 
 
 def _version(package: str) -> str:

@@ -1,3 +1,3 @@
-"""The version of graphad, which the package's metadata repeat."""
+"""The version of graphad, which stands here alone: package metadata and saved files take it from here."""
 
 VERSION = "0.1.0"
