@@ -181,6 +181,12 @@ def verify_outputs(op: Op, specs: Sequence[TensorSpec], outputs: Sequence[Any]) 
             )
 
 
+def constant_here(data: Any) -> Tensor:
+    """A NumPy value as a constant of the level on top."""
+    level = None if busy() is None else current()
+    return EagerTensor(data) if level is None else level.constant(data)
+
+
 def new_recorder(recorder: Any, again: Any = None) -> Any:
     """Attach a recorder to the current level, or to the level it was detached from; returns the level."""
     return add_recorder(recorder, EagerLevel, again)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.bind import bind
+from graphad.core.bind import bind, constant_here
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.ieee import SHORT_WAY_ENDS, unreported
-from graphad.core.levels import busy, current
+from graphad.core.levels import busy
 from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
@@ -149,8 +149,7 @@ def scalar_like(value: float, x: Any) -> Any:
     data = _scalars.get((value, id(dtype)))  # a DType is never forgotten
     if data is None:
         data = _scalars[value, id(dtype)] = unreported(dtype.numpy.type, value)
-    level = None if busy() is None else current()
-    return EagerTensor(data) if level is None else level.constant(data)
+    return constant_here(data)
 
 
 def np_dtype(x: Any) -> np.dtype[Any]:

@@ -13,13 +13,13 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, ReductionFunction, TensorLike
-from graphad.core.bind import bind
+from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicValueError
 from graphad.core.ieee import SHORT_WAY_ENDS
-from graphad.core.levels import busy, current
+from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axes
 from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
@@ -175,8 +175,7 @@ def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Any:
         sizes = dims if axes is None else [dims[axis] for axis in axes]
         if all(type(size) is int for size in sizes):
             count = dtype.numpy.type(product(sizes))
-            level = None if busy() is None else current()
-            return EagerTensor(count) if level is None else level.constant(count)
+            return constant_here(count)
     return bind(CountOf(axes, dtype), x)
 
 
