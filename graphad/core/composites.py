@@ -123,8 +123,11 @@ def is_complete(x: Any) -> bool:
 
 def flatten_records(x: Any) -> tuple[list[Any], Rebuild]:
     """As `flatten`, with records taken apart into what is followed of them."""
-    if type(x) in _never:
+    kind = type(x)
+    if kind in _never:
         return [x], _only
+    if (kind is list or kind is tuple) and _never.issuperset(map(type, x)):
+        return list(x), kind  # neither containers nor records among them: most lists of variables
     if not is_nested(x):
         return _of_record(x) if is_record(x) else flatten(x)
     leaves, rebuild = flatten(x)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.bind import bind
+from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError, InvalidArgumentError
-from graphad.core.nest import Rebuild, flatten
+from graphad.core.nest import Rebuild
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import IDENTITY
@@ -32,7 +33,7 @@ class Sources:
     @classmethod
     def of(cls, name: str, value: Any, what: str) -> Sources:
         """The sources in a nest. Raises: DTypeError, ArgumentTypeError: a leaf that has no derivative."""
-        leaves, rebuild = flatten(value)
+        leaves, rebuild = _leaves(name, value, what)
         return cls([_own(name, leaf, what) for leaf in leaves], rebuild)
 
     def nest(self, leaves: Sequence[Any]) -> Any:
@@ -58,16 +59,29 @@ def chosen(name: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[Sources,
         raise InvalidArgumentError(
             f"{name}: argnums={argnums!r} names no argument, or one of them twice; give an int, or different ones."
         )
-    leaves, rebuild = flatten(
+    leaves, rebuild = flatten_records(
         args[places[0]] if isinstance(argnums, int) else tuple([args[k] for k in places])
     )
-    whose = [f"argument {place}" for place in places for _ in flatten(args[place])[0]]
+    whose = [
+        f"argument {place}" for place in places for _ in _leaves(name, args[place], f"argument {place}")[0]
+    ]
     sources = Sources([_own(name, leaf, what) for leaf, what in zip(leaves, whose, strict=True)], rebuild)
     own = sources.nest(sources.leaves)
     inner = list(args)
     for place, value in zip(places, [own] if isinstance(argnums, int) else own, strict=True):
         inner[place] = value
     return sources, inner
+
+
+def _leaves(name: str, value: Any, what: str) -> tuple[list[Any], Rebuild]:
+    """The leaves of a nest. Raises: ArgumentTypeError: it is a record that holds no tensor."""
+    leaves, rebuild = flatten_records(value)
+    if not leaves and is_record(value):
+        raise ArgumentTypeError(
+            f"{name}: {what} is {value!r}, which holds no tensor; numbers in the fields of an object belong to its form: make "
+            "those tensors that are to be differentiated."
+        )
+    return leaves, rebuild
 
 
 def _own(name: str, leaf: Any, what: str) -> Tensor:
@@ -95,13 +109,13 @@ def tensor(name: str, leaf: Any, what: str) -> Tensor:
 
 def outputs(name: str, value: Any) -> tuple[list[Tensor], Rebuild]:
     """The results of a function as tensors, and how they are put together."""
-    leaves, rebuild = flatten(value)
+    leaves, rebuild = flatten_records(value)
     return [tensor(name, y, "the function's result") for y in leaves], rebuild
 
 
 def scalar(name: str, value: Any) -> Tensor:
     """The result of a function that has to be a scalar. Raises: InvalidArgumentError: it is none."""
-    leaves, _ = flatten(value)
+    leaves, _ = flatten_records(value)
     if len(leaves) != 1:
         raise InvalidArgumentError(
             f"{name}: the function returned {len(leaves)} tensors; it has to return one scalar (with has_aux=True: a scalar and "

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.composites import flatten_records
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import current
-from graphad.core.nest import flatten, is_nested
+from graphad.core.nest import is_nested
 from graphad.core.shapes import format_dims
 from graphad.functional.arguments import check_function, tensor
 from graphad.ops.array.transpose import transpose
@@ -41,8 +42,8 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
     @functools.wraps(f)
     def batched(*args: Any, **kwargs: Any) -> Any:
         axes = _axes_of_arguments(in_axes, args)
-        leaves, rebuild = flatten((args, kwargs))
-        kinds = _spread("in_axes", axes, args) + [0] * len(flatten(kwargs)[0])
+        leaves, rebuild = flatten_records((args, kwargs))
+        kinds = _spread("in_axes", axes, args) + [0] * len(flatten_records(kwargs)[0])
         if not any(axis is not None for axis in kinds):
             raise InvalidArgumentError(
                 f"vmap: in_axes={in_axes!r} batches nothing; at least one axis has to be a number."
@@ -58,7 +59,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
             inner = [x if axis is None else next(entries) for x, axis in zip(leaves, kinds, strict=True)]
             inner_args, inner_kwargs = rebuild(inner)
             result = f(*inner_args, **inner_kwargs)
-            ys, rebuild_result = flatten(result)
+            ys, rebuild_result = flatten_records(result)
             axes_out = _spread("out_axes", out_axes, result)
             rebuilds.append((rebuild_result, axes_out))
             same.update({k: _same(y) for k, y in enumerate(ys) if axes_out[k] is None})
@@ -87,7 +88,7 @@ def _axes_of_arguments(in_axes: Axes, args: tuple[Any, ...]) -> Axes:
 def _spread(name: str, axes: Axes, value: Any) -> list[int | None]:
     """One axis for each leaf of `value`, from a nest of axes that is a prefix of it."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
-        return [axes] * len(flatten(value)[0])
+        return [axes] * len(flatten_records(value)[0])
     if isinstance(axes, dict) and isinstance(value, dict) and axes.keys() == value.keys():
         parts = [(axes[key], value[key]) for key in sorted(value)]
     elif isinstance(axes, list | tuple) and isinstance(value, list | tuple) and len(axes) == len(value):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.composites import flatten_fields, flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.nest import flatten, flatten_tree
+from graphad.core.nest import is_nested
 from graphad.functional.arguments import Sources, check_function, outputs, split_aux
 from graphad.gradient.backward import dense
 from graphad.gradient.forward import ForwardAccumulator, push_forward
@@ -130,15 +131,20 @@ def _tangents(name: str, sources: Sources, primals: Sequence[Any], tangents: Any
 
 def _alike(name: str, one: Any, other: Any, what: str, whose: str) -> list[Any]:
     """The leaves of `other`. Raises: InvalidArgumentError: it is no nest like `one`."""
-    if isinstance(one, list | tuple | dict) or isinstance(other, list | tuple | dict):
-        _, _, tree = flatten_tree(one)
-        leaves, _, given = flatten_tree(other)
+    leaves = flatten_records(other)[0]
+    if any(is_nested(x) or is_record(x) for x in (one, other)):
+        _, _, tree = flatten_fields(one)
+        _, _, given = flatten_fields(other)
         if tree != given:
             raise InvalidArgumentError(
                 f"{name}: {what} have another structure than {whose}: {given} instead of {tree}."
             )
-        return leaves
-    return flatten(other)[0]
+        count = len(flatten_records(one)[0])
+        if len(leaves) != count:
+            raise InvalidArgumentError(
+                f"{name}: {what} hold {len(leaves)} tensors, {whose} {count}; give a tensor for each."
+            )
+    return leaves
 
 
 __all__ = ["jvp", "linearize", "vjp"]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
+from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.nest import flatten
 from graphad.core.shapes import is_definite
 from graphad.functional.arguments import check_function, tensor
 from graphad.functional.derivatives import jacrev
@@ -139,7 +139,7 @@ def _equations(
 ) -> tuple[Packing, list[Any], Callable[..., Any]]:
     """How x is packed, the leaves of the arguments, and f as a function of the vector and of those leaves."""
     space = Packing(name, x0)
-    leaves, rebuild = flatten(as_tuple(args))
+    leaves, rebuild = flatten_records(as_tuple(args))
     theta = [tensor(name, leaf, "an argument") for leaf in leaves]
 
     def equations(v: Any, *values: Any) -> Any:

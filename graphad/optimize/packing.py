@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.composites import flatten_records
 from graphad.core.dims import product
 from graphad.core.dtypes import float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
 from graphad.core.levels import trace_in_progress
-from graphad.core.nest import flatten
 from graphad.core.shapes import is_definite
 from graphad.function.decorator import function
 from graphad.functional.arguments import outputs, tensor
@@ -31,7 +31,7 @@ class Packing:
     __slots__ = ("dtypes", "rebuild", "shapes", "size", "start")
 
     def __init__(self, name: str, value: Any) -> None:
-        leaves, self.rebuild = flatten(value)
+        leaves, self.rebuild = flatten_records(value)
         found = [tensor(name, leaf, "the starting point") for leaf in leaves]
         for x in found:
             if not x.dtype.is_floating:
