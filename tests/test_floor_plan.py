@@ -262,6 +262,25 @@ def test_modules_have_no_import_cycle():
     none([" -> ".join(group) for group in _cycles(edges)])
 
 
+def test_packages_that_gather_names_of_their_modules_have_no_code_of_their_own():
+    """Python runs a package before any of its modules: code in it that needs them makes a cycle that no import line shows."""
+    wrong = []
+    for module, (path, tree) in sources().items():
+        if path.name != "__init__.py" or not any(
+            found.target.startswith(module + ".")
+            for found in imports_of(module)
+            if not (found.local or found.typing or found.late)
+        ):
+            continue
+        wrong += [
+            f"{path.relative_to(ROOT)}:{node.lineno}: code beside imports of the package's own modules; put it into a module"
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and not node.name.startswith("__")
+        ]
+    none(wrong)
+
+
 def _cycles(edges: dict[str, set[str]]) -> list[list[str]]:
     """Strongly connected groups of two or more (Tarjan's algorithm, without recursion)."""
     index: dict[str, int] = {}

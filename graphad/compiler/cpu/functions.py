@@ -79,6 +79,6 @@ def _vector_functions() -> dict[str, tuple[str, ...]]:
 
 
 def _vectormath() -> Any:
-    from graphad.compiler.cpu import vectormath
+    from graphad.compiler.cpu.vectormath import recipes
 
-    return vectormath
+    return recipes

@@ -17,7 +17,7 @@ pytest.importorskip("mpmath")
 from mpmath import mp, mpf
 
 from graphad.compiler.cpu import compile as compiling
-from graphad.compiler.cpu.vectormath import ARITY, SUPPORTED, function_ir, symbol
+from graphad.compiler.cpu.vectormath.recipes import ARITY, SUPPORTED, function_ir, symbol
 from tests.support.vectormath_harness import (
     compile_loop,
     every_binade,
@@ -290,7 +290,7 @@ def test_module_defines_one_inlined_function_with_no_relaxed_arithmetic(name, dt
 
 def test_the_package_needs_no_compiler_to_print():
     program = (
-        "import sys; from graphad.compiler.cpu import vectormath as v; v.function_ir('tanh', 'float32');"
+        "import sys; from graphad.compiler.cpu.vectormath import recipes; recipes.function_ir('tanh', 'float32');"
         "print([m for m in ('numba', 'llvmlite', 'mpmath') if m in sys.modules])"
     )
     done = subprocess.run(
