@@ -9,56 +9,47 @@ import numpy as np
 
 from graphad.core.bind import bind, constant_here
 from graphad.core.dtypes import DType
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.ieee import SHORT_WAY_ENDS, unreported
+from graphad.core.kinds import (
+    ANY as ANY,
+)
+from graphad.core.kinds import (
+    BOOLEAN as BOOLEAN,
+)
+from graphad.core.kinds import (
+    FLOATING as FLOATING,
+)
+from graphad.core.kinds import (
+    INEXACT as INEXACT,
+)
+from graphad.core.kinds import (
+    INTEGER as INTEGER,
+)
+from graphad.core.kinds import (
+    NUMERIC as NUMERIC,
+)
+from graphad.core.kinds import (
+    REAL as REAL,
+)
+from graphad.core.kinds import (
+    require_kind as require_kind,
+)
+from graphad.core.kinds import (
+    require_numeric as require_numeric,
+)
+from graphad.core.kinds import (
+    require_same_dtype as require_same_dtype,
+)
+from graphad.core.kinds import (
+    same_dtype as same_dtype,
+)
 from graphad.core.levels import busy
 from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.shape import ExpandDims, SumTo, shape_of
-
-NUMERIC = frozenset({"float", "complex", "int", "uint"})
-REAL = frozenset({"float", "int", "uint"})
-INEXACT = frozenset({"float", "complex"})
-FLOATING = frozenset({"float"})
-INTEGER = frozenset({"int", "uint"})
-BOOLEAN = frozenset({"bool"})
-ANY = frozenset({"float", "complex", "int", "uint", "bool"})
-_KIND_WORDS = {
-    NUMERIC: "a numeric",
-    REAL: "a real",
-    INEXACT: "a float or complex",
-    FLOATING: "a float",
-    INTEGER: "an integer",
-}
-_KIND_WORDS |= {BOOLEAN: "a bool"}
-
-
-def require_kind(op: str, spec: TensorSpec, kinds: frozenset[str], name: str = "x") -> TensorSpec:
-    """`spec` itself if its dtype is of one of `kinds`. Raises: DTypeError."""
-    if spec.dtype.kind not in kinds:
-        words = _KIND_WORDS.get(kinds, "another")
-        raise DTypeError(
-            f"{op}: {name} has dtype {spec.dtype.name}; {words} dtype is needed. Use cast(x, ...)."
-        )
-    return spec
-
-
-def require_numeric(op: str, spec: TensorSpec, name: str = "x") -> TensorSpec:
-    return require_kind(op, spec, NUMERIC, name)
-
-
-def same_dtype(op: str, specs: Sequence[TensorSpec], names: Sequence[str] = ("x", "y", "z")) -> DType:
-    """The one dtype that all operands have. Raises: DTypeError: they differ; there is no silent promotion."""
-    dtype = specs[0].dtype
-    for k, spec in enumerate(specs):
-        if spec.dtype is not dtype:
-            raise DTypeError(
-                f"cannot compute {op} as input #{k}(zero-based) was expected to be a {dtype.name} tensor but is a "
-                f"{spec.dtype.name} tensor; cast one of them: tensors of different dtypes are not mixed."
-            )
-    return dtype
 
 
 def broadcast_specs(op: str, specs: Sequence[TensorSpec], dtype: DType) -> TensorSpec:
@@ -71,10 +62,7 @@ def require_fit(op: str, x: Any, y: Any, names: tuple[str, str]) -> None:
 
     Raises: DTypeError: the dtypes differ; InvalidArgumentError: the shapes do not fit.
     """
-    if x.dtype is not y.dtype:
-        raise DTypeError(
-            f"{op}: {names[0]} has dtype {x.dtype.name}, {names[1]} has {y.dtype.name}; cast one of them."
-        )
+    require_same_dtype(op, x, y, names)
     try:
         broadcast_dims(op, x.dims, y.dims)
     except InvalidArgumentError as cause:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.kinds import require_numeric, require_same_dtype
 from graphad.core.op import Op, define, no_batch, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -39,11 +40,8 @@ class ScatterCombine(Op):
 
     def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
         require_index(self.name, indices, "indices")
-        if updates.dtype is not x.dtype or not (x.dtype.is_integer or x.dtype.is_differentiable):
-            raise DTypeError(
-                f"{self.name}: updates has dtype {updates.dtype.name}, tensor has {x.dtype.name}; both must be numbers "
-                "of one dtype."
-            )
+        require_same_dtype(self.name, updates, x, ("updates", "tensor"))
+        require_numeric(self.name, x, "tensor")
         if (x.dtype.is_complex and self.kind in ("max", "min")) or (
             x.dtype.is_integer and self.kind == "div"
         ):

@@ -18,6 +18,7 @@ from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.kinds import require_same_dtype
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.references import AT
@@ -444,10 +445,7 @@ class OneHot(Op):
 
     def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
         require_index("one_hot", indices, "indices")
-        if on.dtype is not off.dtype:
-            raise DTypeError(
-                f"one_hot: on_value has dtype {on.dtype.name}, off_value {off.dtype.name}; they must be the same."
-            )
+        require_same_dtype("one_hot", on, off, ("on_value", "off_value"))
         if indices.dims is None:
             return TensorSpec.of(None, on.dtype)
         place = normalize_axis("one_hot", self.axis, len(indices.dims) + 1)

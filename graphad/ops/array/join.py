@@ -15,6 +15,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Composed, Op, TupleOp, define
 from graphad.core.references import AT, entries_of
 from graphad.core.registry import lookup
@@ -29,10 +30,7 @@ from graphad.ops.array.support import all_stacked, merge_dims, same_row, shifted
 
 def _same_dtype(op: str, specs: Sequence[TensorSpec]) -> None:
     for k, spec in enumerate(specs):
-        if spec.dtype is not specs[0].dtype:
-            raise InvalidArgumentError(
-                f"{op}: tensor 0 has dtype {specs[0].dtype.name}, tensor {k} has {spec.dtype.name}; cast one of them."
-            )
+        require_same_dtype(op, specs[0], spec, ("tensor 0", f"tensor {k}"))
 
 
 @define

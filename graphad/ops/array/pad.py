@@ -11,7 +11,8 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.schema import Axis, Given
@@ -110,10 +111,7 @@ def _require_paddings(paddings: Any) -> None:
 
 
 def _require_fill(x: TensorSpec, value: TensorSpec) -> None:
-    if value.dtype is not x.dtype:
-        raise DTypeError(
-            f"pad: constant_values has dtype {value.dtype.name}, tensor has {x.dtype.name}; cast one of them."
-        )
+    require_same_dtype("pad", value, x, ("constant_values", "tensor"))
     if value.dims is not None and value.dims != ():
         raise InvalidArgumentError(
             f"pad: constant_values has shape {format_dims(value.dims)}; a scalar is needed."

@@ -12,7 +12,8 @@ from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import AT
 from graphad.core.schema import Axis, Count, Given
@@ -68,10 +69,7 @@ class TensorScatterUpdate(Op):
 
     def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
         require_index(self.name, indices, "indices")
-        if updates.dtype is not x.dtype:
-            raise DTypeError(
-                f"{self.name}: updates has dtype {updates.dtype.name}, tensor has {x.dtype.name}; cast one of them."
-            )
+        require_same_dtype(self.name, updates, x, ("updates", "tensor"))
         want = check_nd(self.name, x.dims, indices.dims, self.batch_dims)
         if not are_compatible(want, updates.dims):
             raise _unfit(self.name, x, indices, updates, want)
@@ -317,8 +315,7 @@ def unsorted_segment_sum(
 
 
 def _masked_dims(op: str, dims: Any, mask: TensorSpec, axis: int) -> Any:
-    if not mask.dtype.is_bool:
-        raise DTypeError(f"{op}: mask has dtype {mask.dtype.name}; a bool dtype is needed.")
+    require_kind(op, mask, BOOLEAN, "mask")
     if mask.dims is not None and not mask.dims:
         raise InvalidArgumentError(f"{op}: mask cannot be scalar.")
     if dims is None or mask.dims is None:

@@ -15,6 +15,7 @@ from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, as_dtype, float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.kinds import require_same_dtype
 from graphad.core.levels import current
 from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
 from graphad.core.references import AT
@@ -63,10 +64,7 @@ class Range(Op):
     def infer(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
         for spec, word in ((start, "start"), (limit, "limit"), (delta, "delta")):
             require_scalar("range", spec, word)
-            if spec.dtype is not start.dtype:
-                raise DTypeError(
-                    f"range: {word} has dtype {spec.dtype.name}, start has {start.dtype.name}; they must be the same."
-                )
+            require_same_dtype("range", spec, start, (word, "start"))
         return TensorSpec.of((None,), start.dtype)
 
     def eval(self, start: Any, limit: Any, delta: Any) -> Any:

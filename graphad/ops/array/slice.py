@@ -16,6 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.kinds import require_same_dtype
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
@@ -326,10 +327,7 @@ class SliceUpdate(Op):
 
     def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
         part = indexed_dims(self.key, x.dims)
-        if value.dtype is not x.dtype:
-            raise InvalidArgumentError(
-                f"slice_update: value has dtype {value.dtype.name}, x has {x.dtype.name}; cast one of them."
-            )
+        require_same_dtype("slice_update", value, x, ("value", "x"))
         if part is not None and is_definite(part) and is_definite(value.dims) and part != value.dims:
             raise _other_part(value.dims, part)
         return x

@@ -12,7 +12,8 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ResourceExhaustedError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.op import MIXED, Op, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims
@@ -103,15 +104,13 @@ def requested_size(op: str, size: Any, word: str) -> tuple[Any, tuple[Any, ...]]
 def index_tensor(op: str, x: Any, name: str) -> Any:
     """An index argument as an int32 or int64 tensor."""
     x = lift(x)
-    if not x.dtype.is_integer:
-        raise DTypeError(f"{op}: {name} has dtype {x.dtype.name}; an integer dtype is needed.")
+    require_kind(op, x, INTEGER, name)
     return x
 
 
 def require_index(op: str, spec: TensorSpec, name: str) -> None:
     """Raises: DTypeError: the dtype is no integer one."""
-    if not spec.dtype.is_integer:
-        raise DTypeError(f"{op}: {name} has dtype {spec.dtype.name}; an integer dtype is needed.")
+    require_kind(op, spec, INTEGER, name)
 
 
 def run_checked(op: Op, *values: Any) -> Any:

@@ -11,6 +11,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Op, define
 from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, format_dims, is_definite
@@ -192,10 +193,7 @@ class SetDiag(Op):
                     f"set_diag: diagonal has shape {format_dims(d.dims)}; for input with shape {format_dims(x.dims)} "
                     f"and k = {self.k} it must be {format_dims(want)}."
                 )
-        if x.dtype is not d.dtype:
-            raise InvalidArgumentError(
-                f"set_diag: diagonal has dtype {d.dtype.name}, input has {x.dtype.name}; cast one of them."
-            )
+        require_same_dtype("set_diag", d, x, ("diagonal", "input"))
         return x
 
     def eval(self, x: Any, d: Any) -> Any:

@@ -23,10 +23,12 @@ from graphad.kernels import forms
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
 from graphad.ops.rules import (
+    BOOLEAN,
     REAL,
     align_stacked,
     broadcast_specs,
     elementwise_rows,
+    require_kind,
     same_dtype,
     scalar_like,
     unbroadcast,
@@ -47,10 +49,7 @@ class Select(Op):
     keeps = ((0,), False)
 
     def infer(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
-        if not condition.dtype.is_bool:
-            raise DTypeError(
-                f"where: condition has dtype {condition.dtype.name}; bool is needed. Use cast or a comparison."
-            )
+        require_kind("where", condition, BOOLEAN, "condition")
         dtype = same_dtype("where", (x, y))
         return broadcast_specs("where", (condition, x, y), dtype)
 

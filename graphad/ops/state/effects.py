@@ -14,7 +14,8 @@ import numpy as np
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import BOOLEAN, require_kind
 from graphad.core.nest import flatten
 from graphad.core.op import IO, TupleOp, define, no_gradient
 from graphad.core.schema import Kind, Limit, Text, declare
@@ -90,10 +91,7 @@ class Check(TupleOp):
     summarize: Limit
 
     def infer(self, condition: TensorSpec, *data: TensorSpec) -> tuple[TensorSpec, ...]:
-        if not condition.dtype.is_bool:
-            raise ArgumentTypeError(
-                f"Assert: the condition has dtype {condition.dtype.name}; it must be bool."
-            )
+        require_kind("Assert", condition, BOOLEAN, "condition")
         return ()
 
     def eval(self, condition: Any, *data: Any) -> tuple[Any, ...]:
