@@ -229,6 +229,7 @@ from graphad.ops.state.clock import timestamp as timestamp
 from graphad.ops.state.effects import Assert as Assert
 from graphad.ops.state.effects import print as print
 from graphad.tools.explain import explain as explain
+from graphad.tools.profile import profile as profile
 from graphad.vectorize.vectorized_map import vectorized_map as vectorized_map
 
 __version__: str

@@ -48,14 +48,14 @@ class Schedule(Struct):
         return sum(len(segment.units) for segment in self.segments if segment.is_native)
 
 
-def schedule(partition: Partition) -> Schedule:
-    """Segments and storage of a partition."""
+def schedule(partition: Partition, apart: bool = False) -> Schedule:
+    """Segments and storage of a partition; every unit is a segment of its own if they are to run `apart`."""
     graph, units, sites = partition.graph, partition.units, partition.sites
     segments: list[Segment] = []
     segment_of: list[int] = []
     for position, unit in enumerate(units):
         is_native = unit.kind in NATIVE
-        if not segments or not is_native or not segments[-1].is_native:
+        if apart or not segments or not is_native or not segments[-1].is_native:
             segments.append(Segment(is_native, [], position))
         segments[-1].units.append(unit)
         segment_of.append(len(segments) - 1)
