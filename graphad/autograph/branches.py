@@ -267,10 +267,15 @@ class Merge:
     def _check(self, name: str, a: Any, b: Any, ours: Parts, theirs: Parts) -> None:
         for mine, side in ((a, "main"), (b, "else")):
             if mine is UNBOUND:
-                raise InvalidArgumentError(f"'{name}' must also be initialized in the {side} branch.")
+                raise InvalidArgumentError(
+                    f"'{name}' must also be initialized in the {side} branch. A tensor decides, so both are traced: give "
+                    f"'{name}' a value before the `if`, or in both."
+                )
         for mine, side in ((a, "main"), (b, "else")):
             if mine is None and not (a is None and b is None):
-                raise InvalidArgumentError(f"'{name}' is None at the end of the {side} branch.")
+                raise InvalidArgumentError(
+                    f"'{name}' is None at the end of the {side} branch. A tensor decides, so both give tensors of one dtype."
+                )
         if not same_structure(ours.structure, theirs.structure):
             raise ArgumentTypeError(
                 f"'{name}' must have the same nested structure in the main and else branches: it is {_nest(ours)} in the "

@@ -417,7 +417,9 @@ class _Tracing:
                 f"'{name}' has no value at the end of the iteration; it had one before the loop."
             )
         if value is None and parts.leaves != [None]:
-            raise InvalidArgumentError(f"'{name}' is None at the end of the iteration.")
+            raise InvalidArgumentError(
+                f"'{name}' is None at the end of the iteration. What goes through a loop over tensors stays a tensor."
+            )
         if value is not None and parts.leaves == [None]:
             raise InvalidArgumentError(
                 f"'{name}' is None before the loop; give it a value of the kind that it has later."

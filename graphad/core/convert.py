@@ -93,13 +93,13 @@ def _dtype_of(x: Any) -> DType | None:
 def _adopt(op: str, x: Any, dtype: DType | None) -> Tensor:
     try:
         return lift(x, dtype)
-    except DTypeError as cause:
-        if dtype is not None and exports_array(x):
+    except (DTypeError, UnconvertibleError) as cause:
+        if dtype is not None and isinstance(cause, DTypeError) and exports_array(x):
             mine = dtypes.as_dtype(_exported(x).dtype)
             raise DTypeError(
                 f"{op}: cannot combine an array of dtype {mine.name} with a tensor of dtype {dtype.name}; cast one of them."
             ) from cause
-        raise
+        raise type(cause)(f"{op}: {cause}") from cause
 
 
 def _holds_tensors(x: Any) -> bool:
@@ -231,7 +231,9 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     try:
         array = np.array(x)
     except ValueError as cause:
-        raise InvalidArgumentError("Can't convert non-rectangular Python sequence to Tensor.") from cause
+        raise InvalidArgumentError(
+            f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)} Pad the shorter, or keep a list of tensors."
+        ) from cause
     array = _as_known(array, x)
     if not kinds:
         return array.astype(np.float32) if isinstance(x, list | tuple) else array
@@ -289,9 +291,35 @@ def _exported(x: Any) -> np.ndarray:
 def _as_known(array: np.ndarray, x: Any) -> np.ndarray:
     if array.dtype == object or array.dtype.kind in "USOV":
         raise UnconvertibleError(
-            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor."
+            f"Attempt to convert a value ({_short(x)}) with an unsupported type ({type(x)}) to a Tensor.{_strange(x)}"
         )
     return array
+
+
+def _ragged(x: Any) -> str:
+    """Where the lengths of nested lists differ."""
+    while isinstance(x, list | tuple) and x:
+        lengths = [len(item) if isinstance(item, list | tuple) else None for item in x]
+        other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
+        if other is not None:
+            told = ["is a number" if n is None else f"has length {n}" for n in (lengths[0], lengths[other])]
+            return f" Item 0 {told[0]}, item {other} {told[1]}."
+        x = next((item for item in x if _ragged(item)), None)
+    return ""
+
+
+def _strange(x: Any) -> str:
+    """The first item that is no number, and what is to be done about it."""
+    if not isinstance(x, list | tuple):
+        return ""
+    for k, item in enumerate(x):
+        if isinstance(item, list | tuple):
+            found = _strange(item)
+            if found:
+                return found
+        elif not isinstance(item, int | float | complex) and not exports_array(item):
+            return f" Item {k} is {_short(item)}, of type {type(item).__name__}.{_CURES.get(type(item), '')}"
+    return ""
 
 
 def _leaves(x: Any) -> Any:

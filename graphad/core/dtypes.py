@@ -229,7 +229,7 @@ def as_dtype(type_value: Any) -> DType:
         # Dtypes of other libraries may have no byte order.
         found = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
     except TypeError as cause:
-        raise ArgumentTypeError(f"as_dtype: cannot convert {x!r} to a dtype.") from cause
+        raise ArgumentTypeError(f"as_dtype: cannot convert {x!r} to a dtype{_nearest(x)}.") from cause
     if found is None and dtype.name == "bfloat16":
         return bfloat16
     if found is None:
@@ -252,3 +252,13 @@ def converted(array: Any, dtype: np.dtype[Any]) -> Any:
         return signed
     high = (array >= array.dtype.type(2.0**63)) & (array < array.dtype.type(2.0**64))
     return np.where(high, np.where(high, array, array.dtype.type(0)).astype(dtype), signed)[()]
+
+
+def _nearest(x: Any) -> str:
+    """What a wrong name may have been meant to be."""
+    if not isinstance(x, str):
+        return "; give a name like 'float32', a tf.DType or a NumPy dtype"
+    import difflib  # slow to import, and this is rare
+
+    found = difflib.get_close_matches(x.lower(), _BY_NAME, 1, 0.5)
+    return f"; the nearest name is {found[0]!r}" if found else f"; names are {', '.join(sorted(_BY_NAME))}"

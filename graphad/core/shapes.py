@@ -281,6 +281,16 @@ def _joint(op: str, a: Any, b: Any, shapes: Sequence[Dims]) -> Any:
     )
 
 
+def no_axis(op: str, axis: Any) -> ArgumentTypeError:
+    """The error for what is given as an axis and is no integer."""
+    shown = " ".join(repr(axis).split())
+    shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
+    return ArgumentTypeError(
+        f"{op}: axis must be an integer, got {shown} of type {type(axis).__name__}; the tensor or the list of "
+        "tensors comes first."
+    )
+
+
 def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: Dims = None) -> int:
     """`axis` counted from 0 when the rank is known, else as given.
 
@@ -289,7 +299,7 @@ def normalize_axis(op: str, axis: Any, rank: int | None, name: str = "x", dims: 
     try:
         number: int = axis.__index__()
     except AttributeError as cause:
-        raise ArgumentTypeError(f"{op}: axis must be an integer, got {axis!r}.") from cause
+        raise no_axis(op, axis) from cause
     if rank is None:
         return number
     if not -rank <= number < rank:

@@ -202,14 +202,17 @@ class Tensor(Arithmetic):
             raise ArgumentTypeError("Cannot iterate over a scalar tensor.")
         if dims is None or dims[0] is None:
             raise SymbolicValueError(
-                "Iterating over a symbolic `tf.Tensor` is not allowed: its first size is not known while it is traced."
+                "Iterating over a symbolic `tf.Tensor` is not allowed: its first size is not known while it is traced. Loop "
+                "over it with `for row in x` in a function that `tf.function` converts, use tf.map_fn, take it apart with "
+                "tf.unstack(x, num=n), or give it a known size with x.set_shape or in the input_signature."
             )
         return (self[i] for i in range(dims[0]))
 
     def __bool__(self) -> bool:
         self._no_value(
-            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond`, `while_loop` or `where`, and "
-            "`tf.debugging.assert_*` in place of `assert`."
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond`, `while_loop` or `where`, "
+            "`tf.reduce_any` and `tf.reduce_all` in place of `any` and `all`, and `tf.debugging.assert_*` in place of `assert`. "
+            "Functions traced with autograph=True have their `if`, `while`, `and`, `or` and `not` converted."
         )
 
     def __int__(self) -> int:

@@ -23,6 +23,7 @@ from graphad.core.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     UnavailableError,
+    UnconvertibleError,
 )
 from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
@@ -360,8 +361,10 @@ class Variable(Scattered, Handle, Arithmetic):
     def _operand(self, value: Any) -> Any:
         try:
             return lift(value, self.dtype)
-        except DTypeError as cause:
-            raise DTypeError(str(cause)) from cause
+        except (DTypeError, UnconvertibleError) as cause:
+            raise type(cause)(
+                f"Cannot assign to variable {self.name!r} of dtype {self.dtype.name} and shape {self.shape}: {cause}"
+            ) from cause
 
     def _fitting(self, value: Any) -> Any:
         value = self._operand(value)

@@ -76,7 +76,10 @@ def function(
 
     def decorate(f: Callable[..., Any]) -> Function[..., Any]:
         if not callable(f):
-            raise ArgumentTypeError(f"{f!r} is not a callable object")
+            raise ArgumentTypeError(
+                f"function: {' '.join(repr(f).split())} is not a callable object; give the function alone, `@tf.function`, or "
+                "options by keyword, `@tf.function(jit_compile=True)`, and the arguments when it is called."
+            )
         return Function(
             f,
             input_signature,

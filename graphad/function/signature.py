@@ -327,10 +327,13 @@ class Signature:
             try:
                 out[i] = _fit(wanted, ordered[i])
             except (GraphadError, TypeError, ValueError) as cause:
-                raise self.misfit(str(cause), args, kwargs) from cause
+                name = self.positional_name(i)
+                raise self.misfit(str(cause), args, kwargs, _cure(name, wanted, ordered[i])) from cause
         return tuple(out)
 
-    def misfit(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentTypeError:
+    def misfit(
+        self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any], cure: str = ""
+    ) -> ArgumentTypeError:
         """The error for a call that does not fit."""
         shown = ", ".join(f"{p}" for p in self.signature.parameters.values())
         if self.input_signature is not None:
@@ -339,7 +342,7 @@ class Signature:
             )
         return ArgumentTypeError(
             f"Binding inputs to tf.function failed due to `{reason}`. Received args: {_short(args)} and kwargs: "
-            f"{_short(kwargs)} for signature: ({shown})."
+            f"{_short(kwargs)} for signature: ({shown}).{cure}"
         )
 
 
@@ -427,6 +430,16 @@ def _fit(wanted: Any, given: Any) -> Any:
                 [_fit_field(*pair) for pair in zip(mine.values, theirs.values, strict=True)]
             )
     raise ArgumentTypeError(f"Can not cast {_short(given)} to the structure {wanted!r}")
+
+
+def _cure(name: str, wanted: Any, given: Any) -> str:
+    """What to do about an argument that does not fit its spec."""
+    dtype = getattr(given, "dtype", None)
+    if not isinstance(wanted, TensorSpec) or dtype is None:
+        return ""
+    if dtype is not wanted.dtype and isinstance(dtype, DType):
+        return f" Argument {name!r} is {dtype.name}: tf.cast it to {wanted.dtype.name}, or change the input_signature."
+    return f" Argument {name!r} has another shape: give the input_signature None where sizes differ."
 
 
 def _fit_field(wanted: Any, given: Any) -> Any:

@@ -92,13 +92,15 @@ class Rule:
             of_variables = list(given) if given is not None else []
             if len(of_variables) != len(self._variables):
                 raise InvalidArgumentError(
-                    "Must return gradient for each variable from @custom_gradient grad_fn."
+                    f"Must return gradient for each variable from @custom_gradient grad_fn. {self.name} reads "
+                    f"{len(self._variables)}, and {len(of_variables)} were returned; None stands for one without."
                 )
         listed = flatten_records(out)[0] if is_nested(out) or is_record(out) else [out]
         if len(listed) != self._n_arguments:
             named = f" (What is passed by keyword is a constant: {', '.join(self.keywords)}.)"
             raise InvalidArgumentError(
-                f"custom_gradient function expected to return {self._n_arguments} gradients, but returned {len(listed)} instead."
+                f"custom_gradient function expected to return {self._n_arguments} gradients, but returned {len(listed)} instead: "
+                f"{self.name} takes {self._n_arguments} tensors; return a gradient for each in their order, None for one without."
                 + (named if self.keywords else "")
             )
         given = enumerate(zip([*listed, *of_variables], xs, strict=True))
@@ -269,7 +271,8 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if variables and not _takes_variables(gradient_function):
         raise ArgumentTypeError(
             "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
-            f"{[getattr(v, 'name', '?') for v in variables]}"
+            f"{[getattr(v, 'name', '?') for v in variables]}. Write {name} so that its gradient function is `def grad(*upstream, "
+            "variables=None)` and returns (gradients of the arguments, gradients of the variables)."
         )
     if trace is not None:
         _capture_closure(gradient_function, trace)

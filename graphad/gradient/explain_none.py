@@ -121,7 +121,10 @@ def _not_followed(tape: Any, source: Any) -> str:
         return "the source is a variable with trainable=False; call tape.watch on it before it is used."
     if not tape.follows_variables:
         return "the tape was made with watch_accessed_variables=False; call tape.watch on the variable before it is used."
-    return "the variable was not read while the tape was recording."
+    return (
+        "the tape did not see the variable read: nothing inside the `with` block did, or only in another thread, while the tape "
+        "was paused, or before a `reset`; compute the target from the variable itself inside of the block."
+    )
 
 
 def _sentence_of_exits(notes: Notes, marks: Any, kind: str) -> str | None:

@@ -414,7 +414,7 @@ class GradientTape(Recorder):
             raise FailedPreconditionError(
                 f"A non-persistent GradientTape can only be used to compute one set of {what}"
                 + ("" if self._used else ", and this one was never entered")
-                + "."
+                + ". Ask for all sources in one call, or make it with persistent=True."
             )
 
     def _begin(self) -> None:

@@ -245,7 +245,7 @@ class Layer(Module):
         if shape.rank < least_rank:
             raise InvalidArgumentError(
                 f'Input 0 of layer "{self.name}" is incompatible with the layer: expected min_ndim={least_rank}, found '
-                f"ndim={shape.rank}. Full shape received: {shape}"
+                f"ndim={shape.rank}. Full shape received: {shape}; an example alone gets its batch axis by x[tf.newaxis, ...]."
             )
         if size is not None and shape[axis] is not None and shape[axis] != size:
             raise InvalidArgumentError(

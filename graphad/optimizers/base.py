@@ -92,7 +92,10 @@ class Optimizer(Trackable):
         listed = list(grads_and_vars)
         pairs = [(gradient, variable) for gradient, variable in listed if gradient is not None]
         if listed and not pairs:
-            raise InvalidArgumentError(f"{self.name}: none of the {len(listed)} variables has a gradient.")
+            raise InvalidArgumentError(
+                f"{self.name}: none of the {len(listed)} variables has a gradient: {_names(listed)}; "
+                "tape.why_none(loss, variable) says where the path breaks."
+            )
         for _, variable in pairs:
             if not isinstance(variable, Variable):
                 raise ArgumentTypeError(
@@ -131,3 +134,8 @@ def _require_shape(name: str, gradient: Any, variable: Variable) -> None:
             f"{name}: the gradient of variable {variable.name!r} has shape {format_dims(dims)}, the variable "
             f"{format_dims(variable.dims)}; is it the gradient of another variable?"
         )
+
+
+def _names(pairs: list[tuple[Any, Any]]) -> str:
+    named = [repr(getattr(variable, "name", variable)) for _, variable in pairs]
+    return ", ".join(named[:4]) + (f" and {len(named) - 4} more" if len(named) > 4 else "")

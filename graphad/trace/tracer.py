@@ -12,7 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.errors import InvalidArgumentError, OutOfScopeError, SymbolicValueError
+from graphad.core.errors import (
+    InvalidArgumentError,
+    OutOfScopeError,
+    SymbolicConversionError,
+    SymbolicValueError,
+)
 from graphad.core.frames import user_line, why_unconverted
 from graphad.core.levels import current, entered, here
 from graphad.core.op import Op
@@ -48,19 +53,26 @@ class SymbolicTensor(Tensor):
         made = f", made at {self.line}," if self.line else ""
         used = user_line()
         return OutOfScopeError(
-            f"{op.name}: {self!r}{made} is out of scope and cannot be used here: it belongs to the traced function "
-            f"{self.trace.name!r}. {_CURES.get(self.trace.name, _CURE)}"
+            f"{op.name}: {self!r}{made} is out of scope and cannot be used here: it belongs to "
+            f"{_PLACES.get(self.trace.name) or f'the traced function {self.trace.name!r}'}. {_CURES.get(self.trace.name, _CURE)}"
             + (f" (used at {used})." if used else ".")
         )
 
     def _no_value(self, message: str) -> Any:
-        where = f" (at {self.line})" if self.line else ""
+        where = f" (the tensor was made at {self.line})" if self.line else ""
         raise SymbolicValueError(f"{message}{where}{why_unconverted()}")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise SymbolicConversionError(
+            f"Cannot convert a symbolic tf.Tensor ({self!r}) to a numpy array: it has no value while {self.trace.name!r} is "
+            "traced. Use graphad's functions in the place of NumPy's, or call NumPy in tf.numpy_function."
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name in ("numpy", "item", "tolist"):
             raise AttributeError(
-                f"'SymbolicTensor' object has no attribute '{name}': the tensor has no value while {self.trace.name!r} is traced."
+                f"'SymbolicTensor' object has no attribute '{name}': the tensor has no value while {self.trace.name!r} is "
+                "traced. Compute with it as it is, show it with tf.print, or return it and ask there."
             )
         raise AttributeError(f"'SymbolicTensor' object has no attribute {name!r}")
 
@@ -71,11 +83,14 @@ class SymbolicTensor(Tensor):
 
 
 _CURE = "Return it from that function instead of storing it"
-_IN_BRANCH = "It was made in a branch that a tensor chooses; give it to a variable that both branches set"
-_IN_LOOP = (
-    "It was made in one step of a loop over tensors; what steps append to a list cannot leave the loop: use a variable, or write "
-    "into a TensorArray"
-)
+_IN_BRANCH = "Give it to a variable that both branches set"
+_IN_LOOP = "What steps append to a list cannot leave the loop: use a variable, or write into a TensorArray"
+_PLACES = {
+    "then": "one branch of an `if` that a tensor decides",
+    "else": "one branch of an `if` that a tensor decides",
+    "body": "one step of a loop over tensors",
+    "test": "the test of a loop over tensors",
+}
 # By the names that branches and loop bodies have as traced functions.
 _CURES = {"then": _IN_BRANCH, "else": _IN_BRANCH, "body": _IN_LOOP, "test": _IN_LOOP}
 

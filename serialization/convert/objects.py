@@ -407,7 +407,7 @@ def savable_root(obj: Any) -> Any:
         return obj
     raise SaveError(
         f"Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for export. "
-        f"Got {obj!r} with type {type(obj)}."
+        f"Got {obj!r} with type {type(obj)}. Put it on a module: `m = tf.Module(); m.x = ...`."
     )
 
 

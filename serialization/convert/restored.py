@@ -51,10 +51,29 @@ class Asset(Trackable):
         return f"<Asset {self._graphad_path!r}>"
 
 
+_LEFT_BEHIND = (
+    "A file holds variables, functions and objects of them; numbers, texts and plain methods stay behind."
+)
+
+
 class Restored(Trackable):
     """An object from a file: its children are attributes."""
 
     _graphad_class_name = ""
+
+    def __getattr__(self, name: str) -> Any:
+        found = [] if name.startswith("_") else [key for key in vars(self) if not key.startswith("_")]
+        told = (
+            f" It has {', '.join(sorted(found)[:8])}" + (" and more." if len(found) > 8 else ".")
+            if found
+            else ""
+        )
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}."
+            + (f"{told} {_LEFT_BEHIND}" if told else ""),
+            name=name,
+            obj=self,
+        )
 
     def __repr__(self) -> str:
         return f"<restored {short(self)}>"

@@ -128,10 +128,14 @@ def read_model(
     try:
         directory = Directory(location, follow=links == "follow")
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingModelError(f"SavedModel file does not exist at: {manifest}") from None
+        raise MissingModelError(
+            f"SavedModel file does not exist at: {manifest}{_found_instead(location)}"
+        ) from None
     with directory:
         if directory.descriptor < 0 and not os.path.isdir(location):
-            raise MissingModelError(f"SavedModel file does not exist at: {manifest}")
+            raise MissingModelError(
+                f"SavedModel file does not exist at: {manifest}{_found_instead(location)}"
+            )
         file, identity = _manifest_bytes(directory, limits)
         for _ in range(_RETRIES):
             try:
@@ -156,6 +160,22 @@ def read_model(
     return model, arrays
 
 
+def _found_instead(location: str) -> str:
+    """What is at the place where a model was looked for."""
+    if os.path.isfile(location):
+        return f"; {location} is a file, a model is a directory"
+    try:
+        names = sorted(os.listdir(location))
+    except OSError:
+        above = os.path.dirname(os.path.abspath(location))
+        return "; there is no such directory" + ("" if os.path.isdir(above) else f", nor {above}")
+    models = [name for name in names if os.path.exists(os.path.join(location, name, MANIFEST))]
+    if models:
+        return f"; the directory holds the models {', '.join(models[:5])}: load one of them"
+    more = " and more" if len(names) > 5 else ""
+    return f"; the directory holds {', '.join(names[:5])}{more}" if names else "; the directory is empty"
+
+
 def _manifest_bytes(directory: Directory, limits: Limits) -> tuple[bytes, tuple[int, int]]:
     """The bytes of the manifest, and what tells this file from one that replaces it."""
     manifest = os.path.join(directory.path, MANIFEST)
@@ -169,7 +189,7 @@ def _manifest_bytes(directory: Directory, limits: Limits) -> tuple[bytes, tuple[
         )
         found = os.path.exists(os.path.join(directory.path, other))
         raise MissingModelError(
-            f"SavedModel file does not exist at: {manifest}{hint if found else ''}"
+            f"SavedModel file does not exist at: {manifest}{hint if found else _found_instead(directory.path)}"
         ) from None
     except LoadError as error:
         error.file = manifest

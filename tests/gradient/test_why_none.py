@@ -40,7 +40,9 @@ def test_what_is_not_watched(tape):
     assert (
         tape.why_none(y, x) == "the tape does not follow the source; call tape.watch on it before it is used."
     )
-    assert "the variable was not read while the tape was recording" in tape.why_none(y, v)
+    assert "the tape did not see the variable read: nothing inside the `with` block did" in tape.why_none(
+        y, v
+    )
     assert "trainable=False; call tape.watch on it" in tape.why_none(y, frozen)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,10 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
         if data.dtype.kind not in "iu":
             raise DTypeError(f"{op}: shape has dtype {data.dtype}; an integer dtype is needed.")
         return [int(size) for size in np.ravel(data)]
+    if not hasattr(shape, "__index__") and not isinstance(shape, Iterable):
+        raise ArgumentTypeError(
+            f"{op}: {shape!r} is not a shape; give integers, [3, 4], or a tensor of them."
+        )
     items = [shape] if hasattr(shape, "__index__") else list(shape)
     out: list[Any] = []
     for item in items:

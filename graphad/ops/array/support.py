@@ -16,7 +16,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, Resourc
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.op import MIXED, Op, no_batch, no_gradient
 from graphad.core.references import AT
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.shape import BroadcastTo, SizeVector
@@ -88,7 +88,11 @@ def static_int(op: str, x: Any, name: str) -> Size | None:
     if value is None:
         return None
     if value.ndim or value.dtype.kind not in "iu":
-        raise ArgumentTypeError(f"{op}: {name} must be an integer, got {x!r}.")
+        raise (
+            no_axis(op, x)
+            if name == "axis"
+            else ArgumentTypeError(f"{op}: {name} must be an integer, got {x!r}.")
+        )
     return int(value)
 
 
@@ -151,7 +155,7 @@ def merge_sizes(op: str, shapes: Sequence[Any], axis: int) -> Any:
         elif mine is not None and mine != size:
             listed = ", ".join(format_dims(other) for other in shapes)
             raise InvalidArgumentError(
-                f"{op}: shapes {listed} differ at axis {axis}: sizes {size} and {mine}."
+                f"{op}: shapes {listed} differ at axis {axis}: sizes {size} and {mine} must be equal."
             )
     return size
 

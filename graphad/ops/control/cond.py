@@ -443,7 +443,8 @@ def as_predicate(op: str, x: Any) -> Any:
     from_number = lift(x)
     if from_number.dims is not None and from_number.dims != ():
         raise InvalidArgumentError(
-            f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar."
+            f"{op}: the predicate has shape {format_dims(from_number.dims)}; it must be a scalar. tf.where chooses element by "
+            "element, tf.reduce_all and tf.reduce_any make one truth value of many."
         )
     if from_number.dtype is bool_:
         return from_number

@@ -259,7 +259,8 @@ class Cholesky(_OfMatrix):
                 factors = self.eval(np.where(finite, x, np.eye(x.shape[-1], dtype=x.dtype)))
                 return np.where(finite, factors, np.tril(np.full(x.shape, np.nan, x.dtype)))
             raise InvalidArgumentError(
-                "Cholesky decomposition was not successful. The input might not be valid: it must be positive definite."
+                "cholesky: Cholesky decomposition was not successful. The input might not be valid: it must be positive "
+                "definite. To one that is so but for rounding, add a small multiple of tf.eye."
             ) from cause
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:

@@ -1,0 +1,206 @@
+"""Wrong uses and what is said of them: what was done, what is allowed, what to try."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+X = tf.constant([1.0, 2.0, 3.0])
+
+
+def traced(f, *args, **options):
+    return tf.function(f, **options)(*args)
+
+
+def unset(x):
+    if x[0] > 0.0:
+        y = x
+    return y
+
+
+def none(x):
+    if x[0] > 0.0:
+        y = x
+    else:
+        y = None
+    return y
+
+
+def branch(x):
+    if x[0] > 0.0:
+        return x
+    return -x
+
+
+def taken_apart(x):
+    first, _ = x
+    return first
+
+
+def appended(x):
+    rows = []
+    for row in tf.range(tf.shape(x)[0]):
+        rows.append(row)
+    return rows
+
+
+def one_gradient():
+    @tf.custom_gradient
+    def product(x, y):
+        return x * y, lambda g: g
+
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = product(X, X)
+    return tape.gradient(y, X)
+
+
+def no_variables():
+    v = tf.Variable(2.0, name="scale")
+
+    @tf.custom_gradient
+    def scaled(x):
+        return x * v, lambda g: g * v
+
+    return scaled(X)
+
+
+def too_few_variables():
+    v = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def scaled(x):
+        def grad(g, variables=None):
+            return g * v, []
+
+        return x * v, grad
+
+    with tf.GradientTape() as tape:
+        y = scaled(X)
+    return tape.gradient(y, v)
+
+
+def used_tape():
+    with tf.GradientTape() as tape:
+        tape.watch(X)
+        y = X * X
+    tape.gradient(y, X)
+    tape.gradient(y, X)
+
+
+def no_gradients():
+    w, b = tf.Variable(1.0, name="w"), tf.Variable(1.0, name="b")
+    tf.optimizers.SGD(0.1).apply_gradients([(None, w), (None, b)])
+
+
+def changed_shape():
+    concrete = tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([2]))
+    concrete(tf.constant([1, 2]))
+
+
+WRONG = [
+    # what becomes a tensor
+    (lambda: X + None, ValueError, r"^add: .*\(None\).*tape.why_none"),
+    (lambda: X * "a", ValueError, r"^mul: .*\('a'\).*tensors of numbers only"),
+    (lambda: tf.constant([1, 2]) + 0.5, TypeError, r"^add: Cannot convert 0.5 to .*int32.*tf.cast"),
+    (lambda: tf.reduce_sum([1.0, None]), ValueError, r"Item 1 is None, of type NoneType"),
+    (lambda: tf.constant([[1.0], [1.0, 2.0]]), ValueError, r"Item 0 has length 1, item 1 has length 2"),
+    (
+        lambda: tf.constant([[[1.0], [2.0]], [[1.0], 2.0]]),
+        ValueError,
+        r"Item 0 has length 1, item 1 is a number",
+    ),
+    (lambda: tf.cast(X, "flot32"), TypeError, r"'flot32' to a dtype; the nearest name is 'float32'"),
+    (lambda: tf.zeros([2], "qqq"), TypeError, r"'qqq' to a dtype; names are bfloat16"),
+    # variables
+    (
+        lambda: tf.Variable([1.0], name="w").assign(tf.constant([1])),
+        ValueError,
+        r"variable 'w:0' of dtype float32 and shape \(1,\): .*int32.*use cast",
+    ),
+    (lambda: tf.Variable([1.0], name="w").assign(None), ValueError, r"variable 'w:0' .*\(None\)"),
+    # shapes and axes
+    (lambda: tf.stack([X, X[:2]]), ValueError, r"sizes 3 and 2 must be equal"),
+    (
+        lambda: tf.concat(0, [X]),
+        TypeError,
+        r"axis must be an integer, got \[<tf.Tensor.*of type list; the tensor or the list",
+    ),
+    (lambda: tf.random.normal(3.5), TypeError, r"3.5 is not a shape; give integers"),
+    (lambda: tf.cond(X > 0.0, lambda: 1.0, lambda: 2.0), ValueError, r"shape \(3,\).*tf.where chooses"),
+    (lambda: tf.linalg.cholesky(-tf.eye(2)), ValueError, r"^cholesky: .*positive definite.*tf.eye"),
+    (lambda: tf.keras.layers.Dense(3)(X), ValueError, r"\(3,\); an example alone .*tf.newaxis"),
+    # gradients
+    (
+        one_gradient,
+        ValueError,
+        r"return 2 gradients, but returned 1 instead: .*product takes 2 tensors; .*None for one without",
+    ),
+    (no_variables, TypeError, r"'scale:0'.*def grad\(\*upstream, variables=None\)"),
+    (too_few_variables, ValueError, r"scaled reads 1, and 0 were returned"),
+    (used_tape, RuntimeError, r"Ask for all sources in one call, or make it with persistent=True"),
+    (no_gradients, ValueError, r"none of the 2 variables has a gradient: 'w:0', 'b:0'; tape.why_none"),
+    # functions
+    (lambda: tf.function(3), TypeError, r"^function: 3 is not a callable object; .*`@tf.function`"),
+    (
+        lambda: traced(lambda x: x, X, input_signature=[tf.TensorSpec([2])]),
+        TypeError,
+        r"\(x: TensorSpec.*\)\. Argument 'x' has another shape: .*None",
+    ),
+    (
+        lambda: traced(lambda x: x, tf.constant([1, 2]), input_signature=[tf.TensorSpec([2])]),
+        TypeError,
+        r"Argument 'x' is int32: tf.cast it to float32",
+    ),
+    (changed_shape, ValueError, r"as input #0.*argument 'x' of .*tf.cast, or trace it for int32"),
+    # while a function is traced
+    (lambda: traced(unset, X), ValueError, r"'y' must also .* give 'y' a value before the `if`, or in both"),
+    (lambda: traced(none, X), ValueError, r"'y' is None .* both give tensors"),
+    (
+        lambda: traced(branch, X, autograph=False),
+        TypeError,
+        r"autograph=True.*the tensor was made at .*test_messages.py:",
+    ),
+    (lambda: traced(lambda x: any(r > 2.0 for r in tf.unstack(x)), X), TypeError, r"`tf.reduce_any`"),
+    (
+        lambda: traced(taken_apart, X, input_signature=[tf.TensorSpec([None])]),
+        TypeError,
+        r"tf.map_fn.*tf.unstack\(x, num=n\)",
+    ),
+    (lambda: traced(appended, X), TypeError, r"belongs to one step of a loop over tensors\. .*TensorArray"),
+    (lambda: traced(lambda x: np.array(x), X), NotImplementedError, r"while .* is traced.*tf.numpy_function"),
+    (lambda: traced(lambda x: x.numpy(), X), AttributeError, r"has no value while .* is traced.*tf.print"),
+    # files
+    (lambda: tf.saved_model.load("/nowhere/at/all"), OSError, r"no such directory, nor /nowhere/at"),
+    (lambda: tf.saved_model.load(__file__), OSError, r"test_messages.py is a file, a model is a directory"),
+    (lambda: tf.saved_model.save({"a": 1}, "/tmp/never"), ValueError, r"Put it on a module"),
+]
+
+
+@pytest.mark.parametrize("call, kind, said", WRONG)
+def test_a_wrong_use_is_told_what_was_done_and_what_to_try(call, kind, said):
+    with pytest.raises(kind) as caught:
+        call()
+    assert re.search(said, str(caught.value).replace("\n", " ")), str(caught.value)
+
+
+def test_a_missing_attribute_of_a_loaded_object_says_what_there_is(tmp_path):
+    module = tf.Module()
+    module.scale, module.v = 3, tf.Variable(1.0)
+    path = tmp_path / "models"
+    tf.saved_model.save(module, str(path / "first"))
+    loaded = tf.saved_model.load(str(path / "first"))
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'scale'\. It has .*v\. A file holds variables.*numbers"
+    ):
+        _ = loaded.scale
+    assert not hasattr(loaded, "__len__")
+    with pytest.raises(OSError, match=r"the directory holds the models first: load one of them"):
+        tf.saved_model.load(str(path))
+    (path / "second").mkdir()
+    with pytest.raises(OSError, match=r"the directory is empty"):
+        tf.saved_model.load(str(path / "second"))
