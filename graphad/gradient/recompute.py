@@ -22,7 +22,8 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
     """The same function, run again for its gradient instead of keeping what it computed on the way.
 
     Args:
-      f: A function of tensors without side effects; variables that it reads get gradients too.
+      f: A function of tensors without side effects; variables that it reads get gradients too. Other tensors that it takes from
+        outside get none, as in TensorFlow: they have to be arguments.
     Returns: A function called like `f`; `__wrapped__` is `f`. Keyword arguments are passed on and not differentiated.
     """
 
