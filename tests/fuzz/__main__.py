@@ -19,6 +19,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="stop after this time")
     parser.add_argument("--programs", type=int, help="stop after this many programs")
     parser.add_argument("--seed", type=int, default=None, help="the first seed; otherwise a fresh one")
+    parser.add_argument(
+        "--wide", action="store_true", help="programs of wide seeds: with Python control flow and newer ops"
+    )
+    parser.add_argument(
+        "--verify", action="store_true", help="every eval is checked against infer (GRAPHAD_VERIFY)"
+    )
     parser.add_argument("--modes", help="comma-separated; otherwise a choice for each program")
     parser.add_argument("--tensorflow", action="store_true", help="compare with TensorFlow too")
     parser.add_argument(
@@ -28,6 +34,8 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    if options.verify:
+        os.environ["GRAPHAD_VERIFY"] = "1"
     os.environ.setdefault("GRAPHAD_CACHE_DIR", os.path.join(tempfile.gettempdir(), "graphad-fuzz-kernels"))
     if options.program is not None:
         return show(options)
@@ -87,8 +95,10 @@ def child(options: Any) -> int:
 def parent(options: Any) -> int:
     from tests.fuzz.campaign import Tally
     from tests.fuzz.children import add, run_chunks
+    from tests.fuzz.grow import WIDE
 
     first = options.seed if options.seed is not None else time.time_ns() % 10**9 * 1000
+    first += WIDE if options.wide and first < WIDE else 0
     passed = ["--tensorflow"] if options.tensorflow else []
     passed += ["--modes", options.modes] if options.modes else []
     tally, start = Tally(), time.monotonic()

@@ -61,6 +61,11 @@ class Case:
         held = {x.value.name: v for x, v in zip(self.program.variables, variables)}
         return lambda *xs: f(tf, **dict(zip(names, xs)), **held)
 
+    def traceable(self, variables: Sequence[Any]) -> Callable[..., Any]:
+        """The same, with its control flow converted where tensors decide."""
+        f = self.bound(variables)
+        return self.tf.autograph.to_graph(f) if "flow" in self.program.traits else f
+
     def run(
         self,
         f: Callable[..., Any],
@@ -194,7 +199,7 @@ def attempt(call: Callable[[], Results]) -> Any:
 
 def _compiled(case: Case, inside: bool, variables: Sequence[Any], **options: Any) -> Callable[..., Any]:
     """The program as a function; with `inside` the tapes are traced too and it returns all results."""
-    tf, f, wanted = case.tf, case.bound(variables), case.wanted
+    tf, f, wanted = case.tf, case.traceable(variables), case.wanted
     if not inside:
         return tf.function(f, autograph=False, **options)
     if any(spec.shape.rank is None for spec in options.get("input_signature", ())):
@@ -350,7 +355,7 @@ def _forward(case: Case) -> Yielded:
     backward, size = total([(want.get(f"g{k}"), t) for k, t in enumerate(tangents)])
     names = ["eager"] + (["traced"] if case.rng.uniform() < 0.4 else [])
     for name in names:
-        function = f if name == "eager" else tf.function(f, autograph=False)
+        function = f if name == "eager" else tf.function(case.traceable(variables), autograph=False)
         found = attempt(lambda function=function: call(function))
         if isinstance(found, Failure):
             yield name, found, want, None
@@ -429,7 +434,7 @@ def _layouts(case: Case) -> Yielded:
     f = case.bound(variables)
     odd = [odd_layout(x, case.rng) for x in case.arrays()]
     yield "eager", case.run(f, odd, variables), case.eager(), case.spread
-    fn = case.tf.function(f, autograph=False)
+    fn = case.tf.function(case.traceable(variables), autograph=False)
 
     def values() -> Results:
         for v, start in zip(variables, case.starts()):
@@ -461,7 +466,7 @@ def _saved(case: Case) -> Yielded:
     ]
     model = tf.Module()
     model.variables_of_program = list(variables)
-    model.run = tf.function(case.bound(variables), input_signature=specs, autograph=False)
+    model.run = tf.function(case.traceable(variables), input_signature=specs, autograph=False)
     with tempfile.TemporaryDirectory() as place:
 
         def load() -> Any:
@@ -481,7 +486,7 @@ def _saved(case: Case) -> Yielded:
 def _nested(case: Case) -> Yielded:
     """A function that calls the program's function and differentiates it, with a tape outside of both."""
     tf, variables = case.tf, case.variables()
-    inner = tf.function(case.bound(variables), autograph=False)
+    inner = tf.function(case.traceable(variables), autograph=False)
     outer = tf.function(lambda *xs: inner(*xs), autograph=False)
     yield "", case.run(outer, case.arrays(), variables), case.eager(), case.spread
 
@@ -501,6 +506,15 @@ def _recomputed(case: Case) -> Yielded:
             elif x.shape == want[key].shape:
                 got[key] = np.where(np.isnan(x), want[key], x)
     yield "", got, want, case.spread
+
+
+def _converted(case: Case) -> Yielded:
+    """With its control flow converted, and no tensor without a value: the same as without; then traced, converted as a whole."""
+    variables = case.variables()
+    f = case.tf.autograph.to_graph(case.bound(variables))
+    yield "eager", case.run(f, case.arrays(), variables), case.eager(), case.spread
+    fn = case.tf.function(case.bound(variables))
+    yield "traced", case.run(fn, case.arrays(), variables), case.eager(), case.spread
 
 
 @dataclass(frozen=True)
@@ -550,11 +564,12 @@ MODES = {
         _mode("batches", _batches, 0.1),
         _mode("by_rows", _by_rows, 0.3),
         _mode("rows_of_jacobian", _rows_of_jacobian, 1.0),
-        _mode("vectorised", _vectorised, 0.2, "effect dynamic"),
+        _mode("vectorised", _vectorised, 0.2, "effect dynamic flow"),
         _mode("forward", _forward, 0.25, "nonlinear effect"),
         _mode("differences", _differences, 0.6, "chosen effect"),
         _mode("layouts", _layouts, 0.1),
         _mode("saved", _saved, 0.06),
         _mode("recomputed", _recomputed, 0.06, "effect"),
+        _mode("converted", _converted, 0.05),
     )
 }

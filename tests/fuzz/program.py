@@ -6,6 +6,7 @@ the text is an expression. A size is a number, or a name: "B" is the number of r
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -113,7 +114,8 @@ class Statement:
 class Program:
     """`traits` are those of all statements: "effect" (it assigns), "dynamic" (sizes from values), "kinked", "chosen" (a
     derivative that is not the function's), "sharp" (a result that jumps), "nonlinear" (a gradient that is not linear in what
-    comes in), "rowful" (it needs a row), "sized", "ranked" (sizes, a rank are needed while it is traced), "jacobian"."""
+    comes in), "rowful" (it needs a row), "sized", "ranked" (sizes, a rank are needed while it is traced), "jacobian",
+    "flow" (Python decides by tensors, and is converted where it is traced)."""
 
     seed: int
     inputs: tuple[Input, ...]
@@ -147,10 +149,8 @@ class Program:
     @property
     def has_branches(self) -> bool:
         """Whether a trace may see more than what runs: a branch that is not taken, steps that are none."""
-        return (
-            re.search(r"tf\.(cond|case|switch_case|while_loop|scan|foldl|foldr|map_fn)\(", self.source())
-            is not None
-        )
+        structures = r"tf\.(cond|case|switch_case|while_loop|scan|foldl|foldr|map_fn)\("
+        return "flow" in self.traits or re.search(structures, self.source()) is not None
 
     def source(self) -> str:
         """`def program(tf, ...)` as text."""
@@ -169,8 +169,12 @@ class Program:
             text = re.sub(constants, lambda m: re.sub(r"(?<![\w.])0\.0(?!\d)", "-0.0", m[0]), text)
         for old, new in (precision or {}).items():
             text = re.sub(rf"\b{old}\b", f"\0{new}", text)
+        text = text.replace("\0", "")
+        name = f"<program {self.seed}{' in double' if precision else ''}{' with -0' if zeros else ''}>"
+        if "flow" in self.traits:  # what converts its control flow reads its source
+            linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
         space: dict[str, Any] = {}
-        exec(compile(text.replace("\0", ""), f"<program {self.seed}>", "exec"), space)
+        exec(compile(text, name, "exec"), space)
         return space["program"]
 
 

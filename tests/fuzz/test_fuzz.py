@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.autograph import operators
 from graphad.ops.math.trigonometric import Sin
 from tests.fuzz.campaign import campaign, case_of, check
 from tests.fuzz.compare import Difference, Failure, compare, nudged, spread_of
 from tests.fuzz.counters import PASSES
-from tests.fuzz.grow import TABLE, grow_program
+from tests.fuzz.grow import NEWER, TABLE, WIDE, grow_program
 from tests.fuzz.modes import MODES, odd_layout
 from tests.fuzz.program import Block, Input, Program, Statement, Value
 from tests.fuzz.reference import Stored, digest
@@ -71,9 +72,38 @@ def test_fresh_programs_agree_in_every_mode(part: int) -> None:
     assert sum(tally.comparisons.values()) > 5 * tally.programs
 
 
+@pytest.mark.parametrize("part", range(3))
+def test_programs_with_flow_and_newer_ops_agree(part: int) -> None:
+    """Python's control flow against its converted form, above all."""
+    modes = ["outside", "inside", "unknown_rows", "vectorised", "forward", "converted"]
+    tally = campaign(tf, range(WIDE + 5 * part, WIDE + 5 * part + 5), modes=modes)
+    assert not tally.findings, told(tally.findings[0].program, [f.difference for f in tally.findings])
+    assert tally.refused == 0 and tally.comparisons["converted"] > 10
+
+
+def test_what_is_newer_grows_for_wide_seeds_alone() -> None:
+    newer = {name for name, s in TABLE.items() if s.family in NEWER}
+    assert len(newer) > 15
+    for seed in range(40):
+        assert not newer & {s.signature for s in grow_program(seed).statements()}
+
+
+def test_a_branch_that_is_converted_wrongly_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference is Python itself, not what conversion made of it."""
+    seeds = [s for s in range(WIDE, WIDE + 40) if "flow" in grow_program(s).traits][:4]
+
+    def differences() -> list[Difference]:
+        return [d for s in seeds for d in check(grow_program(s), tf, ["converted"])]
+
+    assert not differences()
+    right = operators.if_
+    monkeypatch.setattr(operators, "if_", lambda test, then, other, *rest: right(test, other, then, *rest))
+    assert differences()
+
+
 def test_every_signature_grows_in_programs_that_run() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(6000):
+    for seed in (*range(6000), *range(WIDE, WIDE + 600)):
         seen.update(statement.signature for statement in grow_program(seed).statements())
     assert not set(TABLE) - set(seen), "never grown"
 
