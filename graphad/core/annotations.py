@@ -83,3 +83,5 @@ else:
 DTypeLike = DType | np.dtype[Any] | type | str
 ShapeLike = TensorShape | Tensor | np.ndarray | int | Iterable[Any]
 AxisLike = int | Sequence[int] | np.ndarray | np.integer[Any] | Tensor | None
+# A tensor, or lists, tuples, dicts, named tuples and dataclasses of them: type checkers have no word for what nests without end.
+NestLike = Any

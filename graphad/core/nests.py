@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_composites, has_own_way, is_attrs, is_record, record_of
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
@@ -19,7 +20,7 @@ from graphad.core.indexed_slices import IndexedSlices
 _LEAVES = (str, bytes, bytearray, memoryview, np.ndarray)
 
 
-def is_nested(seq: Any) -> bool:
+def is_nested(seq: NestLike) -> bool:
     """Whether `seq` is a container: a list, tuple, named tuple, dict, another sequence or mapping, or an attrs class.
 
     Strings, arrays, tensors and sets are none.
@@ -90,7 +91,7 @@ def _like_sequence(x: Any, new: list[Any]) -> Any:
         ) from cause
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: NestLike, expand_composites: bool = False) -> list[Any]:
     """The leaves of a nest in order; a value that is no nest is its only leaf.
 
     Raises: ArgumentTypeError (a TypeError): the keys of a dict cannot be sorted.
@@ -127,7 +128,7 @@ def _filled(x: Any, expand: bool, leaves: Any) -> Any:
     return next(leaves) if found is None else found[1]([_filled(part, expand, leaves) for part in found[0]])
 
 
-def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+def pack_sequence_as(structure: NestLike, flat_sequence: NestLike, expand_composites: bool = False) -> Any:
     """A nest like `structure` with the leaves of `flat_sequence`.
 
     Raises:
@@ -151,7 +152,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 
 def map_structure(
-    func: Callable[..., Any], *structure: Any, check_types: bool = True, expand_composites: bool = False
+    func: Callable[..., Any], *structure: NestLike, check_types: bool = True, expand_composites: bool = False
 ) -> Any:
     """A nest of `func(leaf, ...)` for the leaves of one or more nests of one structure.
 
@@ -174,7 +175,7 @@ def map_structure(
 
 
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: NestLike, nest2: NestLike, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Check that two nests have the same structure.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
+from graphad.core.annotations import NestLike
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import entered, trace_in_progress
 from graphad.core.nest import leaves_of
@@ -39,7 +39,7 @@ def init_scope() -> Iterator[None]:
 
 
 @contextmanager
-def control_dependencies(control_inputs: Any) -> Iterator[None]:
+def control_dependencies(control_inputs: NestLike) -> Iterator[None]:
     """A block whose ops run after `control_inputs`, which holds for every block: effects keep the program's order.
 
     Args:
@@ -61,7 +61,7 @@ def no_op(name: str | None = None) -> None:
     """Nothing; what a function without a result returns, and `group` gives."""
 
 
-def group(*inputs: Any, name: str | None = None) -> None:
+def group(*inputs: NestLike, name: str | None = None) -> None:
     """All of `inputs`, as one thing to wait for: nothing, since effects have happened, or are traced, in the program's order.
 
     Raises: ArgumentTypeError (a TypeError): one of them is no tensor, variable or None.

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from graphad.core.annotations import NestLike
 from graphad.functional.arguments import (
     Argnums,
     Sources,
@@ -164,7 +165,7 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return _jacobian("hessian", first, argnums, has_aux, False)
 
 
-def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+def hvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike) -> Any:
     """The product of the Hessian of a scalar function with a vector, without the Hessian.
 
     Args:

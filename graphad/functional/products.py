@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_fields, flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -16,7 +17,7 @@ from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
 
 
-def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+def jvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike, has_aux: bool = False) -> Any:
     """The value of a function and how it changes along a direction: forward mode.
 
     Args:
@@ -44,7 +45,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     return (value, changes, aux) if has_aux else (value, changes)
 
 
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> Any:
     """The value of a function, and the function that pulls cotangents back: reverse mode.
 
     Args:
@@ -77,7 +78,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (value, pull, aux) if has_aux else (value, pull)
 
 
-def linearize(f: Callable[..., Any], *primals: Any) -> Any:
+def linearize(f: Callable[..., Any], *primals: NestLike) -> Any:
     """The value of a function, and its derivative there as a linear function: `f` runs once, the derivative any number of times.
 
     Args:

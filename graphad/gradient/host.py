@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike
+from graphad.core.annotations import DTypeLike, NestLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.dtypes import DType, as_dtype, from_numpy, int64
@@ -273,7 +273,7 @@ def _pulled_by(tape: Any, sources: Sequence[Any], results: Sequence[Any], bars: 
     return found[0] if len(found) == 1 else found
 
 
-def py_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, name: str | None = None) -> Any:
+def py_function(func: Callable[..., Any], inp: NestLike, Tout: DTypeLike, name: str | None = None) -> Any:
     """Call `func` with tensors that have values, now and whenever a traced function gets here.
 
     Args:
@@ -292,7 +292,7 @@ def py_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, name: str |
 
 def numpy_function(
     func: Callable[..., Any] | None = None,
-    inp: Any = None,
+    inp: NestLike = None,
     Tout: DTypeLike | None = None,
     stateful: bool = True,
     name: str | None = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
@@ -40,13 +41,13 @@ class AggregationMethod:
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: NestLike,
+    xs: NestLike,
+    grad_ys: NestLike = None,
     name: str | None = None,
     gate_gradients: bool = False,
     aggregation_method: Any = None,
-    stop_gradients: Any = None,
+    stop_gradients: NestLike = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> Any:
     """The gradients of the sum of `ys` with respect to each of `xs`, inside a traced function.
@@ -80,8 +81,8 @@ def gradients(
 
 
 def hessians(
-    ys: Any,
-    xs: Any,
+    ys: NestLike,
+    xs: NestLike,
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     name: str = "hessians",

@@ -38,7 +38,7 @@ class RegisterGradient:
         return f
 
 
-def no_gradient(op_type: Any) -> None:
+def no_gradient(op_type: str) -> None:
     """Declare that the op called `op_type` has no gradient: its inputs get None."""
     register_gradient(op_type, None, user_line() or "an unknown place")
 

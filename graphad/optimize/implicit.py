@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import NestLike
 from graphad.core.bind import bind
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
@@ -36,8 +37,8 @@ from graphad.optimize.packing import Packing, as_tuple, library, packed
 
 def root(
     f: Callable[..., Any],
-    x0: Any,
-    args: Any = (),
+    x0: NestLike,
+    args: NestLike = (),
     method: str = "hybr",
     tol: float | None = None,
     options: dict[str, Any] | None = None,
@@ -88,7 +89,11 @@ def root(
 
 
 def fixed_point(
-    f: Callable[..., Any], x0: Any, args: Any = (), tol: float | None = None, max_iterations: int = 1000
+    f: Callable[..., Any],
+    x0: NestLike,
+    args: NestLike = (),
+    tol: float | None = None,
+    max_iterations: int = 1000,
 ) -> Any:
     """x with f(x, *args) = x, by iterating f; x can be differentiated with respect to `args` and variables that f reads.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import NestLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.functional.arguments import check_function, scalar
@@ -31,8 +32,8 @@ _TAKES_HESSIANS = {"dogleg", "trust-exact"}
 
 def minimize(
     fun: Callable[..., Any],
-    x0: Any,
-    args: Any = (),
+    x0: NestLike,
+    args: NestLike = (),
     method: str | None = None,
     bounds: Any = None,
     constraints: Any = (),
@@ -96,8 +97,8 @@ def minimize(
 
 def least_squares(
     fun: Callable[..., Any],
-    x0: Any,
-    args: Any = (),
+    x0: NestLike,
+    args: NestLike = (),
     bounds: Any = (-np.inf, np.inf),
     method: str = "trf",
     **options: Any,
@@ -136,10 +137,10 @@ def least_squares(
 def solve_ivp(
     fun: Callable[..., Any],
     t_span: tuple[float, float],
-    y0: Any,
+    y0: NestLike,
     method: str = "RK45",
     t_eval: Any = None,
-    args: Any = (),
+    args: NestLike = (),
     **options: Any,
 ) -> Any:
     """`scipy.integrate.solve_ivp` for a function of tensors; implicit methods get its Jacobian.

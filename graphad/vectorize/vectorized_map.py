@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from graphad.autograph.convert import converted
+from graphad.core.annotations import NestLike
 from graphad.core.bind import bind
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
@@ -23,7 +24,7 @@ R = TypeVar("R")
 
 
 def vectorized_map(
-    fn: Callable[[Any], R], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+    fn: Callable[[Any], R], elems: NestLike, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> R:
     """`fn` applied to each row of `elems`, computed for all rows at once.
 

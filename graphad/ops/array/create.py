@@ -82,7 +82,10 @@ def constant(
 
 
 def convert_to_tensor(
-    value: TensorLike, dtype: DTypeLike | None = None, dtype_hint: Any = None, name: str | None = None
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """`value` as a tensor: a tensor as it is, a variable read, numbers, arrays and nested lists converted.
 
@@ -102,7 +105,7 @@ def convert_to_tensor(
     return lift(value, None if dtype is None else as_dtype(dtype))
 
 
-def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
+def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape `dims` with every element `value`.
 
     Args:

@@ -233,9 +233,9 @@ def _batch_axes(op: str, batch_dims: Any) -> int:
 def gather(
     params: TensorLike,
     indices: TensorLike,
-    validate_indices: Any = None,
+    validate_indices: bool | None = None,
     axis: AxisLike = None,
-    batch_dims: Any = 0,
+    batch_dims: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
     """Slices of `params` at `indices` along one axis.
@@ -250,21 +250,21 @@ def gather(
     Raises: InvalidArgumentError: an index is out of range.
     """
     x, i = lift(params), index_tensor("gather", indices, "indices")
-    batch_dims = _batch_axes("gather", batch_dims)
-    if batch_dims < 0:
+    lead = _batch_axes("gather", batch_dims)
+    if lead < 0:
         if i.ndim is None:
             raise InvalidArgumentError("gather: a negative batch_dims needs indices of known rank.")
-        batch_dims += i.ndim
-        if batch_dims < 0:
+        lead += i.ndim
+        if lead < 0:
             raise InvalidArgumentError(
-                f"gather: batch_dims is {batch_dims - i.ndim}, indices has rank {i.ndim} only."
+                f"gather: batch_dims is {lead - i.ndim}, indices has rank {i.ndim} only."
             )
-    place = batch_dims if axis is None else static_int("gather", axis, "axis")
+    place = lead if axis is None else static_int("gather", axis, "axis")
     if place is None:
         raise ArgumentTypeError("gather: axis must be known while tracing; give an int.")
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("gather: params is a scalar; it must have rank 1 or more.")
-    return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), batch_dims), x, i)
+    return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), lead), x, i)
 
 
 # -- gather_nd and scatter_nd, each other's transpose ----------------------------------------------------------------------
@@ -398,7 +398,7 @@ class ScatterNd(Op):
 
 
 def gather_nd(
-    params: TensorLike, indices: TensorLike, batch_dims: Any = 0, name: str | None = None
+    params: TensorLike, indices: TensorLike, batch_dims: TensorLike = 0, name: str | None = None
 ) -> Tensor:
     """Slices of `params` at coordinates: y[j] = params[tuple(indices[j])].
 

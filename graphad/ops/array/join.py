@@ -87,7 +87,7 @@ class Concat(Op):
         return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
 
 
-def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+def concat(values: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Tensors joined along an existing axis.
 
     Args:
@@ -403,7 +403,7 @@ def split(
     return list(bind(Split(sizes, place), x))
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """Coordinate grids of n vectors: n tensors of rank n, each holding one vector along its own axis.
 
     Args:

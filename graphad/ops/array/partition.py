@@ -25,7 +25,7 @@ from graphad.ops.math.select import where
 
 
 def dynamic_partition(
-    data: TensorLike, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """The slices of `data` by the number of their part: parts[k] has data[i] for each i where partitions[i] is k, in order.
 

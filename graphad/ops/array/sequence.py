@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
@@ -118,9 +118,9 @@ def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
 
 
 def range(
-    start: Any,
-    limit: Any = None,
-    delta: Any = 1,
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -136,7 +136,7 @@ def range(
     """
     if limit is None:
         start, limit = 0, start
-    arguments = (start, limit, delta)
+    arguments: tuple[Any, ...] = (start, limit, delta)
     if not any(stands_for_tensor(x) for x in arguments):
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (np.asarray(x).item() for x in arguments)
@@ -199,7 +199,9 @@ class UnitSteps(WithoutInputs):
         return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+def linspace(
+    start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None, axis: int = 0
+) -> Tensor:
     """`num` values in equal steps from `start` to `stop`, both included.
 
     Args:
@@ -212,37 +214,36 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     require_count("linspace", count, "num")
     fixed = not any(stands_for_tensor(x) for x in (start, stop))
     if fixed and count is not None:
-        first, last = to_numpy(start), to_numpy(stop)
-        dtype = _common([first, last])
+        dtype = _common([to_numpy(start), to_numpy(stop)])
         if dtype.is_integer:
             dtype = float32 if dtype.itemsize < 4 else float64
         return lift(in_memory("linspace", np.linspace, start, stop, count, axis=axis).astype(dtype.numpy))
-    start = (
+    first: Any = (
         lift(start)
         if isinstance(start, Tensor) or not isinstance(stop, Tensor)
         else lift_like("linspace", start, stop.dtype)
     )
-    stop = lift_like("linspace", stop, start.dtype)
-    if start.dtype.is_integer and stop.dtype is start.dtype:
-        wide = float32 if start.dtype.itemsize < 4 else float64
-        start, stop = bind(lookup("cast")(wide), start), bind(lookup("cast")(wide), stop)
-    if not start.dtype.is_floating:
-        raise DTypeError(f"linspace: start has dtype {start.dtype.name}; a float dtype is needed.")
+    last: Any = lift_like("linspace", stop, first.dtype)
+    if first.dtype.is_integer and last.dtype is first.dtype:
+        wide = float32 if first.dtype.itemsize < 4 else float64
+        first, last = bind(lookup("cast")(wide), first), bind(lookup("cast")(wide), last)
+    if not first.dtype.is_floating:
+        raise DTypeError(f"linspace: start has dtype {first.dtype.name}; a float dtype is needed.")
     if count is None:
-        t = bind(UnitSteps((AT, 1), start.dtype), lift(num))
+        t = bind(UnitSteps((AT, 1), first.dtype), lift(num))
     elif isinstance(count, Dim):
-        t = bind(UnitSteps(count, start.dtype))
+        t = bind(UnitSteps(count, first.dtype))
     else:
-        t = lift(np.linspace(0.0, 1.0, count).astype(start.dtype.numpy))
-    if start.ndim == 0 and stop.ndim == 0:
-        return _between(start, stop, t)
-    if start.ndim is None:
+        t = lift(np.linspace(0.0, 1.0, count).astype(first.dtype.numpy))
+    if first.ndim == 0 and last.ndim == 0:
+        return _between(first, last, t)
+    if first.ndim is None:
         raise InvalidArgumentError("linspace: the rank of start must be known.")
-    place = normalize_axis("linspace", axis, start.ndim + 1)
-    start, stop = bind(ExpandDims((place,)), start), bind(ExpandDims((place,)), stop)
-    after = start.ndim - 1 - place
+    place = normalize_axis("linspace", axis, first.ndim + 1)
+    first, last = bind(ExpandDims((place,)), first), bind(ExpandDims((place,)), last)
+    after = first.ndim - 1 - place
     t = bind(ExpandDims(tuple(np.arange(1, after + 1).tolist())), t) if after else t
-    return _between(start, stop, t)
+    return _between(first, last, t)
 
 
 def _between(start: Any, stop: Any, t: Any) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -49,12 +49,12 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     return np.array(value)[()] if value is not None else None
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """A list of tensors with the values of a list of tensors; each has a gradient of its own."""
     return [bind(IDENTITY, lift(x)) for x in input]
 
 
-def tuple_of(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
+def tuple_of(tensors: NestLike, control_inputs: NestLike = None, name: str | None = None) -> list[Any]:
     """The list `tensors` as it is after all of them, and `control_inputs`, were computed.
 
     Raises: ArgumentTypeError, InvalidArgumentError: it is no list, or holds None alone.

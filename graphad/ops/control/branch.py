@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
@@ -18,7 +19,7 @@ from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
@@ -175,7 +176,10 @@ def _check_exclusive(predicates: Sequence[Any]) -> None:
 
 
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+    branch_index: TensorLike,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
 ) -> Any:
     """The result of branch_fns[branch_index]().
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike
+from graphad.core.annotations import DTypeLike, NestLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
@@ -69,8 +69,8 @@ class Walk:
 
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: NestLike,
+    initializer: NestLike = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -102,8 +102,8 @@ def scan(
 
 def foldl(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: NestLike,
+    initializer: NestLike = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -117,8 +117,8 @@ def foldl(
 
 def foldr(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: NestLike,
+    initializer: NestLike = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -132,7 +132,7 @@ def foldr(
 
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: Any,
+    elems: NestLike,
     dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,

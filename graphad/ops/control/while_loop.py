@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.composites import is_composite
 from graphad.core.convert import lift, lift_like, lift_own
@@ -43,12 +44,12 @@ NO_LIMIT = int(np.iinfo(np.int32).max)
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
+    loop_vars: NestLike,
     shape_invariants: Any = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Repeat `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` holds.

@@ -25,7 +25,7 @@ from graphad.ops.math.select import where
 
 
 def normalize(
-    tensor: TensorLike, ord: Any = "euclidean", axis: AxisLike = None, name: str | None = None
+    tensor: TensorLike, ord: str | float = "euclidean", axis: AxisLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """(x / n, n) with the norm n of x along `axis`, whose axes stay with size 1; see `norm`."""
     x = lift(tensor)

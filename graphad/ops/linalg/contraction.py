@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import Dim, is_one, product
@@ -383,7 +384,7 @@ def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Any
     return bind(Einsum(render(operands, result)), *xs)
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None, **options: Any) -> Tensor:
+def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **options: Any) -> Tensor:
     """The sum of products that an equation such as "ij,jk->ik" describes.
 
     Args:
@@ -448,7 +449,7 @@ def _without_repeats(x: Any, labels: Labels) -> tuple[Any, Labels]:
     return x, labels
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
     """The sum over products of `a` and `b` along pairs of axes.
 
     Args:
@@ -459,13 +460,14 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     a, b = lift_pair("tensordot", a, b)
     if a.ndim is None or b.ndim is None:
         return _flat_product(a, b, axes)
-    if hasattr(axes, "__index__") and not hasattr(axes, "__len__"):
-        n = int(axes)
+    pairs: Any = axes
+    if hasattr(pairs, "__index__") and not hasattr(pairs, "__len__"):
+        n = int(pairs)
         if not 0 <= n <= min(a.ndim, b.ndim):
             raise InvalidArgumentError(f"tensordot: axes is {n}; it must be 0 to {min(a.ndim, b.ndim)}.")
         left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
     else:
-        left, right = ([int(i) for i in np.ravel(part)] for part in axes)
+        left, right = ([int(i) for i in np.ravel(part)] for part in pairs)
         for side, x in ((left, a), (right, b)):
             normalize_axes("tensordot", side, x.ndim, "an operand", x.dims)
         left, right = [i % a.ndim for i in left], [i % b.ndim for i in right]

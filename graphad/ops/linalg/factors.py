@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, int32, int64
@@ -222,7 +223,7 @@ class Eig(_Factors):
         return (x_bar if ctx.inputs[0].dtype.is_complex else real(x_bar),)
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(q, r) with q r = input, q having orthonormal columns and r being upper triangular.
 
     Args:
@@ -233,7 +234,9 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     return q, r
 
 
-def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
+def lu(
+    input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """(lu, p): the factors of square matrices [..., n, n] in one, without the ones on the diagonal of the lower one, and the
     order of rows p [..., n] of which they are the factors.
 
@@ -244,7 +247,11 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
 
 
 def lu_solve(
-    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike,
+    perm: TensorLike,
+    rhs: TensorLike,
+    validate_args: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """x with a x = rhs for the matrix of which `lu` gave the factors and the order of rows."""
     factors, b = lift_pair("lu_solve", lower_upper, rhs)
@@ -253,7 +260,7 @@ def lu_solve(
 
 
 def lu_reconstruct(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The matrix of which `lu` gave the factors and the order of rows."""
     factors = lift(lower_upper)
@@ -261,7 +268,7 @@ def lu_reconstruct(
 
 
 def lu_matrix_inverse(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The inverse of the matrix of which `lu` gave the factors and the order of rows."""
     factors = lift(lower_upper)
@@ -270,7 +277,7 @@ def lu_matrix_inverse(
     return lu_solve(factors, perm, bind(SetDiag(0), none, d + scalar_like(1, d)))
 
 
-def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors of square matrices, complex.
 
     Args:
@@ -281,7 +288,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of square matrices; see `eig`."""
     return eig(tensor)[0]
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -163,17 +164,17 @@ _FUNCTIONS: dict[Any, Any] = {"expm": Expm(), "logm": Logm(), "sqrtm": Sqrtm()}
 _DIRECTIONS = {name: MatrixDirection(name) for name in _FUNCTIONS}
 
 
-def expm(input: Any, name: str | None = None) -> Tensor:
+def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """The exponential of square matrices [..., n, n]."""
     return bind(Expm(), lift(input))
 
 
-def logm(input: Any, name: str | None = None) -> Tensor:
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """The principal logarithm of square complex matrices [..., n, n], none singular."""
     return bind(Logm(), lift(input))
 
 
-def sqrtm(input: Any, name: str | None = None) -> Tensor:
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     """The principal square root of square matrices [..., n, n], none singular; NaN where it would not be real for a real one."""
     return bind(Sqrtm(), lift(input))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, overload
 
 from graphad.core.annotations import AxisLike, TensorLike
@@ -65,7 +66,7 @@ def clip_by_norm(
     return clipped
 
 
-def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The Euclidean norm of all tensors of a list together; None entries count as zero.
 
     Raises: InvalidArgumentError: there is no tensor.
@@ -83,7 +84,10 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: TensorLike, use_norm: TensorLike | None = None, name: str | None = None
+    t_list: Sequence[TensorLike | None],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
     """Several tensors scaled down together so that their global norm is at most `clip_norm`.
 

@@ -447,7 +447,7 @@ def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
 _INEXACT = quick_dtypes(INEXACT)
 
 
-def _divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def _divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
         a, b = x.data, y.data
         dtype = a.dtype

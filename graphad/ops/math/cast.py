@@ -172,7 +172,7 @@ class Bitcast(Op):
         return MIXED if axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
 
 
-def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """The bytes of `input` read as another dtype, without conversion.
 
     Args:

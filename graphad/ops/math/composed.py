@@ -65,7 +65,10 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def accumulate_n(
-    inputs: Sequence[Any], shape: ShapeLike | None = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: Sequence[Any],
+    shape: ShapeLike | None = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The sum of tensors of one shape."""
     return add_n(inputs)
@@ -92,8 +95,8 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
 def bincount(
     arr: TensorLike,
     weights: TensorLike | None = None,
-    minlength: Any = None,
-    maxlength: Any = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
@@ -124,7 +127,7 @@ def bincount(
 def confusion_matrix(
     labels: TensorLike,
     predictions: TensorLike,
-    num_classes: Any = None,
+    num_classes: TensorLike | None = None,
     weights: TensorLike | None = None,
     dtype: DTypeLike = int32,
     name: str | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.op import define
@@ -163,7 +164,7 @@ Betainc = elementwise(
 )  # fmt: skip
 
 
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The integral of t ** (a - 1) * (1 - t) ** (b - 1) from 0 to x, by the beta function of a and b, for x from 0 to 1.
 
     There is no derivative in a and b.

@@ -84,9 +84,9 @@ def reduce_euclidean_norm(
 
 
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
+    tensor: TensorLike,
+    ord: str | float = "euclidean",
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -115,13 +115,14 @@ def norm(
             raise InvalidArgumentError(
                 f"norm: 'ord' {ord!r} is not supported for matrices; it is 'fro', 'euclidean', 1 or inf."
             )
-        rows, columns = axis
+        pair: Any = axis
+        rows, columns = pair
         inner, outer = (rows, columns) if ord == 1 else (columns, rows)
         sums = reduce_sum(abs(x), inner, True)
         largest = reduce_max(sums, outer, True)
         if keepdims:
             return largest
-        return bind(Squeeze(normalize_axes("norm", list(axis), x.ndim, "x", x.dims) or ()), largest)
+        return bind(Squeeze(normalize_axes("norm", list(pair), x.ndim, "x", x.dims) or ()), largest)
     if ord == 2:
         return _two_norm(x, axis, keepdims)
     if ord == 1:

@@ -114,7 +114,11 @@ def local_response_normalization(
 
 
 def weighted_moments(
-    x: TensorLike, axes: AxisLike, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    frequency_weights: TensorLike,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance along `axes`, where each element counts as often as its weight says."""
     x = lift(x)
@@ -131,7 +135,7 @@ def weighted_moments(
 def compute_average_loss(
     per_example_loss: TensorLike,
     sample_weight: TensorLike | None = None,
-    global_batch_size: Any = None,
+    global_batch_size: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The sum of losses, each times its weight, over the number of examples."""

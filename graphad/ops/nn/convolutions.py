@@ -374,7 +374,7 @@ def _channel_by_channel(parts: Any, kernel: Any) -> Any:
 def separable_conv2d(
     input: TensorLike,
     depthwise_filter: TensorLike,
-    pointwise_filter: Any,
+    pointwise_filter: TensorLike,
     strides: int | Sequence[int],
     padding: str | Sequence[Any],
     data_format: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_own, stands_for_tensor
 from graphad.core.dtypes import float16, float32
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -54,7 +54,9 @@ def batch_normalization(
     return x * cast(factor, x.dtype) + cast(shifted, x.dtype)
 
 
-def bias_add(value: TensorLike, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """value + bias along the last axis, or along axis 1 for data_format "NC...".
 
     Raises: InvalidArgumentError: bias is no vector, or its size is not that of the axis.
@@ -81,7 +83,7 @@ def bias_add(value: TensorLike, bias: Any, data_format: str | None = None, name:
         raise InvalidArgumentError(
             f"bias_add: the rank of value must be known for data_format {data_format!r}."
         )
-    return value + bias  # type: ignore[no-any-return]
+    return value + bias
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
@@ -91,10 +93,10 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 
 
 def dropout(
-    x: Any,
-    rate: Any,
-    noise_shape: Any = None,
-    seed: Any = None,
+    x: TensorLike,
+    rate: TensorLike,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
     """x with a random part `rate` set to 0 and the rest divided by 1 - rate.
@@ -108,23 +110,24 @@ def dropout(
     x = lift_own(x)
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
+    part: Any = rate
     if stands_for_tensor(rate):
-        rate = cast(rate, x.dtype)
-    elif not 0 <= rate < 1:
+        part = cast(rate, x.dtype)
+    elif not 0 <= part < 1:
         raise InvalidArgumentError(f"dropout: rate {rate} is out of range; 0 <= rate < 1.")
-    elif rate == 0:
-        return x  # type: ignore[no-any-return]
-    sizes = x.shape if x.shape.is_fully_defined() else shape(x)
+    elif part == 0:
+        return x
+    sizes: Any = x.shape if x.shape.is_fully_defined() else shape(x)
     if isinstance(noise_shape, list | tuple):
         sizes = [sizes[k] if size is None else size for k, size in enumerate(noise_shape)]
     elif noise_shape is not None:
         sizes = noise_shape
-    kept = uniform(sizes, dtype=x.dtype, seed=seed) >= lift_like("dropout", rate, x.dtype)
-    return where(kept, x * (1.0 / (1.0 - rate)), lift(0.0, x.dtype))
+    kept = uniform(sizes, dtype=x.dtype, seed=seed) >= lift_like("dropout", part, x.dtype)
+    return where(kept, x * (1.0 / (1.0 - part)), lift(0.0, x.dtype))
 
 
 def embedding_lookup(
-    params: TensorLike, ids: Any, max_norm: float | None = None, name: str | None = None
+    params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
     """The rows of `params` named by `ids`, scaled down to norm `max_norm` where they are longer."""
     rows = gather(params, ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int32, int64
@@ -221,7 +221,7 @@ def _by_rank(
 
 def pool(
     input: TensorLike,
-    window_shape: Any,
+    window_shape: ShapeLike,
     pooling_type: str,
     strides: int | Sequence[int] | None = None,
     padding: str | Sequence[Any] = "VALID",

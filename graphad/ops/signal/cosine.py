@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -92,7 +93,12 @@ def _kind(op: str, type: Any, axis: Any, norm: Any) -> tuple[Any, bool]:
 
 
 def dct(
-    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The discrete cosine transform of one of four types along the last axis.
 
@@ -109,7 +115,12 @@ def dct(
 
 
 def idct(
-    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The cosine transform that undoes `dct` of this type, but for a factor where `norm` is None: 3 for 2 and 2 for 3."""
     if n is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -226,7 +226,7 @@ def _places(op: str, axes: Any, x: Any) -> list[int]:
 def _complex_transform(name: str, rank: int, inverse: bool) -> Any:
     op = Fft(rank, inverse, inverse)
 
-    def transform(input: Any, name: str | None = None) -> Tensor:
+    def transform(input: TensorLike, name: str | None = None) -> Tensor:
         return bind(op, lift(input))
 
     sign, along = ("inverse ", "") if inverse else ("", "")
@@ -235,7 +235,9 @@ def _complex_transform(name: str, rank: int, inverse: bool) -> Any:
 
 
 def _real_transform(name: str, rank: int) -> Any:
-    def transform(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
+    def transform(
+        input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+    ) -> Tensor:
         return _rfft(lift(input_tensor), _lengths("rfft", fft_length, rank), rank)
 
     return named(
@@ -253,7 +255,9 @@ def _rfft(x: Any, lengths: list[Any] | None, rank: int) -> Tensor:
 
 
 def _real_inverse(name: str, rank: int) -> Any:
-    def transform(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
+    def transform(
+        input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+    ) -> Tensor:
         return _irfft(lift(input_tensor), _lengths("irfft", fft_length, rank), rank)
 
     return named(
@@ -305,28 +309,44 @@ def _along(
 
 
 def fftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike = None,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The Fourier transform of complex numbers along `axes`, all by default, cut or continued by zeros to `fft_length`."""
     return _along("fftnd", lift(input_tensor), fft_length, axes, _sized(False), norm)  # type: ignore[no-any-return]
 
 
 def ifftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike = None,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The inverse of `fftnd`."""
     return _along("ifftnd", lift(input_tensor), fft_length, axes, _sized(True), norm)  # type: ignore[no-any-return]
 
 
 def rfftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike = None,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """`rfft` along `axes`, of which the last one has half of its numbers."""
     return _along("rfftnd", lift(input_tensor), fft_length, axes, _rfft, norm)  # type: ignore[no-any-return]
 
 
 def irfftnd(
-    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: Any = None, name: str | None = None
+    input_tensor: TensorLike,
+    fft_length: TensorLike | None = None,
+    axes: AxisLike = None,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The inverse of `rfftnd`."""
     return _along("irfftnd", lift(input_tensor), fft_length, axes, _irfft, norm)  # type: ignore[no-any-return]
@@ -341,12 +361,12 @@ def _sized(inverse: bool) -> Callable[[Any, list[Any] | None, int], Any]:
     return run
 
 
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> Tensor:
     """The number of frequency 0 moved to the middle of `axes`, all by default."""
     return _rolled("fftshift", x, axes, False)
 
 
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     return _rolled("ifftshift", x, axes, True)
 

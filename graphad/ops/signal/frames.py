@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, float32, int32
@@ -40,11 +41,11 @@ def _positive(op: str, x: Any, word: str) -> int:
 
 
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -77,7 +78,7 @@ def frame(
     return bind(Gather(place, 0, False), x, places)
 
 
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
     """Frames [..., frames, length] added up at places `frame_step` apart: [..., (frames - 1) * frame_step + length]."""
     x: Any = lift(signal)
     step = _positive("overlap_and_add", frame_step, "frame_step")
@@ -107,10 +108,10 @@ def _smallest_power(n: int) -> int:
 
 
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    signals: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike | None = None,
     window_fn: Window | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
@@ -131,7 +132,7 @@ def stft(
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
+    frame_step: TensorLike, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[..., Tensor]:
     """The window with which `inverse_stft` gives back what `stft` with the given window was given: that window by the sum of the
     squares of all that overlap at a place.
@@ -151,10 +152,10 @@ def inverse_stft_window_fn(
 
 
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    stfts: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike | None = None,
     window_fn: Window | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
@@ -168,8 +169,8 @@ def inverse_stft(
 
 
 def mdct(
-    signals: Any,
-    frame_length: Any,
+    signals: TensorLike,
+    frame_length: TensorLike,
     window_fn: Window | None = vorbis_window,
     pad_end: bool = False,
     norm: str | None = None,
@@ -200,7 +201,10 @@ def _flat(dtype: Any) -> Any:
 
 
 def inverse_mdct(
-    mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
+    mdcts: TensorLike,
+    window_fn: Window | None = vorbis_window,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The inverse of `mdct` where frames overlap: [..., frames, half] becomes [..., (frames + 1) * half]."""
     y: Any = lift(mdcts)
@@ -219,12 +223,12 @@ def inverse_mdct(
 
 
 def linear_to_mel_weight_matrix(
-    num_mel_bins: Any = 20,
-    num_spectrogram_bins: Any = 129,
-    sample_rate: Any = 8000,
+    num_mel_bins: TensorLike = 20,
+    num_spectrogram_bins: TensorLike = 129,
+    sample_rate: float = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """Weights [num_spectrogram_bins, num_mel_bins] of triangles that stand evenly on the mel scale, 1127 log(1 + f / 700)."""
@@ -250,7 +254,7 @@ def linear_to_mel_weight_matrix(
     return lift(np.concatenate([np.zeros((1, mels)), weights]).astype(as_dtype(dtype).numpy))
 
 
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
     """The cosine transform of kind 2 along the last axis of n numbers, by sqrt(2 n): mel-frequency cepstral coefficients."""
     x = lift(log_mel_spectrograms)
     n = x.dims[-1] if x.dims is not None and isinstance(x.dims[-1], int) else getitem(shape(x), -1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, float32
 from graphad.core.errors import InvalidArgumentError
@@ -40,7 +41,10 @@ def _raised_cosine(op: str, window_length: Any, periodic: Any, dtype: Any, mean:
 
 
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: TensorLike = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """0.5 - 0.5 cos(2 pi k / n) for k from 0 to window_length - 1, where n is window_length if that is even and `periodic`
     is asked for, else one less."""
@@ -48,7 +52,10 @@ def hann_window(
 
 
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike,
+    periodic: TensorLike = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """0.54 - 0.46 cos(2 pi k / n) for k from 0 to window_length - 1, where n is window_length if that is even and `periodic`
     is asked for, else one less."""
@@ -65,14 +72,14 @@ def _kaiser(n: int, beta: Any) -> Any:
 
 
 def kaiser_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """I0(beta sqrt(1 - x^2)) / I0(beta) for window_length x from -1 to 1."""
     return _as("kaiser_window", _kaiser(_length("kaiser_window", window_length), beta), dtype)
 
 
 def kaiser_bessel_derived_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """Square roots of the running sum of a Kaiser window of half the length and 1, by its whole sum; and their mirror image."""
     half = np.cumsum(_kaiser(_length("kaiser_bessel_derived_window", window_length) // 2 + 1, beta))
@@ -80,7 +87,7 @@ def kaiser_bessel_derived_window(
     return _as("kaiser_bessel_derived_window", np.concatenate([rising, rising[::-1]]), dtype)
 
 
-def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def vorbis_window(window_length: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """sin(pi / 2 sin(pi (k + 1/2) / n)^2) for k from 0 to n - 1."""
     n = _length("vorbis_window", window_length)
     inner = np.sin(math.pi * (np.arange(n) + 0.5) / max(n, 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import as_dtype
@@ -77,7 +77,11 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
 def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
     def check(
-        x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+        x: TensorLike,
+        y: TensorLike,
+        message: str | None = None,
+        summarize: int | None = None,
+        name: str | None = None,
     ) -> None:
         a, b = lift_pair(check.__name__, x, y)
         text = f"{message + ' ' if message else ''}Condition x {symbol} y did not hold element-wise:\n"
@@ -116,7 +120,7 @@ def assert_none_equal(
 
 def _sign(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
     def check(
-        x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+        x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
     ) -> None:
         a = lift(x)
         text = f"{message + ' ' if message else ''}Condition x {symbol} 0 did not hold element-wise:\n"
@@ -172,7 +176,7 @@ def assert_all_finite(x: TensorLike, message: str | None = None, name: str | Non
     return a
 
 
-def assert_rank(x: TensorLike, rank: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank(x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """Raise unless x has the given rank; at once where it is known, else at run time.
 
     Raises: InvalidArgumentError (a ValueError): the rank is another one.
@@ -181,7 +185,7 @@ def assert_rank(x: TensorLike, rank: Any, message: str | None = None, name: str 
 
 
 def assert_rank_at_least(
-    x: TensorLike, rank: Any, message: str | None = None, name: str | None = None
+    x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None
 ) -> None:
     """Raise unless x has at least the given rank. Raises: InvalidArgumentError (a ValueError): the rank is lower."""
     _check_rank("assert_rank_at_least", x, rank, message, greater_equal, "at least", lambda a, b: a >= b)
@@ -222,7 +226,7 @@ def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | No
 
 
 def assert_type(
-    tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> None:
     """Raise unless `tensor` has the dtype `tf_type`. Raises: DTypeError (a TypeError)."""
     x, wanted = lift(tensor), as_dtype(tf_type)
