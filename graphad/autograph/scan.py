@@ -11,6 +11,8 @@ import dis
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from graphad.core.memo import Memo
+
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 _FREE = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"))
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
@@ -18,6 +20,7 @@ _JUMPS = frozenset(("FOR_ITER",))
 _HARMLESS_CALLS = frozenset(("CALL_INTRINSIC_1", "CALL_INTRINSIC_2"))
 _UNKNOWN = object()
 _NULL = object()
+_called = Memo("calls in code", 4096)  # by code, of which a loop makes functions anew
 
 
 def needs_conversion(f: FunctionType) -> bool:
@@ -35,9 +38,25 @@ def _needs(f: FunctionType, seen: set[int]) -> bool:
 
 
 def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], seen: set[int]) -> bool:
+    called = _called.get(code)
+    if called is None:
+        called = _called.keep(code, _calls_of(code))
+    if called is True:
+        return True
+    for kind, name, *attributes in called:
+        found = _global(name, names) if kind == "global" else _free(name, cells)
+        for attribute in attributes:
+            found = _attribute(found, attribute)
+        if found is _UNKNOWN or _may_branch(found, seen):
+            return True
+    return False
+
+
+def _calls_of(code: CodeType) -> Any:
+    """The names of what some code calls, ("global" or "free", name, attributes...); True where it has to be converted anyway."""
     if any(isinstance(const, CodeType) for const in code.co_consts):
         return True
-    stack: list[Any] = []  # what the code puts on the stack, as far as it is known
+    stack: list[Any] = []  # the names of what the code puts on the stack, as far as they are known
     called: list[Any] = []
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname, instruction.arg
@@ -46,12 +65,13 @@ def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], se
         effect = dis.stack_effect(instruction.opcode, argument)
         if name in _GLOBAL:
             stack += [_NULL] * (effect - 1)
-            stack.append(_global(instruction.argval, names))
+            stack.append(("global", instruction.argval))
         elif name in _FREE:
-            stack.append(_free(instruction.argval, cells))
+            stack.append(("free", instruction.argval))
         elif name in _ATTRIBUTE:
             base = stack.pop() if stack else _UNKNOWN
-            stack += [_attribute(base, instruction.argval)] + [_NULL] * effect
+            named = (*base, instruction.argval) if type(base) is tuple else _UNKNOWN
+            stack += [named] + [_NULL] * effect
         elif name == "PUSH_NULL":
             stack.append(_NULL)
         elif name == "KW_NAMES" or name == "PRECALL":
@@ -75,7 +95,7 @@ def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], se
             depth = max(len(stack) + effect, 0)
             stack = [*stack[: max(min(len(stack), depth) - (effect <= 0), 0)]]
             stack += [_UNKNOWN] * (depth - len(stack))
-    return any(_may_branch(found, seen) for found in called)
+    return tuple(called)
 
 
 def _free(name: str, cells: dict[str, Any]) -> Any:
