@@ -29,6 +29,8 @@ MOST_GIVEN = (
 )
 MOST_AXES = 64  # as NumPy has it
 Reference = tuple[Any, ...]
+_SCALARS = frozenset((np.int32, np.int64))
+_WHOLE = (int, np.integer)
 
 
 def is_reference(x: Any) -> bool:
@@ -84,6 +86,8 @@ def number(reference: Reference, values: Sequence[Any], op: str) -> Any:
     """What a reference to one number stands for; `values` are those of the given inputs, arrays of numbers or of symbols."""
     value = values[reference[1] - 1]
     if len(reference) == 2:
+        if type(value) in _SCALARS:  # what eager code and compiled code give
+            return int(value)
         return _plain(np.reshape(np.asarray(value), (-1,))[0] if isinstance(value, np.ndarray) else value)
     if reference[2] >= len(value):
         raise InvalidArgumentError(
@@ -95,7 +99,7 @@ def number(reference: Reference, values: Sequence[Any], op: str) -> Any:
 def _plain(x: Any) -> Any:
     if isinstance(x, Dim):
         return x
-    if isinstance(x, int | np.integer):
+    if isinstance(x, _WHOLE):
         return int(x)
     return tuple([_plain(item) for item in x]) if np.ndim(x) else int(x)
 
@@ -221,7 +225,10 @@ class Referring:
 
     def with_numbers(self, values: Sequence[Any]) -> list[Any]:
         """The attributes with numbers (or symbols) for the references, from the values of the given inputs."""
-        return self._changed(lambda kind, value: kind.filled(value, values, self.name))
+        out = [getattr(self, name) for name in self.attributes]
+        for _, place, kind in self.schema.places:
+            out[place] = kind.filled(out[place], values, self.name)
+        return out
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         own, given = self.split(specs)

@@ -413,6 +413,7 @@ class Schema:
     Attributes:
       inputs: Those that the op always has, before any that give sizes.
       attributes: The kind of each attribute, by its name.
+      places: (name, place, kind) of the attributes that may refer to inputs.
       least, most: How many inputs there are, without those that give sizes.
     """
 
@@ -422,7 +423,7 @@ class Schema:
         self.numbers = tuple([each.numbers for each in self.attributes.values()])
         self.referring = tuple([name for name, each in self.attributes.items() if each.refers])
         kinds = enumerate(self.attributes.items())
-        self._referring: list[Any] = [(name, i, each) for i, (name, each) in kinds if each.refers]
+        self.places: list[Any] = [(name, i, each) for i, (name, each) in kinds if each.refers]
         self._checked = tuple([(name, each, each.fits) for name, each in self.attributes.items()])
         self._inputs: tuple[Input, ...] | None = None
         self._referring_class: Any = None
@@ -469,7 +470,7 @@ class Schema:
     def asked(self, values: Sequence[Any]) -> list[tuple[str, Referring, refs.Reference]] | None:
         """Every reference in some attributes with where it stands; None where all sizes are numbers."""
         found = None
-        for name, place, kind in self._referring:
+        for name, place, kind in self.places:
             asked = kind.asked(values[place])
             if asked is not None:
                 found = (found or []) + [(name, kind, reference) for reference in asked]

@@ -385,18 +385,20 @@ def getitem(x: Any, key: Any) -> Tensor:
       InvalidArgumentError (a ValueError): an index is out of range, or there are too many.
       ArgumentTypeError (a TypeError): something else in the key.
     """
-    if type(x) is EagerTensor and busy() is None:
-        kind = type(key)
-        if kind in _SIMPLE or (kind is tuple and all(type(k) in _SIMPLE for k in key)):
-            try:
-                return EagerTensor(x.data[key])
-            except (IndexError, TypeError, ValueError):
-                pass  # the long way says what is wrong
-    x, key = lift(x), _lifted(key)
-    if _is_mask(key):
-        return boolean_mask(x, key)
-    if has_arrays(key):
-        return pick(x, key, getitem)
+    kind = type(key)
+    is_simple = kind in _SIMPLE or (kind is tuple and all(type(k) in _SIMPLE for k in key))
+    if is_simple and type(x) is EagerTensor and busy() is None:
+        try:
+            return EagerTensor(x.data[key])
+        except (IndexError, TypeError, ValueError):
+            pass  # the long way says what is wrong
+    x = lift(x)
+    if not is_simple:
+        key = _lifted(key)
+        if _is_mask(key):
+            return boolean_mask(x, key)
+        if has_arrays(key):
+            return pick(x, key, getitem)
     given: list[Any] = []
     encoded = encode(key, given)
     if type(x) is EagerTensor:
