@@ -40,7 +40,7 @@ def awaited() -> Any:
 
 
 def in_child(work: Callable[[], None]) -> Callable[[], None]:
-    """Have `work` done in every forked child, after that of the modules below; a decorator."""
+    """A decorator: `work` runs in every forked child, after that of modules on lower floors."""
     _in_child.append(work)
     return work
 

@@ -26,7 +26,7 @@ class Recorder(Protocol):
         """See a variable's value that an op is about to use, at the eager level."""
 
     def needs(self, op: Op, inputs: Sequence[Any]) -> tuple[bool, ...] | None:
-        """Which inputs of an op that is about to run are followed, None if no one is."""
+        """For each input of an op that is about to run whether it is followed; None where none of them is."""
 
     def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """See an op that has no gradient, after it has run."""

@@ -25,7 +25,7 @@ class Memo(dict[Any, Any]):
         self.limit = limit
 
     def keep(self, key: Any, value: Any) -> Any:
-        """Remember `value` unless another thread was quicker; returns what is remembered."""
+        """Keep `value` under `key`, unless another thread has kept one already; returns the value that is kept."""
         if not self.limit:
             return value
         with _lock:

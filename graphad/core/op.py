@@ -209,7 +209,7 @@ class Op(metaclass=OpType):
       declared: Their types, as written in the class; see `core/schema.py`.
       defaults: The values of those that need not be given.
       op_class: The class itself, also where `refers` makes another one of it.
-      refers: Some of its sizes are inputs, or what the others leave: compilers and short ways pass it by.
+      refers: Some of its sizes are given by inputs, or follow from the others: it has no short way and is not compiled as it is.
       given: How many inputs, the last ones, the sizes refer to.
       eval_checks: `eval` finds whatever may be wrong with numbers that inputs give, so that nothing else need look at them.
       live: It holds live objects, so no file holds it.
@@ -217,9 +217,9 @@ class Op(metaclass=OpType):
       hands_on: Its outputs are inputs, from number `n_inputs` on; only the derivative is its own.
       repeats, branches: It runs its `body` again and again; its `then_graph` or its `else_graph`.
       loads, stores: It gives the value of its first input, a variable; it gives that one its second input as its value.
-      guarded: It writes a variable in one step that takes the guard itself.
+      guarded: It reads and writes a variable in one step, and takes the guard of the variable itself.
       infix: How Python writes it, "{} + {}"; the quickest way on NumPy scalars.
-      moves: It only moves elements, so that those which are not known are known to be where they are put.
+      moves: It only moves elements: where its input has known and unknown elements, so has its result, at known places.
       gives_sizes: It gives the sizes of its input, whatever that holds.
       takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
         that may hold some.
@@ -229,7 +229,7 @@ class Op(metaclass=OpType):
       refuses: "zero" or "negative": the integers as second input for which it raises all the same.
       copies: Its result holds elements of its input many times, and may be far larger.
       closes_over: A rule in Python refers to values of the trace in which it stands.
-      counts: 1 or -1 where it is a sum or a difference, and so moves a counter on; 0 for others.
+      counts: 1 for a sum and -1 for a difference, by which loops count; 0 for others.
       compares: ("<" or ">", 1 where equal numbers count too, else 0).
       known_as: What users know it as, where that is not the name.
       words: {attribute: what messages call it}, where that is another name.

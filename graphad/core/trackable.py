@@ -19,13 +19,13 @@ PENDING = PRIVATE + "pending"
 
 
 class Pending(Protocol):
-    """What waits for parts of an object that has been restored."""
+    """Restored values whose objects the program has not made yet, kept with the object that they belong to."""
 
     def assigned(self, owner: Any, name: str, value: Any) -> None:
         """`value` is about to become the attribute `name` of `owner`."""
 
     def arrived(self, owner: Any) -> None:
-        """Something of `owner` may be there that is no new attribute."""
+        """A part of `owner` may have been made that is not an attribute, such as a slot of an optimizer."""
 
     def look(self, owner: Any) -> None:
         """Look whether something was put into the lists and dicts of `owner`."""
@@ -55,14 +55,14 @@ _waiting: dict[int, weakref.ref[Any]] = {}
 
 
 def arrived(owner: Any) -> None:
-    """Say that something of `owner` may be there that a checkpoint has a value for."""
+    """Say that a part of `owner` may have been made for which a restored checkpoint has a value."""
     pending = vars(owner).get(PENDING)
     if pending is not None:
         pending.arrived(owner)
 
 
 def settle() -> None:
-    """Give what was put into lists and dicts the values that wait for it."""
+    """Give values of restored checkpoints to what was put into lists and dicts since."""
     if _waiting:
         for reference in list(_waiting.values()):
             owner = reference()
@@ -72,7 +72,7 @@ def settle() -> None:
 
 
 def wait_for_items(owner: Any, waits: bool) -> None:
-    """Have `settle` look at the lists and dicts of `owner`, or no longer."""
+    """Tell `settle` to look at the lists and dicts of `owner`, or to stop looking."""
     ident = id(owner)
     if waits:
         _waiting[ident] = weakref.ref(owner, lambda _: _waiting.pop(ident, None))

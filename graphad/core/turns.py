@@ -55,7 +55,7 @@ class Turn:
                     _changed.notify_all()
 
     def _leads_to(self, thread: int) -> bool:
-        """Whether who has the turn waits, maybe by way of others, for a turn that `thread` has."""
+        """Whether the thread that has the turn waits, directly or through other threads, for a turn that `thread` has."""
         turn: Turn | None = self
         while turn is not None:
             owner = turn._owner
@@ -72,7 +72,7 @@ _changed = threading.Condition(forks.rlock())
 
 @forks.in_child
 def _keep_own() -> None:
-    """The other threads are not there any more."""
+    """In a forked child: the other threads do not exist, so their turns are free."""
     global _changed
     _changed = threading.Condition(forks.rlock())
     _waiting.clear()

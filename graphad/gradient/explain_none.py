@@ -64,7 +64,7 @@ class Notes:
 
 _BRANCHES = ("then_graph", "else_graph")
 
-# How what is known of a value is written: True for one that a derivative reaches, a Break, or None.
+# What is known of a value: True where a derivative reaches it, the Break that ends the path to it, or None.
 State = Any
 
 
@@ -176,7 +176,7 @@ def _reach(states: dict[Any, State], marks: Sequence[Any], found: Sequence[State
 
 
 def _joined(known: Sequence[State]) -> State:
-    """Of a result of several values: reached if one is, else broken where one is; sizes are blamed last."""
+    """What holds for several values together: True if one is reached, else a Break if there is one, preferably not at a size."""
     if any(state is True for state in known):
         return True
     breaks = [state for state in known if state is not None]
@@ -185,7 +185,7 @@ def _joined(known: Sequence[State]) -> State:
 
 
 def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
-    """What the outputs of an op have of what is known of its inputs."""
+    """What is known of the outputs of an op, from what is known of its inputs."""
     if isinstance(op, Call):
         return _through_graph(op.graph, known)
     branches = [

@@ -152,7 +152,7 @@ def _upstream(targets: Sequence[Any], given: Any) -> list[Any]:
 def _tape_of_graph(
     name: str, targets: Sequence[Any], sources: Sequence[Any], stopped: Any
 ) -> tuple[GradientTape, list[Any]]:
-    """A persistent tape with what lies between sources and targets, and the targets as it knows them."""
+    """A persistent tape with the entries between sources and targets, and the objects that stand for the targets on it."""
     traces = [level for level in chain() if isinstance(level, Trace)][::-1]
     if current() is not traces[-1]:
         raise InvalidArgumentError(
@@ -267,7 +267,7 @@ class _Path:
     def _with_residuals(
         self, trace: Trace, node: Node, follows: tuple[bool, ...], nodes: list[Node]
     ) -> tuple[Op, list[Any]]:
-        """In place of a node one with residuals as further outputs; the old results are these outputs' first ones."""
+        """Put a node with residuals as further outputs in the place of `node`, whose values are the first outputs of the new one."""
         builder = trace.builder
         op = node.op.augmented(TRANSFORMS, follows)  # type: ignore[attr-defined]
         specs = tuple(op.infer(*[builder.specs[i] for i in node.inputs]))

@@ -85,7 +85,7 @@ class Recorder:
         return None if marks is None else tuple([mark is not None for mark in marks])
 
     def note_break(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Told of ops without a gradient, and of those whose results are no numbers that have one."""
+        """Told of ops without a gradient, and of ops whose results have a dtype that has none."""
 
     def follows(self, x: Any) -> bool:
         return x.mark in self._tracked
@@ -94,7 +94,7 @@ class Recorder:
         """Told of values that are given to Python or NumPy."""
 
     def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Told of ops on values that are not followed, once there are `beyond` a break."""
+        """Told of ops on values that are not followed, as soon as some of these come from an op without a gradient."""
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         tracked = self._tracked
@@ -137,7 +137,7 @@ class Recorder:
             self._sweep()
 
     def _out_mark(self, y: Any) -> Any:
-        """The mark of a result, which is followed from now on; None if it is no number that has a gradient."""
+        """The mark of a result, which is followed from now on; None if its dtype has no gradient."""
         if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
             mark = mark_of(y)
             self._tracked.add(mark)
@@ -163,7 +163,7 @@ class Recorder:
         return None
 
     def _marks(self, op: Op, inputs: Sequence[Any]) -> list[Any] | None:
-        """The marks of the inputs that are followed, None for others; None altogether if none is."""
+        """For each input its mark, or None where it is not followed; None instead of a list where none is followed."""
         marks = [x.mark if x.mark in self._tracked else self._automatic_mark(op, x) for x in inputs]
         return marks if any(mark is not None for mark in marks) else None
 
@@ -182,7 +182,7 @@ class Recorder:
         return held  # type: ignore[no-any-return]
 
     def _sweep(self) -> None:
-        """Drop entries whose outputs nobody can reach.
+        """Drop entries whose outputs no object refers to any more.
 
         Each entry lets go of the marks of its outputs, walking backwards; a mark that lives on belongs to a value that somebody
         holds, or is read by a later entry that was kept. What is dropped lets go of the marks of its inputs.

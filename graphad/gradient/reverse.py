@@ -168,7 +168,7 @@ class Pullback:
         kept = {
             i for i in read if i not in self._input_serials and i not in builder.values and i not in again
         }
-        # The shape of a value that is there anyway is asked for again: as data it could not be folded away later.
+        # Shapes are computed again from the value: passed on as data, they could not be replaced by known sizes later.
         for node in builder.nodes:
             if isinstance(node.op, Shape) and (
                 node.inputs[0] in self._input_serials or node.inputs[0] in kept
@@ -229,7 +229,7 @@ class Pullback:
         )
 
     def _twins(self, available: set[int]) -> dict[int, int]:
-        """For values that are not available one that is, given by the same op for the same inputs.
+        """For a value that is not available an equal one that is: the result of the same op on the same inputs.
 
         Each differentiation asks the rules anew, so that the same forward value may be there under another number.
         """
@@ -245,7 +245,7 @@ class Pullback:
         return twins
 
     def _recomputed(self, missing: Sequence[int], available: set[int]) -> list[Node] | None:
-        """The pure forward nodes that compute `missing` from what is available, None if one has an effect."""
+        """The forward nodes that compute `missing` from available values; None if one of these nodes has an effect."""
         if not missing:
             return []
         wanted = set(missing)
