@@ -128,6 +128,8 @@ from graphad.ops.array import stack as stack
 from graphad.ops.array import stop_gradient as stop_gradient
 from graphad.ops.array import strided_slice as strided_slice
 from graphad.ops.array import tensor_scatter_nd_add as tensor_scatter_nd_add
+from graphad.ops.array import tensor_scatter_nd_max as tensor_scatter_nd_max
+from graphad.ops.array import tensor_scatter_nd_min as tensor_scatter_nd_min
 from graphad.ops.array import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from graphad.ops.array import tensor_scatter_nd_update as tensor_scatter_nd_update
 from graphad.ops.array import tile as tile

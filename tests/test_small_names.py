@@ -71,3 +71,31 @@ def test_an_optimizer_names_the_variable_whose_gradient_does_not_fit(momentum):
     assert optimizer.iterations.numpy() == 0
     optimizer.apply_gradients([(tf.constant([1.0, 1.0]), v)])
     np.testing.assert_allclose(v, [0.9, 1.9])
+
+
+def test_variables_are_assigned_by_the_older_functions_too():
+    v = tf.Variable([1.0, 2.0])
+    assert tf.compat.v1.assign(v, [3.0, 4.0]) is v
+    tf.compat.v1.assign_add(v, [1.0, 1.0])
+
+    @tf.function
+    def down(x):
+        tf.compat.v1.assign_sub(v, x)
+        return v + 0.0
+
+    assert down(tf.constant([2.0, 1.0])).numpy().tolist() == [2.0, 4.0]
+    with pytest.raises(TypeError, match=r"assign_add: ref is EagerTensor; a tf.Variable is needed"):
+        tf.compat.v1.assign_add(tf.constant(1.0), 1.0)
+
+
+def test_slices_are_raised_and_lowered_in_functions_and_by_rows():
+    x, at, y = tf.constant([1.0, 5.0, 3.0]), tf.constant([[0], [2], [0]]), tf.constant([7.0, 3.0, 7.0])
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        z = tf.function(tf.tensor_scatter_nd_max)(x, at, y) * tf.constant([1.0, 2.0, 4.0])
+    assert z.numpy().tolist() == [7.0, 10.0, 12.0]
+    assert [g.numpy().tolist() for g in tape.gradient(z, [x, y])] == [[0.0, 2.0, 2.0], [0.5, 2.0, 0.5]]
+    rows = tf.vectorized_map(lambda v: tf.tensor_scatter_nd_min(v, at, y), tf.stack([x, 2 * x]))
+    assert rows.numpy().tolist() == [[1.0, 5.0, 3.0], [2.0, 10.0, 3.0]]
+    with pytest.raises(TypeError, match="tensor_scatter_nd_max: tensor has dtype complex64"):
+        tf.tensor_scatter_nd_max(tf.zeros([2], tf.complex64), [[0]], tf.zeros([1], tf.complex64))

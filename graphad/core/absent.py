@@ -47,8 +47,6 @@ _LATER = {
     "np.unique serves outside of functions": "unique unique_with_counts",
     "np.unravel_index serves outside of functions": "unravel_index",
     "pad, reshape and transpose serve": "space_to_batch space_to_batch_nd batch_to_space required_space_to_batch_paddings",
-    "tensor_scatter_nd_update of what maximum or minimum gives serves where no index comes twice":
-        "tensor_scatter_nd_max tensor_scatter_nd_min",
     "linalg.solve and linalg.eigh of the full matrix serve":
         "tridiagonal_solve tridiagonal_matmul eigh_tridiagonal banded_triangular_solve",
     "a scan over the frames serves": "ctc_loss ctc_greedy_decoder ctc_beam_search_decoder ctc_unique_labels",

@@ -12,7 +12,12 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_like
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.ops.array.combine import Combination, ScatterCombine
+from graphad.ops.array.combine import (
+    Combination,
+    ScatterCombine,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+)
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.scatter import (
     TensorScatterUpdate,
@@ -71,11 +76,11 @@ class Scattered:
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """The larger of rows and values, element by element; see `scatter_update`."""
-        return self._scatter("scatter_max", sparse_delta, _combined("max"))
+        return self._scatter("scatter_max", sparse_delta, tensor_scatter_nd_max)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """The smaller of rows and values, element by element; see `scatter_update`."""
-        return self._scatter("scatter_min", sparse_delta, _combined("min"))
+        return self._scatter("scatter_min", sparse_delta, tensor_scatter_nd_min)
 
     def batch_scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
@@ -108,15 +113,11 @@ class Scattered:
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """The larger of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
-        return self.rewrite(
-            lambda x: _combined("max")(x, index_tensor("scatter_nd_max", indices, "indices"), updates)
-        )
+        return self.rewrite(lambda x: tensor_scatter_nd_max(x, indices, updates))
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """The smaller of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
-        return self.rewrite(
-            lambda x: _combined("min")(x, index_tensor("scatter_nd_min", indices, "indices"), updates)
-        )
+        return self.rewrite(lambda x: tensor_scatter_nd_min(x, indices, updates))
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Any:
         """The rows at `indices`, as `gather` gives them."""

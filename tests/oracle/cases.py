@@ -295,6 +295,16 @@ def _array() -> list[Case]:
             {"x": real(5), "i": fixed(np.int32([[1], [3], [1]])), "y": real(3)},
         ),
         (
+            "tensor_scatter_max",
+            "tf.tensor_scatter_nd_max(x, i, y)",
+            {"x": real(5), "i": fixed(np.int32([[1], [3], [1]])), "y": real(3)},
+        ),
+        (
+            "tensor_scatter_min_ties",
+            "tf.tensor_scatter_nd_min(tf.floor(x) + 0.0 * x, i, tf.floor(y) + 0.0 * y) * x",
+            {"x": real(3, 4), "i": fixed(np.int32([[1], [2], [1], [1]])), "y": real(4, 4)},
+        ),
+        (
             "tensor_scatter_update",
             "tf.tensor_scatter_nd_update(x, i, y)",
             {"x": real(5, 2), "i": fixed(np.int32([[4], [0]])), "y": real(2, 2)},

@@ -121,6 +121,8 @@ from graphad import switch_case as switch_case
 from graphad import tan as tan
 from graphad import tanh as tanh
 from graphad import tensor_scatter_nd_add as tensor_scatter_nd_add
+from graphad import tensor_scatter_nd_max as tensor_scatter_nd_max
+from graphad import tensor_scatter_nd_min as tensor_scatter_nd_min
 from graphad import tensor_scatter_nd_update as tensor_scatter_nd_update
 from graphad import tensordot as tensordot
 from graphad import tile as tile
@@ -148,6 +150,9 @@ from graphad.core.scopes import executing_eagerly as executing_eagerly
 from graphad.core.version import VERSION as VERSION
 from graphad.debugging import check_numerics as check_numerics
 from graphad.debugging import is_numeric_tensor as is_numeric_tensor
+from graphad.eager.assigned import assign as assign
+from graphad.eager.assigned import assign_add as assign_add
+from graphad.eager.assigned import assign_sub as assign_sub
 from graphad.linalg import cholesky as cholesky
 from graphad.linalg import cholesky_solve as cholesky_solve
 from graphad.linalg import cross as cross

@@ -1,6 +1,8 @@
 """Create, reshape, join, slice, gather, scatter, sort."""
 
 from graphad.ops.array.block import slice as slice
+from graphad.ops.array.combine import tensor_scatter_nd_max as tensor_scatter_nd_max
+from graphad.ops.array.combine import tensor_scatter_nd_min as tensor_scatter_nd_min
 from graphad.ops.array.create import constant as constant
 from graphad.ops.array.create import convert_to_tensor as convert_to_tensor
 from graphad.ops.array.create import eye as eye

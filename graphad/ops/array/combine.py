@@ -1,6 +1,6 @@
-"""`scatter_combine`: slices multiplied, divided, or compared with others where they belong.
+"""Slices multiplied, divided, or compared with others where they belong.
 
-For variables alone, which have no derivative of what they are assigned.
+`scatter_combine` is for variables alone, which have no derivative of what they are assigned; `scatter_extreme` has one.
 """
 
 from __future__ import annotations
@@ -10,41 +10,42 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.kinds import require_numeric, require_same_dtype
+from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
 from graphad.core.op import Op, define, no_batch, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
-from graphad.ops.array.gather import check_nd, nd_index
-from graphad.ops.array.support import require_index
+from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import GatherNd, ScatterNd, check_nd, nd_index
+from graphad.ops.array.scatter import TensorScatterUpdate
+from graphad.ops.array.shape import shape_of
+from graphad.ops.array.support import all_stacked, index_tensor, require_index
+from graphad.ops.math.cast import Cast
+from graphad.ops.math.compare import EQUAL
 
-Combination = Literal["mul", "div", "floordiv", "max", "min"]
-COMBINE: dict[str, np.ufunc] = {
-    "mul": np.multiply,
-    "div": np.divide,
-    "floordiv": np.floor_divide,
-    "max": np.maximum,
-    "min": np.minimum,
-}
+Combination = Literal["mul", "div", "floordiv"]
+COMBINE: dict[str, np.ufunc] = {"mul": np.multiply, "div": np.divide, "floordiv": np.floor_divide}
+EXTREME: dict[str, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 
 
 @define
 class ScatterCombine(Op):
     """x with each slice at `indices`, as gather_nd reads them, combined with its slice of `updates`, one after the other where
-    indices repeat: "mul", "div", "floordiv" (for integers), "max", "min"."""
+    indices repeat: "mul", "div", "floordiv" (for integers)."""
 
     name = "scatter_combine"
     takes_symbols = (0, 2)
     keeps = (False, False)
-    kind: Literal["div", "floordiv", "max", "min", "mul"]
+    kind: Literal["div", "floordiv", "mul"]
 
     def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
         require_index(self.name, indices, "indices")
         require_same_dtype(self.name, updates, x, ("updates", "tensor"))
         require_numeric(self.name, x, "tensor")
-        if (x.dtype.is_complex and self.kind in ("max", "min")) or (
-            x.dtype.is_integer and self.kind == "div"
-        ):
+        if x.dtype.is_integer and self.kind == "div":
             raise DTypeError(f"{self.name}: {x.dtype.name} has no {self.kind!r}.")
         want = check_nd(self.name, x.dims, indices.dims, 0)
         if not are_compatible(want, updates.dims):
@@ -67,3 +68,73 @@ class ScatterCombine(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         return None if all(axis is None for axis in axes) else "mixed"
+
+
+@define
+class ScatterExtreme(TensorScatterUpdate):
+    """x with each slice at `indices`, as gather_nd reads them, replaced by the larger ("max") or smaller ("min") of itself and
+    all its slices of `updates`, element by element; NaN wins. What is equally far out shares the derivative equally.
+    """
+
+    name = "scatter_extreme"
+    keeps = (True, True)  # type: ignore[assignment]  # the rule reads all operands, and the result
+    kind: Literal["max", "min"] = "max"
+
+    @property
+    def caller(self) -> str:
+        return f"tensor_scatter_nd_{self.kind}"
+
+    def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+        require_kind(self.caller, x, REAL, "tensor")
+        return super().infer(x, indices, updates)
+
+    def eval(self, x: Any, indices: Any, updates: Any) -> Any:
+        out = np.array(x)
+        if np.size(updates):
+            EXTREME[self.kind].at(out, nd_index(self.caller, indices, x.shape, self.batch_dims), updates)
+        return out
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        x, indices, updates = ctx.inputs
+        y = ctx.outputs[0]
+        sizes, given = shape_of(ctx, 0)
+        reached = bind(GatherNd(self.batch_dims), y, indices)
+        number = Cast(g.dtype)
+        kept, taken = bind(number, bind(EQUAL, x, y)), bind(number, bind(EQUAL, updates, reached))
+        share = g / (kept + bind(ScatterNd(sizes, self.batch_dims), indices, taken, *given))
+        return (
+            share * kept if ctx.needs(0) else None,
+            None,
+            bind(GatherNd(self.batch_dims), share, indices) * taken if ctx.needs(2) else None,
+        )
+
+    def batch(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
+        return bind(ScatterExtreme(self.batch_dims + 1, self.kind), *all_stacked(ctx, (x, indices, updates)))
+
+
+def tensor_scatter_nd_max(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
+    """`tensor` with the slices at `indices` replaced by the larger of themselves and `updates`, element by element.
+
+    Args:
+      tensor: Tensor of an integer or a float dtype.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; of repeats the largest update counts.
+      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]].
+    """
+    return _extreme("tensor_scatter_nd_max", ScatterExtreme(kind="max"), tensor, indices, updates)
+
+
+def tensor_scatter_nd_min(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
+    """`tensor` with the slices at `indices` replaced by the smaller of themselves and `updates`; see `tensor_scatter_nd_max`."""
+    return _extreme("tensor_scatter_nd_min", ScatterExtreme(kind="min"), tensor, indices, updates)
+
+
+def _extreme(caller: str, op: ScatterExtreme, tensor: Any, indices: Any, updates: Any) -> Tensor:
+    x = lift(tensor)
+    return bind(op, x, index_tensor(caller, indices, "indices"), lift_like(caller, updates, x.dtype))
+
+
+__all__ = ["tensor_scatter_nd_max", "tensor_scatter_nd_min"]

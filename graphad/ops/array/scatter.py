@@ -67,18 +67,23 @@ class TensorScatterUpdate(Op):
     keeps = ((1,), False)
     batch_dims: Count = 0
 
+    @property
+    def caller(self) -> str:
+        """The function that messages name."""
+        return self.name
+
     def infer(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
-        require_index(self.name, indices, "indices")
-        require_same_dtype(self.name, updates, x, ("updates", "tensor"))
-        want = check_nd(self.name, x.dims, indices.dims, self.batch_dims)
+        require_index(self.caller, indices, "indices")
+        require_same_dtype(self.caller, updates, x, ("updates", "tensor"))
+        want = check_nd(self.caller, x.dims, indices.dims, self.batch_dims)
         if not are_compatible(want, updates.dims):
-            raise _unfit(self.name, x, indices, updates, want)
+            raise _unfit(self.caller, x, indices, updates, want)
         return x
 
     def eval(self, x: Any, indices: Any, updates: Any) -> Any:
         out = np.array(x)
         if np.size(updates):
-            out[nd_index(self.name, indices, x.shape, self.batch_dims)] = updates
+            out[nd_index(self.caller, indices, x.shape, self.batch_dims)] = updates
         return out
 
     def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:

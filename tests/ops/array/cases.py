@@ -230,6 +230,12 @@ def _updated(x: Any, i: Any, u: Any) -> Any:
     return out
 
 
+def _lowered(x: Any, i: Any, u: Any) -> Any:
+    out = x.copy()
+    np.minimum.at(out, tuple(np.moveaxis(i, -1, 0)), u)
+    return out
+
+
 def _segments(x: Any, ids: Any, n: int) -> Any:
     out = np.zeros((n, *x.shape[ids.ndim :]), x.dtype)
     for place in np.ndindex(ids.shape):
@@ -261,14 +267,25 @@ CREATE = [
         order=0,
     ),
     OpCase(
-        combined("max"),
+        a.tensor_scatter_nd_max,
         real(2, 4),
-        real(3, 4),
-        expected=lambda x, u: np.maximum(x, [u[2], np.maximum(u[0], u[1])]),
-        order=0,
+        np.array([[1], [1], [0]], np.int32),
+        real(3, 4, seed=1),
+        expected=lambda x, i, u: np.maximum(x, [u[2], np.maximum(u[0], u[1])]),
     ),
     OpCase(
-        combined("min"), integer(2), integer(3), expected=lambda x, u: np.minimum(x, [u[2], min(u[0], u[1])])
+        a.tensor_scatter_nd_min,
+        real(3, 3),
+        COORDINATES,
+        real(3, seed=1),
+        expected=lambda x, i, u: _lowered(x, i, u),
+    ),
+    OpCase(
+        a.tensor_scatter_nd_min,
+        integer(2),
+        np.array([[1], [1], [0]], np.int32),
+        integer(3),
+        expected=lambda x, i, u: np.minimum(x, [u[2], min(u[0], u[1])]),
     ),
     OpCase(ensured, integer(2, 4), expected=lambda x: x),
     OpCase(a.identity, np.float64(2.0), expected=lambda x: x),

@@ -1,0 +1,42 @@
+"""Assignments as functions of a variable, as programs that are older than a variable's methods write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.annotations import TensorLike
+from graphad.core.errors import ArgumentTypeError
+from graphad.eager.variable import Variable
+
+
+def assign(
+    ref: Variable,
+    value: TensorLike,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """Assign `value` to the variable `ref`, whose shape it must have; see `Variable.assign`. Returns: The variable."""
+    return _variable("assign", ref).assign(value, name=name)
+
+
+def assign_add(
+    ref: Variable, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Add `value` to the variable `ref`; see `Variable.assign_add`. Returns: The variable."""
+    return _variable("assign_add", ref).assign_add(value, name=name)
+
+
+def assign_sub(
+    ref: Variable, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Subtract `value` from the variable `ref`; see `Variable.assign_sub`. Returns: The variable."""
+    return _variable("assign_sub", ref).assign_sub(value, name=name)
+
+
+def _variable(caller: str, ref: Any) -> Variable:
+    if not isinstance(ref, Variable):
+        raise ArgumentTypeError(
+            f"{caller}: ref is {type(ref).__name__}; a tf.Variable is needed, a tensor has no place to write to."
+        )
+    return ref
