@@ -271,3 +271,54 @@ def iterative_lqr(tf, function):
         c, xs, us = improve(xs, us)
         costs.append(c)
     return {"costs": costs, "xs": xs, "us": us}
+
+
+def predictor_corrector(tf, function):
+    """Adams' rules of order four: a history of slopes that rolls, a corrector repeated until it stands still, a fitted rate."""
+    h = 0.1
+    ahead = tf.constant([55.0, -59.0, 37.0, -9.0], tf.float64) / 24.0
+    implicit = tf.constant([19.0, -5.0, 1.0], tf.float64) / 24.0
+
+    def field(t, y, rate):
+        return tf.stack([y[1], rate * (1.0 - y[0] ** 2) * y[1] - y[0] + 0.2 * tf.cos(t)])
+
+    def runge_kutta(t, y, rate):
+        k1 = field(t, y, rate)
+        k2 = field(t + 0.5 * h, y + 0.5 * h * k1, rate)
+        k3 = field(t + 0.5 * h, y + 0.5 * h * k2, rate)
+        k4 = field(t + h, y + h * k3, rate)
+        return y + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
+
+    @function
+    def integrate(y, rate):
+        t, slopes, path = tf.constant(0.0, tf.float64), [], [y]
+        for _ in range(3):
+            slopes.insert(0, field(t, y, rate))
+            y, t = runge_kutta(t, y, rate), t + h
+            path.append(y)
+        history = tf.stack([field(t, y, rate), *slopes])
+        rounds = tf.constant(0)
+        for _ in range(8):
+            guess = y + h * tf.linalg.matvec(history, ahead, transpose_a=True)
+            known = y + h * tf.linalg.matvec(history[:3], implicit, transpose_a=True)
+            change = tf.constant(1.0, tf.float64)
+            while change > 1e-9:
+                better = known + h * 9.0 / 24.0 * field(t + h, guess, rate)
+                change = tf.reduce_max(tf.abs(better - guess))
+                guess = better
+                rounds += 1
+            y, t = guess, t + h
+            history = tf.concat([field(t, y, rate)[None], history[:-1]], axis=0)
+            path.append(y)
+        return tf.stack(path), rounds
+
+    rate, start = tf.constant(1.2, tf.float64), tf.constant([1.0, 0.5], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch([rate, start])
+        path, rounds = integrate(start, rate)
+        y = tf.reduce_sum(path[-1] ** 2)
+    return {
+        "path": path,
+        "rounds": rounds,
+        "slope": tf.concat([tf.reshape(g, [-1]) for g in tape.gradient(y, [rate, start])], axis=0),
+    }

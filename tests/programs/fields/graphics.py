@@ -137,3 +137,36 @@ def radiance_field(tf, function):
         loss, depth = step()
         losses.append(loss)
     return {"losses": losses, "depth": depth}
+
+
+def depth_buffer(tf, function):
+    """Points on a raster: in each pixel the nearest counts, and pixels darken with depth; the camera is turned by gradients."""
+    r = np.random.RandomState(7)
+    points = tf.constant(r.uniform(-1.0, 1.0, (40, 3)) * [1.0, 1.0, 0.4])
+
+    def cells(p):
+        depth = 2.5 + p[:, 2]
+        flat = 3.0 + 6.0 * p[:, :2] / depth[:, None]
+        return tf.cast(tf.clip_by_value(tf.floor(flat), 0.0, 5.0), tf.int32), depth
+
+    @function
+    def render(angle):
+        c, s, zero, one = tf.cos(angle), tf.sin(angle), tf.zeros_like(angle), tf.ones_like(angle)
+        turn = tf.reshape(tf.stack([c, zero, s, zero, one, zero, -s, zero, c]), [3, 3])
+        places, depth = cells(tf.linalg.matmul(points, turn, transpose_b=True))
+        nearest = tf.tensor_scatter_nd_min(tf.fill([6, 6], tf.constant(9.0, tf.float64)), places, depth)
+        glow = tf.tensor_scatter_nd_max(tf.zeros([6, 6], tf.float64), places, tf.exp(-depth))
+        return tf.where(nearest < 9.0, tf.exp(-0.5 * nearest), tf.zeros_like(nearest)), nearest, glow
+
+    wanted = render(tf.constant(0.3, tf.float64))[0]
+    angle = tf.Variable(0.25, dtype=tf.float64)
+    losses, slopes = [], []
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            image, nearest, glow = render(angle)
+            loss = tf.reduce_sum((image - wanted) ** 2) + 0.01 * tf.reduce_sum(glow)
+        slope = tape.gradient(loss, angle)
+        angle.assign_sub(0.02 * slope)
+        losses.append(loss)
+        slopes.append(slope)
+    return {"losses": losses, "slopes": slopes, "nearest": nearest, "angle": angle}

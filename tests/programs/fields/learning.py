@@ -343,3 +343,91 @@ def smooth_saliency(tf, function):
 
     attention, smooth, through = explain(images)
     return {"attention": attention, "smooth": smooth, "guided": through}
+
+
+def truncated_importance_targets(tf, function):
+    """Values of a policy learnt from the steps of another one: clipped ratios, a scan backwards in time, three losses in one."""
+    r = np.random.RandomState(12)
+    steps, batch, actions = 7, 3, 4
+    taken = tf.constant(r.randint(0, actions, (steps, batch)), tf.int32)
+    behaviour = tf.constant(r.randn(steps, batch, actions), tf.float32)
+    rewards, discounts = tf.constant(r.randn(steps, batch), tf.float32), tf.fill([steps, batch], 0.9)
+    logits = tf.Variable(r.randn(steps, batch, actions), dtype=tf.float32)
+    values = tf.Variable(r.randn(steps, batch), dtype=tf.float32)
+    last = tf.constant(r.randn(batch), tf.float32)
+
+    def log_chance(scores):
+        return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels=taken, logits=scores)
+
+    @function
+    def losses():
+        ratio = tf.exp(log_chance(logits) - log_chance(behaviour))
+        clipped = tf.minimum(1.0, ratio)
+        following = tf.concat([values[1:], last[None]], axis=0)
+        deltas = clipped * (rewards + discounts * following - values)
+        carried = tf.scan(
+            lambda total, now: now[0] + now[1] * now[2] * total,
+            (deltas, discounts, clipped),
+            initializer=tf.zeros_like(last),
+            reverse=True,
+        )
+        targets = tf.stop_gradient(carried + values)
+        ahead = tf.concat([targets[1:], last[None]], axis=0)
+        gain = tf.stop_gradient(clipped * (rewards + discounts * ahead - values))
+        chances = tf.nn.softmax(logits)
+        entropy = -tf.reduce_sum(chances * tf.nn.log_softmax(logits), axis=-1)
+        policy = -tf.reduce_mean(gain * log_chance(logits))
+        value = 0.5 * tf.reduce_mean((targets - values) ** 2)
+        return policy + value - 0.01 * tf.reduce_mean(entropy), targets
+
+    with tf.GradientTape() as tape:
+        loss, targets = losses()
+    slopes = tape.gradient(loss, [logits, values])
+    return {"loss": loss, "targets": targets, "policy": slopes[0], "value": slopes[1]}
+
+
+def soft_ranks(tf, function):
+    """Ranks with derivatives: isotonic regression runs in NumPy behind a custom gradient, one row after the other."""
+
+    def isotonic(y):
+        # pools of decreasing means, from left to right
+        means, sizes = [], []
+        for value in y:
+            mean, size = value, 1
+            while means and means[-1] < mean:
+                size += sizes[-1]
+                mean += (means.pop() - mean) * sizes.pop() / size
+            means.append(mean)
+            sizes.append(size)
+        return np.repeat(means, sizes), np.repeat(np.arange(len(sizes)), sizes)
+
+    def pools(y):
+        rows = [isotonic(row) for row in y]
+        return np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows]).astype(np.int64)
+
+    @tf.custom_gradient
+    def solve(y):
+        solved, pool = tf.numpy_function(pools, [y], [tf.float64, tf.int64])
+        solved, pool = tf.ensure_shape(solved, y.shape), tf.ensure_shape(pool, y.shape)
+
+        def back(g):
+            same = tf.cast(tf.equal(pool[:, :, None], pool[:, None, :]), tf.float64)
+            return tf.linalg.matvec(same, g) / tf.reduce_sum(same, axis=-1)
+
+        return solved, back
+
+    @function
+    def rank(x):
+        n = x.shape[-1]
+        weights = tf.cast(tf.range(n, 0, -1), tf.float64)
+        order = tf.argsort(x, axis=-1, direction="DESCENDING", stable=True)
+        down = tf.gather(x, order, batch_dims=1)
+        primal = down - solve(down - weights)
+        return tf.gather(primal, tf.argsort(order, axis=-1), batch_dims=1)
+
+    x = tf.constant(np.random.RandomState(13).randn(3, 6))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        ranks = rank(x)
+        loss = tf.reduce_sum(ranks**2 * tf.constant(np.arange(6.0)))
+    return {"ranks": ranks, "slope": tape.gradient(loss, x), "hard": rank(1e6 * x)}

@@ -1,0 +1,178 @@
+"""Fields on grids: diffraction by layers, particles that attract each other, chains of quantum spins."""
+
+import numpy as np
+
+
+def fourier_modal(tf, function):
+    """Light on a grating: eigenmodes of a layer, whose derivative is broadened where they coincide, and scattering matrices."""
+    orders = 5
+    index = np.arange(orders) - orders // 2
+    incident = np.zeros(orders)
+    incident[orders // 2] = 1.0
+    along = tf.constant(0.3 + 0.8 * index, tf.complex128)
+    below, above = (tf.sqrt(n**2 - along**2 + 0j) for n in (1.0, 1.45))
+    one = tf.eye(orders, dtype=tf.complex128)
+
+    @tf.custom_gradient
+    def modes(matrix):
+        values, vectors = tf.linalg.eig(matrix)
+
+        def back(value_bar, vector_bar):
+            apart = tf.math.conj(values)[..., None, :] - tf.math.conj(values)[..., :, None]
+            inverse = apart / (apart * apart + 1e-12)
+            inner = inverse * tf.matmul(vectors, vector_bar, adjoint_a=True) + tf.linalg.diag(value_bar)
+            adjoint = tf.linalg.adjoint(vectors)
+            return tf.linalg.solve(adjoint, tf.matmul(inner, adjoint))
+
+        return (values, vectors), back
+
+    def permittivity(fill):
+        order = tf.constant(index[:, None] - index[None, :], tf.float64)
+        away = tf.where(tf.equal(order, 0.0), tf.ones_like(order), order)
+        part = tf.where(tf.equal(order, 0.0), fill, tf.sin(np.pi * order * fill) / (np.pi * away))
+        return tf.cast(part * (2.1**2 - 1.0), tf.complex128) + one
+
+    def star(a, b):
+        # (r_left, t_right, t_left, r_right) of a slab behind another one
+        d = tf.linalg.inv(one - tf.matmul(b[0], a[3]))
+        f = tf.linalg.inv(one - tf.matmul(a[3], b[0]))
+        return (
+            a[0] + a[2] @ d @ b[0] @ a[1],
+            b[1] @ f @ a[1],
+            a[2] @ d @ b[2],
+            b[3] + b[1] @ f @ a[3] @ b[2],
+        )
+
+    def interface(w, v, w_next, v_next):
+        p, q = tf.linalg.solve(w_next, w), tf.linalg.solve(v_next, v)
+        plus, minus = 0.5 * (p + q), 0.5 * (p - q)
+        forth = plus - minus @ tf.linalg.solve(plus, minus)
+        return (
+            -tf.linalg.solve(plus, minus),
+            forth,
+            tf.linalg.inv(plus),
+            minus @ tf.linalg.inv(plus),
+        )
+
+    @function
+    def efficiencies(fill, depth):
+        values, vectors = modes(permittivity(fill) - tf.linalg.diag(along * along))
+        root = tf.sqrt(values)
+        root = tf.where(tf.math.imag(root) < 0.0, -root, root)
+        spread = tf.linalg.diag(tf.exp(1j * root * tf.cast(depth, tf.complex128)))
+        zero = tf.zeros_like(one)
+        v = vectors @ tf.linalg.diag(root)
+        slab = star(interface(one, tf.linalg.diag(below), vectors, v), (zero, spread, spread, zero))
+        whole = star(slab, interface(vectors, v, one, tf.linalg.diag(above)))
+        start = tf.constant(incident[:, None], tf.complex128)
+        flow = tf.math.real(below[orders // 2])
+        back, on = (tf.abs(matrix @ start)[:, 0] ** 2 for matrix in whole[:2])
+        return back * tf.math.real(below) / flow, on * tf.math.real(above) / flow
+
+    fill, depth = tf.constant(0.4, tf.float64), tf.constant(2.5, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch([fill, depth])
+        back, on = efficiencies(fill, depth)
+        first = on[orders // 2 - 1]
+    return {
+        "back": back,
+        "on": on,
+        "sum": tf.reduce_sum(back) + tf.reduce_sum(on),
+        "slopes": list(tape.gradient(first, [fill, depth])),
+    }
+
+
+def particle_mesh(tf, function):
+    """Particles on a grid, their potential by Fourier transforms, kicks and drifts; the derivative to where they began."""
+    n = 4
+    grid = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    waves = 2.0 * np.pi * np.fft.fftfreq(n)
+    square = sum(k**2 for k in np.meshgrid(waves, waves, waves, indexing="ij"))
+    inverse = np.where(square == 0.0, 0.0, -1.0 / np.where(square == 0.0, 1.0, square))
+    gradients = [1j * k * inverse for k in np.meshgrid(waves, waves, waves, indexing="ij")]
+    corners = np.stack(np.meshgrid(*[[0, 1]] * 3, indexing="ij"), -1).reshape(1, 8, 3)
+
+    def shares(x):
+        low = tf.floor(x)
+        near = low[:, None, :] + tf.constant(corners, tf.float64)
+        share = tf.reduce_prod(1.0 - tf.abs(x[:, None, :] - near), axis=-1)
+        return tf.math.floormod(tf.cast(near, tf.int32), n), share
+
+    def paint(x):
+        cells, share = shares(x)
+        return tf.tensor_scatter_nd_add(tf.zeros([n, n, n], tf.float64), cells, share)
+
+    def force(x):
+        spectrum = tf.signal.fft3d(tf.cast(paint(x) - 1.0, tf.complex128))
+        cells, share = shares(x)
+        parts = []
+        for slope in gradients:
+            field = tf.math.real(tf.signal.ifft3d(spectrum * tf.constant(slope)))
+            parts.append(tf.reduce_sum(tf.gather_nd(field, cells) * share, axis=1))
+        return -tf.stack(parts, axis=-1)
+
+    @function
+    def evolve(x, v):
+        for step in tf.range(3):
+            h = 0.2 / (1.0 + tf.cast(step, tf.float64))
+            v = v + 0.5 * h * force(x)
+            x = x + h * v
+            v = v + 0.5 * h * force(x)
+        return x, v
+
+    start = tf.constant(grid + 0.3 * np.random.RandomState(0).rand(n**3, 3))
+    with tf.GradientTape() as tape:
+        tape.watch(start)
+        x, v = evolve(start, tf.zeros_like(start))
+        density = paint(x)
+        lumps = tf.reduce_sum(density**2)
+    return {"density": density, "speed": tf.norm(v), "lumps": lumps, "slope": tape.gradient(lumps, start)}
+
+
+def matrix_product_state(tf, function):
+    """The energy of a chain of spins as a product of small tensors, lowered by gradients; the chain is made orthogonal by QR."""
+    r = np.random.RandomState(3)
+    sites, bond = 5, 3
+    sizes = [1, *[bond] * (sites - 1), 1]
+    cores = [tf.Variable(r.randn(sizes[k], 2, sizes[k + 1])) for k in range(sites)]
+    flip, up = (
+        tf.constant([[0.0, 1.0], [1.0, 0.0]], tf.float64),
+        tf.constant([[1.0, 0.0], [0.0, -1.0]], tf.float64),
+    )
+
+    def expectation(chain, operators):
+        left = tf.ones([1, 1], tf.float64)
+        for k, core in enumerate(chain):
+            other = tf.einsum("asb,st->atb", core, operators[k]) if k in operators else core
+            left = tf.einsum("ac,asb,csd->bd", left, core, other)
+        return left[0, 0]
+
+    def orthogonal(chain):
+        out, rest = [], tf.ones([1, 1], tf.float64)
+        for core in chain:
+            core = tf.tensordot(rest, core, axes=1)
+            a, s, b = core.shape
+            q, rest = tf.linalg.qr(tf.reshape(core, [a * s, b]))
+            out.append(tf.reshape(q, [a, s, -1]))
+        return out
+
+    def energy(chain):
+        terms = [expectation(chain, {k: up, k + 1: up}) for k in range(sites - 1)]
+        terms += [0.7 * expectation(chain, {k: flip}) for k in range(sites)]
+        return -tf.add_n(terms) / expectation(chain, {})
+
+    @function
+    def step():
+        with tf.GradientTape() as tape:
+            y = energy(orthogonal(cores))
+        for core, slope in zip(cores, tape.gradient(y, cores), strict=True):
+            core.assign_sub(0.1 * slope)
+        return y
+
+    energies = [step() for _ in range(6)]
+    chain = orthogonal(cores)
+    return {
+        "energies": energies,
+        "norm": expectation(chain, {}),
+        "magnets": tf.stack([expectation(chain, {k: flip}) for k in range(sites)]),
+    }
