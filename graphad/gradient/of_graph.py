@@ -267,7 +267,7 @@ class _Path:
     def _with_residuals(
         self, trace: Trace, node: Node, follows: tuple[bool, ...], nodes: list[Node]
     ) -> tuple[Op, list[Any]]:
-        """Put a node with residuals as further outputs in the place of `node`, whose values are the first outputs of the new one."""
+        """Replace a node by one with residuals as further outputs; its own outputs are the first ones of that."""
         builder = trace.builder
         op = node.op.augmented(TRANSFORMS, follows)  # type: ignore[attr-defined]
         specs = tuple(op.infer(*[builder.specs[i] for i in node.inputs]))
