@@ -19,6 +19,7 @@ from graphad import nest as nest
 from graphad import nn as nn
 from graphad import optimize as optimize
 from graphad import optimizers as optimizers
+from graphad import plot as plot
 from graphad import random as random
 from graphad import saved_model as saved_model
 from graphad import signal as signal

@@ -65,7 +65,7 @@ LAZY = {
     "llvmlite": ("graphad.compiler",),
     "cupy": ("graphad.compiler.cuda",),
     "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.ops.library", "graphad.optimize"),
-    "matplotlib": (),
+    "matplotlib": ("graphad.tools.plots",),
     "tqdm": (),
     "ml_dtypes": ("graphad.core.dtypes", "serialization.wire"),
     "optree": ("graphad.core.nest", "graphad.function.signature"),
