@@ -33,6 +33,11 @@ from graphad.trace.folded import learn
 EXPANDED_LIMIT = 2_000_000
 
 
+def _whose(traced: str) -> str:
+    """What is traced under that name, and how its values get out of it, for messages."""
+    return f"{_PLACES.get(traced) or f'the traced function {traced!r}'}. {_CURES.get(traced, _CURE)}"
+
+
 class SymbolicTensor(Tensor):
     """A tensor that stands for a value of a graph that is being traced; it has a shape and a dtype but no data."""
 
@@ -54,8 +59,7 @@ class SymbolicTensor(Tensor):
         used = user_line()
         return OutOfScopeError(
             f"{op.name}: {self!r}{made} is out of scope and cannot be used here: it belongs to "
-            f"{_PLACES.get(self.trace.name) or f'the traced function {self.trace.name!r}'}. {_CURES.get(self.trace.name, _CURE)}"
-            + (f" (used at {used})." if used else ".")
+            f"{_whose(self.trace.name)}" + (f" (used at {used})." if used else ".")
         )
 
     def _no_value(self, message: str) -> Any:
