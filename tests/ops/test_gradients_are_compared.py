@@ -65,7 +65,7 @@ OF_ITS_DTYPE = {
     "take_along_axis_grad",
     "take_along_axis_grad, a size given",
 }
-OF_ITS_DTYPE |= {"unsorted_segment_sum", "avg_pool_grad", "patches_sum"}
+OF_ITS_DTYPE |= {"unsorted_segment_sum", "avg_pool_grad", "max_pool_grad", "max_pool_pick", "patches_sum"}
 # Compared with the part at the key where a file is read, and where it runs.
 BY_KEY = {"getitem_grad"}
 SUMS = {"sum_to"}
