@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,6 +42,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if reason is not None:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+_MEANINGS = {
+    "skipped": "need what is not here (a package, a device, an older release); `pytest -rs` says what",
+    "xfailed": "are known not to hold yet, and are kept to see when they do; `pytest -rx` lists them",
+    "xpassed": "were known not to hold, and do now: take their marks away; `pytest -rX` lists them",
+}
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What a person who runs the tests for the first time wants to know of those that neither passed nor failed."""
+    stats = terminalreporter.stats
+    lines = [
+        f"{len(stats[kind])} {kind}: they {words}" for kind, words in _MEANINGS.items() if stats.get(kind)
+    ]
+    wrong = len(stats.get("failed", ())) + len(stats.get("error", ()))
+    if lines and terminalreporter.verbosity >= 0:
+        terminalreporter.section("what did not run or was not to hold")
+        for line in lines:
+            terminalreporter.write_line(line)
+    if not wrong and stats.get("passed") and terminalreporter.verbosity >= 0:
+        terminalreporter.write_line(
+            f"All {len(stats['passed'])} tests that ran to the end passed: nothing is wrong."
+        )
 
 
 @pytest.fixture(autouse=True)
