@@ -11,6 +11,7 @@ from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, Inva
 from graphad.core.levels import trace_in_progress
 from graphad.core.trackable import PRIVATE, Trackable
 from graphad.eager.variable import Variable
+from serialization.checkpoint.background import finish, start
 from serialization.checkpoint.contents import is_state, records_of, state_of
 from serialization.checkpoint.foreign import require_nodes
 from serialization.checkpoint.latest import CheckpointState, write_state
@@ -39,7 +40,10 @@ class CheckpointOptions:
       experimental_skip_slot_variables: Restore without the slots of optimizers.
       durable: Flush everything to the disk in order, so that a power failure leaves the old checkpoint or the new one.
       limits: Bounds on sizes and counts of what is read, see `serialization.wire.limits.Limits`.
-      experimental_io_device, experimental_enable_async_checkpoint, enable_async: Accepted; a save is done when it returns.
+      experimental_enable_async_checkpoint, enable_async: `save` and `write` return once the values are copied; a thread writes
+        them. The checkpoint is there after `sync`, and what went wrong is raised by it or by the next call. A
+        `CheckpointManager`, which deletes older checkpoints for the new one, waits for it.
+      experimental_io_device: Accepted.
       experimental_sharding_callback: Must be None: how values are shared out over files is for the format to say.
     """
 
@@ -148,22 +152,33 @@ class Checkpoint(Trackable):
         prefix = path_of_user("Checkpoint.save", file_prefix, "file_prefix")
         _require_eager("save")
         options = options_of("Checkpoint.save", CheckpointOptions, options)
-        path = self.write_numbered(prefix, None, options)
-        directory = os.path.dirname(path)
-        write_state(directory or os.curdir, CheckpointState(path, (path,)), durable=options.durable)
-        _call_back(options, path)
-        return path
+
+        def written(path: str) -> None:
+            directory = os.path.dirname(path)
+            write_state(directory or os.curdir, CheckpointState(path, (path,)), durable=options.durable)
+            _call_back(options, path)
+
+        return self.write_numbered(prefix, None, options, then=written)
 
     def write_numbered(
-        self, prefix: str, number: int | None, options: CheckpointOptions, system: FileSystem | None = None
+        self,
+        prefix: str,
+        number: int | None,
+        options: CheckpointOptions,
+        system: FileSystem | None = None,
+        then: Callable[[str], None] | None = None,
     ) -> str:
-        """Count one up and write; the number of the path is the count unless another is given. A failure counts nothing."""
+        """Count one up and write; the number of the path is the count unless another is given. A failure counts nothing.
+
+        Without `then`, which is called with the path, it is written when this returns.
+        """
+        finish(self)
         counter = self.save_counter
         before = counter.numpy()
         counter.assign_add(1)
         try:
             path = f"{prefix}-{int(counter.numpy()) if number is None else number}"
-            self._write(path, options, system)
+            self._write(path, options, system, then)
         except BaseException:
             counter.assign(before)
             raise
@@ -177,17 +192,36 @@ class Checkpoint(Trackable):
         path = path_of_user("Checkpoint.write", file_prefix, "file_prefix")
         _require_eager("write")
         options = options_of("Checkpoint.write", CheckpointOptions, options)
-        self._write(path, options)
-        _call_back(options, path)
+        finish(self)
+        self._write(path, options, then=lambda path: _call_back(options, path))
         return path
 
-    def _write(self, path: str, options: CheckpointOptions, system: FileSystem | None = None) -> None:
+    def _write(
+        self,
+        path: str,
+        options: CheckpointOptions,
+        system: FileSystem | None = None,
+        then: Callable[[str], None] | None = None,
+    ) -> None:
         root = vars(self)[_ROOT]
         model, arrays = records_of(self, None if isinstance(root, Variable) else root)
-        write_model(path, model, arrays, durable=options.durable, limits=options.limits, system=system)
+        in_background = options.enable_async and then is not None
+        if in_background:
+            arrays = {name: array.copy() for name, array in arrays.items()}
+
+        def write() -> None:
+            write_model(path, model, arrays, durable=options.durable, limits=options.limits, system=system)
+            if then is not None:
+                then(path)
+
+        if in_background:
+            start(self, path, write)
+        else:
+            write()
 
     def sync(self) -> None:
-        """Nothing: a save is done when it returns."""
+        """Wait until what a save has begun is written. Raises: what went wrong."""
+        finish(self)
 
     # -- restoring -------------------------------------------------------------------------------------------------
 
@@ -220,6 +254,7 @@ class Checkpoint(Trackable):
     def _restored(self, op: str, save_path: Any, options: CheckpointOptions | None) -> CheckpointLoadStatus:
         path = path_of_user(f"Checkpoint.{op}", save_path, "save_path")
         options = options_of(f"Checkpoint.{op}", CheckpointOptions, options)
+        finish(self)
         saved = open_checkpoint(f"Checkpoint.{op}", path, options.limits or DEFAULT_LIMITS)
         require_nodes(saved)
         if options.experimental_skip_slot_variables:

@@ -218,7 +218,8 @@ class CheckpointManager:
         return path
 
     def sync(self) -> None:
-        """Nothing: a save is done when it returns."""
+        """Wait for what the checkpoint itself writes; a save of the manager is done when it returns."""
+        self._checkpoint.sync()
 
 
 def checkpoints_iterator(
