@@ -115,6 +115,12 @@ class Checkpoint(Trackable):
                 )
             setattr(self, name, value)
 
+    def __getattr__(self, name: str) -> Any:
+        root = vars(self).get(_ROOT)
+        if name == "root" and root is not None:
+            return root
+        raise AttributeError(f"'Checkpoint' object has no attribute {name!r}", name=name, obj=self)
+
     @property
     def save_counter(self) -> Variable:
         """How often it was saved; part of the checkpoint, so that numbers go on after a restore."""

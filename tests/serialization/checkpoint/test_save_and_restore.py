@@ -294,3 +294,11 @@ def test_checkpoints_hold_checkpoints(tmp_path):
     a, b = tf.Variable(0.0), tf.Variable(0.0)
     tf.train.Checkpoint(inner=tf.train.Checkpoint(a=a), b=b).restore(path).assert_consumed()
     assert (float(a), float(b)) == (1.0, 2.0)
+
+
+def test_the_root_of_a_checkpoint_is_an_attribute():
+    module = tf.Module()
+    assert tf.train.Checkpoint(module).root is module
+    assert tf.train.Checkpoint(root=module, step=tf.Variable(1)).root is module
+    with pytest.raises(AttributeError, match="'Checkpoint' object has no attribute 'root'"):
+        _ = tf.train.Checkpoint(v=tf.Variable(1.0)).root
