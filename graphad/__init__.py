@@ -39,6 +39,7 @@ register_later(
     "graphad.ops.linalg.factors",
     "graphad.ops.linalg.functions",
     "graphad.ops.math.bessel",
+    "graphad.ops.math.digits",
     "graphad.ops.math.incomplete",
     "graphad.ops.nn",
     "graphad.ops.random",

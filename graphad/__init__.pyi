@@ -8,6 +8,7 @@ from graphad import config as config
 from graphad import debugging as debugging
 from graphad import dtypes as dtypes
 from graphad import errors as errors
+from graphad import experimental as experimental
 from graphad import functional as functional
 from graphad import initializers as initializers
 from graphad import keras as keras
@@ -17,6 +18,7 @@ from graphad import math as math
 from graphad import metrics as metrics
 from graphad import nest as nest
 from graphad import nn as nn
+from graphad import numpy as numpy
 from graphad import optimize as optimize
 from graphad import optimizers as optimizers
 from graphad import plot as plot

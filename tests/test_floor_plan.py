@@ -50,7 +50,7 @@ SERIALIZATION_FLOORS = (
     ("__main__",),
 )
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
-ROOF = ("compat", "config", "keras", "math")
+ROOF = ("compat", "config", "experimental", "keras", "math", "numpy")
 WITHOUT_GRAPHAD = (
     "serialization.wire",
     "serialization.schema",

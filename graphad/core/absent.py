@@ -24,7 +24,6 @@ _SUBJECTS = {
         "sparse SparseTensor SparseTensorSpec sparse_placeholder sets",
     "a frozen dataclass is an argument and a result of functions, loops and gradients as it is":
         "ExtensionType BatchableExtensionType",
-    "what is tried out there has no place here; a frozen dataclass serves as ExtensionType": "graphad.experimental",
     "there are no quantised numbers": "quantization qint8 qint16 qint32 quint8 quint16",
     "input pipelines are left to other packages; slice NumPy arrays": "data queue lookup feature_column",
     "files, pictures and sound are left to other packages": "io gfile image audio load_library load_op_library",

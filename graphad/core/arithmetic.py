@@ -38,5 +38,6 @@ class Arithmetic:
         _binary
     )
     __and__ = __or__ = __xor__ = __rand__ = __ror__ = __rxor__ = _binary
+    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = _binary
     __lt__ = __le__ = __gt__ = __ge__ = _binary
     __eq__ = __ne__ = _binary  # type: ignore[assignment]

@@ -26,6 +26,15 @@ def parse(name: str) -> tuple[str, int]:
     return ("cuda" if kind == "gpu" else kind), int(match.group(2) or 0)
 
 
+DEVICE = "cpu:0"  # where tensors live
+
+
+def require_cpu(op: str, name: object) -> None:
+    """Raises: InvalidArgumentError: `name` is neither None nor the device where tensors live."""
+    if name is not None and parse(str(name)) != ("cpu", 0):
+        raise InvalidArgumentError(f"{op}: device is {name!r}; tensors live on {DEVICE!r}.")
+
+
 @contextmanager
 def device(device_name: str | None) -> Iterator[str]:
     """Run the block's ops on a device.

@@ -228,7 +228,7 @@ def as_dtype(type_value: Any) -> DType:
         dtype = np.dtype(x)
         # Dtypes of other libraries may have no byte order.
         found = _BY_NUMPY.get(dtype) or _BY_NUMPY.get(dtype.newbyteorder("="))
-    except TypeError as cause:
+    except (TypeError, ValueError) as cause:
         raise ArgumentTypeError(f"as_dtype: cannot convert {x!r} to a dtype{_nearest(x)}.") from cause
     if found is None and dtype.name == "bfloat16":
         return bfloat16

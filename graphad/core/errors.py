@@ -35,6 +35,10 @@ class OutOfRangeError(InvalidArgumentError, IndexError):
     """An element is asked for that there is not."""
 
 
+class UnsupportedOptionError(InvalidArgumentError):
+    """An option of a function of NumPy's that the function has there, and not here."""
+
+
 class DTypeError(InvalidArgumentError, TypeError):
     """A dtype that the op does not take, or two dtypes that differ."""
 

@@ -18,6 +18,7 @@ class Flags:
       jit: "auto" compiles in the background, "always" waits, "never" does not compile.
       jacobian_bytes: What the largest value of a Jacobian's computation may take, stacked for all rows at once.
       logical_cpus: How many names of devices the CPU has.
+      numpy_promotion: Operators on tensors of different dtypes convert them as NumPy does, instead of refusing them.
       pool_bytes: How much memory of large results is kept for later ones.
       relaxed_arithmetic: Compiling may change the last bits of results.
       threads: How many threads compiled kernels share, 0 for as many as there are processors.
@@ -28,6 +29,7 @@ class Flags:
         "jacobian_bytes",
         "jit",
         "logical_cpus",
+        "numpy_promotion",
         "pool_bytes",
         "relaxed_arithmetic",
         "run_functions_eagerly",
@@ -40,6 +42,7 @@ class Flags:
         self.jit = _jit_of_environment()
         self.jacobian_bytes = 2 << 20  # 1 to 4 MB measured best
         self.logical_cpus = 1
+        self.numpy_promotion = False
         self.pool_bytes = 256 << 20
         self.threads = 0
         self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")

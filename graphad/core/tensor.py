@@ -249,7 +249,8 @@ class Tensor(Arithmetic):
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise ArgumentTypeError(
             f"'{type(self).__name__}' object does not support item assignment: tensors are immutable; "
-            "use `tensor_scatter_nd_update`, `where`, or a Variable's `v[...].assign(...)`."
+            "use `x.at[key].set(value)`, which gives a new "
+            "one, or a Variable's `v[...].assign(...)`."
         )
 
 

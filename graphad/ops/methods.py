@@ -5,17 +5,17 @@ They mean what NumPy's do, and are graphad's ops: recorded, traced and compiled 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from graphad.core.convert import lift, lift_like
+from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
-from graphad.ops import array, linalg, math
-from graphad.ops.numpy_protocols import function_of
+from graphad.ops import array, math
+from graphad.ops import numpy as by_numpy
 
 
 class At:
@@ -103,19 +103,6 @@ def _transpose(self: Any, *axes: Any) -> Tensor:
     return array.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
 
-def _swapaxes(self: Any, axis1: int, axis2: int) -> Tensor:
-    """Two axes exchanged."""
-    order = list(range(_rank("swapaxes", self)))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return array.transpose(self, order)
-
-
-def _rank(name: str, x: Any) -> int:
-    if x.dims is None:
-        raise InvalidArgumentError(f"{name}: the rank of the tensor is not known; set its shape.")
-    return len(x.dims)
-
-
 def _ravel(self: Any) -> Tensor:
     """All elements as one vector."""
     return array.reshape(self, [-1])
@@ -131,46 +118,41 @@ def _copy(self: Any) -> Tensor:
     return array.identity(self)
 
 
-def _take(self: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """The slices at some indices along an axis; of all elements as one vector without one."""
-    x, axis = (_ravel(self), 0) if axis is None else (self, axis)
-    rank = _rank("take", x)
-    return x[
-        (slice(None),) * (axis % rank) + (np.asarray(indices) if isinstance(indices, list) else indices,)
-    ]
+def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The namespace of the array API standard that tensors belong to, `graphad.numpy`.
+
+    Raises: InvalidArgumentError (a ValueError): it does not follow that version of the standard.
+    """
+    if api_version not in (None, *_API_VERSIONS):
+        raise InvalidArgumentError(
+            f"__array_namespace__: api_version is {api_version!r}; it is one of {', '.join(_API_VERSIONS)}."
+        )
+    return importlib.import_module("graphad.numpy")
 
 
-def _diagonal(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """A diagonal over two axes, which becomes the last axis."""
-    rank = _rank("diagonal", self)
-    pair = [axis1 % rank, axis2 % rank]
-    rest = [axis for axis in range(rank) if axis not in pair]
-    return linalg.diag_part(array.transpose(self, rest + pair), k=offset)
+def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The tensor on a device: itself, there is one device. Raises: InvalidArgumentError: another is named."""
+    if stream is not None:
+        raise InvalidArgumentError("to_device: there are no streams; leave stream out.")
+    require_cpu("to_device", device)
+    return self
 
 
-def _nonzero(self: Any) -> tuple[Tensor, ...]:
-    """For each axis the indices of the elements that are not 0."""
-    return tuple(array.unstack(math.where(lift(self)), num=_rank("nonzero", self), axis=1))
-
-
-def _round(self: Any, decimals: int = 0) -> Tensor:
-    """Rounded to a number of decimals, halves to even."""
-    rounded: Tensor = function_of(np.round)(self, decimals)
-    return rounded
-
-
-def _through(name: str, function: Any) -> Callable[..., Any]:
-    """The method that calls one of NumPy's functions."""
+def _through(name: str) -> Callable[..., Any]:
+    """The method that calls the function of NumPy's of that name."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return function_of(function)(self, *args, **kwargs)
+        return getattr(by_numpy, name)(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"`numpy.{function.__name__}` of this tensor."
+    method.__doc__ = f"`numpy.{name}` of this tensor."
     return method
 
 
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 METHODS: dict[str, Any] = {
+    "__array_namespace__": _array_namespace,
+    "to_device": _to_device,
     "T": property(lambda self: array.transpose(self), doc="The axes reversed."),
     "mT": property(lambda self: array.matrix_transpose(self), doc="The last two axes exchanged."),
     "at": property(At, doc=At.__doc__),
@@ -179,25 +161,15 @@ METHODS: dict[str, Any] = {
     "size": property(_size, doc=_size.__doc__),
     "astype": _astype,
     "copy": _copy,
-    "diagonal": _diagonal,
     "flatten": _ravel,
-    "nonzero": _nonzero,
     "ravel": _ravel,
     "reshape": _reshape,
-    "round": _round,
-    "swapaxes": _swapaxes,
-    "take": _take,
     "transpose": _transpose,
 }
 METHODS |= {
-    function.__name__: _through(function.__name__, function)
-    for function in (
-        np.all, np.any, np.argmax, np.argmin, np.argsort, np.clip, np.cumprod, np.cumsum, np.dot, np.mean, np.prod, np.repeat,
-        np.squeeze, np.std, np.sum, np.var
-    )
-}  # fmt: skip
-METHODS |= {
-    "conj": _through("conj", np.conjugate),
-    "max": _through("max", np.max),
-    "min": _through("min", np.min),
+    name: _through(name)
+    for name in (
+        "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot max mean min "
+        "nonzero partition prod ptp repeat round searchsorted sort squeeze std sum swapaxes take trace var"
+    ).split()
 }

@@ -15,9 +15,11 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import ArgumentTypeError
+from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.ops import numpy as by_numpy
 from graphad.ops import numpy_protocols
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import set_shape
@@ -36,10 +38,12 @@ from graphad.ops.math.compare import (
     bitwise_xor,
     compare_or,
     invert,
+    left_shift,
     logical_and,
     logical_not,
     logical_or,
     logical_xor,
+    right_shift,
 )
 from graphad.ops.math.power import pow
 from graphad.ops.methods import METHODS
@@ -52,9 +56,28 @@ def _value(x: Any) -> Any:
     return EagerTensor(x.data) if isinstance(x, Handle) and busy() is None else x
 
 
+# The ufuncs of operators, where dtypes are promoted as NumPy does (`experimental_enable_numpy_behavior`).
+_UFUNCS = {
+    "sub": "subtract",
+    "mul": "multiply",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "divide": "divide",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+}
+
+
 def _long(op: Any, reflected: str, x: Any, y: Any) -> Any:
     """`x op y` through the op. A foreign object with an operator of its own gets its turn."""
     try:
+        if flags.numpy_promotion:
+            return getattr(by_numpy, _UFUNCS.get(op.name, op.name))(_value(x), _value(y))
         x, y = lift_pair(op.name, _value(x), _value(y))
     except ArgumentTypeError:
         if hasattr(type(y), reflected) and not isinstance(y, str | bytes):
@@ -72,11 +95,11 @@ def _hot(
     def forward(self: Any, other: Any) -> Any:
         kind = type(other)
         if kind is EagerTensor and type(self) is EagerTensor:
-            if busy() is not None:
+            if busy() is not None and not flags.numpy_promotion:
                 return bind(op, self, other)
             a, b = self.data, other.data
             dtype = a.dtype
-            if dtype is b.dtype and dtype is not _BOOL:
+            if dtype is b.dtype and dtype is not _BOOL and busy() is None:
                 try:
                     return EagerTensor(symbol(a, b))
                 except SHORT_WAY_ENDS:
@@ -110,11 +133,16 @@ def _hot(
 def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An operator and its reflected one that call a public function."""
 
+    def apply(x: Any, y: Any) -> Any:
+        if flags.numpy_promotion:
+            return getattr(by_numpy, _UFUNCS.get(name, "divide"))(x, y)
+        return function(x, y)
+
     def forward(self: Any, other: Any) -> Any:
-        return function(_value(self), _value(other))
+        return apply(_value(self), _value(other))
 
     def reflected(self: Any, other: Any) -> Any:
-        return function(_value(other), _value(self))
+        return apply(_value(other), _value(self))
 
     forward.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
     return forward, reflected
@@ -152,7 +180,12 @@ def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: 
                 except SHORT_WAY_ENDS:
                     pass
         try:
-            x, y = lift_pair(op.name, _value(self), _value(other))
+            if flags.numpy_promotion:
+                x, y = _value(self), _value(other)
+                dtype = by_numpy.result_type(x, y)
+                x, y = by_numpy.astype(x, dtype), by_numpy.astype(y, dtype)
+            else:
+                x, y = lift_pair(op.name, _value(self), _value(other))
         except ArgumentTypeError:
             return NotImplemented
         return compare_or(op, x, y, mismatch)
@@ -227,6 +260,8 @@ def _operators() -> dict[str, Any]:
         (_by_kind(logical_and, bitwise_and), "and"),
         (_by_kind(logical_or, bitwise_or), "or"),
         (_by_kind(logical_xor, bitwise_xor), "xor"),
+        (left_shift, "lshift"),
+        (right_shift, "rshift"),
     ]
     for function, name in functions:
         table[f"__{name}__"], table[f"__r{name}__"] = _plain(function, name)

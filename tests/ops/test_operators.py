@@ -125,7 +125,7 @@ def test_numpy_products_take_vectors() -> None:
 
 
 def test_numpy_functions_without_a_counterpart_say_so() -> None:
-    for call in (lambda x: np.fmod(x, x), np.fft.fft, np.median):
+    for call in (lambda x: np.spacing(x), np.unwrap, lambda x: np.apply_over_axes(np.sum, x, [0])):
         x = lift(A)
         np.testing.assert_array_equal(call(x), call(A))
         with GradientTape() as tape, pytest.raises(TypeError, match=r"np\.\w+: graphad has no such function"):

@@ -15,7 +15,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
@@ -27,7 +27,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.kernels.sites import Part, Site
 from graphad.ops.array.advanced import has_arrays, pick
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.keys import (
     FULL,
@@ -43,7 +43,7 @@ from graphad.ops.array.keys import (
     spilled,
 )
 from graphad.ops.array.scatter import boolean_mask
-from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, shape, sizes_of
+from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, expand_dims, reshape, shape, sizes_of
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
 
@@ -396,7 +396,7 @@ def getitem(x: Any, key: Any) -> Tensor:
     if not is_simple:
         key = _lifted(key)
         if _is_mask(key):
-            return boolean_mask(x, key)
+            return _masked(x, lift(key))
         if has_arrays(key):
             return pick(x, key, getitem)
     given: list[Any] = []
@@ -417,6 +417,25 @@ def _is_mask(key: Any) -> bool:
     if isinstance(key, Tensor):
         return bool(key.dtype.is_bool)
     return isinstance(key, np.ndarray) and key.dtype == bool
+
+
+def _masked(x: Tensor, mask: Tensor) -> Tensor:
+    """x[mask]: a scalar mask chooses all or nothing, one with an axis of size 0 nothing, whatever the size of x there."""
+    if mask.dims == ():
+        return boolean_mask(expand_dims(x, 0), reshape(mask, [1]))
+    if x.dims is not None and mask.dims is not None:
+        over = x.dims[: len(mask.dims)]
+        if len(over) < len(mask.dims) or not all(
+            0 in (have, want) or are_compatible((have,), (want,))
+            for want, have in zip(over, mask.dims, strict=True)
+        ):
+            raise OutOfRangeError(
+                f"getitem: boolean_mask: Shapes {format_dims(over)} and {format_dims(mask.dims)} are incompatible: the mask must "
+                f"have the first sizes of the tensor, whose shape is {format_dims(x.dims)}."
+            )
+        if 0 in mask.dims and mask.dims != over and is_definite(x.dims):
+            return zeros((0, *x.dims[len(over) :]), x.dtype)
+    return boolean_mask(x, mask)
 
 
 def slice_update(x: TensorLike, key: Any, value: TensorLike) -> Tensor:

@@ -59,6 +59,12 @@ from graphad.ops.math.composed import zero_fraction as zero_fraction
 from graphad.ops.math.cumulative import cumprod as cumprod
 from graphad.ops.math.cumulative import cumsum as cumsum
 from graphad.ops.math.cumulative import cumulative_logsumexp as cumulative_logsumexp
+from graphad.ops.math.digits import cbrt as cbrt
+from graphad.ops.math.digits import copysign as copysign
+from graphad.ops.math.digits import exp2 as exp2
+from graphad.ops.math.digits import hypot as hypot
+from graphad.ops.math.digits import log2 as log2
+from graphad.ops.math.digits import log10 as log10
 from graphad.ops.math.exponential import exp as exp
 from graphad.ops.math.exponential import expm1 as expm1
 from graphad.ops.math.exponential import log as log

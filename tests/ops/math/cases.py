@@ -82,6 +82,10 @@ UNARY = [
     (m.acosh, lambda x: np.arccosh(x), lambda *s: real(*s, low=1.2, high=3.0)),
     (m.atanh, np.arctanh, unit),
     (m.sinc, np.sinc, real),
+    (m.log2, np.log2, positive),
+    (m.log10, np.log10, positive),
+    (m.exp2, np.exp2, real),
+    (m.cbrt, np.cbrt, positive),
     (m.erf, _erf, real),
     (m.erfc, _erfc, real),
     (m.softsign, lambda x: x / (1 + np.abs(x)), real),
@@ -139,6 +143,9 @@ SCIPY = [
 CASES = [OpCase(f, make(3, 4), expected=formula) for f, formula, make in UNARY]
 CASES += [OpCase(f, make(), expected=formula, label="scalar") for f, formula, make in UNARY[:3]]
 CASES += [
+    OpCase(m.hypot, real(3, 4), real(4, seed=1), expected=np.hypot),
+    OpCase(m.copysign, real(3, 4), real(3, 1, seed=1), expected=np.copysign),
+    OpCase(m.log2, complex_(3), expected=np.log2, label="complex"),
     OpCase(m.erfinv, unit(3, 4)),
     OpCase(m.digamma, positive(3, 4)),
     OpCase(m.lgamma, real(3, 4, low=-2.9, high=-2.1), label="negative"),

@@ -1,0 +1,5 @@
+"""`tf.experimental`: the NumPy namespace under TensorFlow's path."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,34 @@
+"""The NumPy namespace: `import graphad.numpy as np`."""
+
+from graphad.core.dtypes import DType as DType
+from graphad.core.dtypes import bfloat16 as bfloat16
+from graphad.core.dtypes import bool_ as bool_
+from graphad.core.dtypes import complex64 as complex64
+from graphad.core.dtypes import complex128 as complex128
+from graphad.core.dtypes import float16 as float16
+from graphad.core.dtypes import float32 as float32
+from graphad.core.dtypes import float64 as float64
+from graphad.core.dtypes import int8 as int8
+from graphad.core.dtypes import int16 as int16
+from graphad.core.dtypes import int32 as int32
+from graphad.core.dtypes import int64 as int64
+from graphad.core.dtypes import uint8 as uint8
+from graphad.core.dtypes import uint16 as uint16
+from graphad.core.dtypes import uint32 as uint32
+from graphad.core.dtypes import uint64 as uint64
+from graphad.core.tensor import Tensor
+from graphad.numpy import fft as fft
+from graphad.numpy import linalg as linalg
+from graphad.ops.numpy import *
+from graphad.ops.numpy.types import __array_namespace_info__ as __array_namespace_info__
+
+__array_api_version__: str
+e: float
+euler_gamma: float
+inf: float
+nan: float
+newaxis: None
+pi: float
+
+bool = bool_
+ndarray = Tensor

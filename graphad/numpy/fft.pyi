@@ -1,0 +1,3 @@
+"""Fourier transforms by NumPy's names."""
+
+from graphad.ops.numpy.fft import *

@@ -1,0 +1,3 @@
+"""Linear algebra by NumPy's names."""
+
+from graphad.ops.numpy.linalg import *

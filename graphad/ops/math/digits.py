@@ -1,0 +1,110 @@
+"""Functions of NumPy's that other ops would give with fewer digits: logarithms and powers of bases 2 and 10, the cube root, the
+hypotenuse, and a number with the sign of another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
+from graphad.ops.math.arithmetic import DIVIDE_NO_NAN, MUL, RECIPROCAL
+from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.exponential import over
+from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
+
+
+def _scaled(factor: float, x: Any) -> Any:
+    return bind(MUL, x, scalar_like(factor, x))
+
+
+def _log2_slope(x: Any) -> Any:
+    return _scaled(math.log(2), x)
+
+
+def _log10_slope(x: Any) -> Any:
+    return _scaled(math.log(10), x)
+
+
+def _exp2_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    return (bind(MUL, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
+
+
+def _cbrt_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    y = ctx.outputs[0]
+    return (bind(MUL, g, bind(RECIPROCAL, _scaled(3.0, bind(MUL, y, y)))),)
+
+
+def _hypot_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    return tuple(
+        [
+            unbroadcast(ctx, k, bind(MUL, g, bind(DIVIDE_NO_NAN, ctx.inputs[k], ctx.outputs[0])))
+            if ctx.needs(k)
+            else None
+            for k in (0, 1)
+        ]
+    )
+
+
+def _copysign_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    if not ctx.needs(0):
+        return None, None
+    x, y = ctx.inputs
+    one = scalar_like(1, x)
+    signs = bind(MUL, bind(COPYSIGN, one, x), bind(COPYSIGN, one, y))
+    return unbroadcast(ctx, 0, bind(MUL, g, signs)), None
+
+
+def _cbrt(x: Any) -> Any:
+    return np.cbrt(x)
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    return np.hypot(x, y)
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    return np.copysign(x, y)
+
+
+Log2 = elementwise("log2", np.log2, vjp=over(_log2_slope), kinds=INEXACT, doc="The logarithm to base 2.")
+Log10 = elementwise("log10", np.log10, vjp=over(_log10_slope), kinds=INEXACT, doc="The logarithm to base 10.")
+Exp2 = elementwise("exp2", np.exp2, vjp=_exp2_vjp, kinds=FLOATING, keeps=(False, True), doc="2^x.")
+Cbrt = elementwise(
+    "cbrt", in_float32(_cbrt), vjp=_cbrt_vjp, kinds=FLOATING, keeps=(False, True), doc="The real cube root."
+)
+Hypot = elementwise(
+    "hypot",
+    _hypot,
+    vjp=_hypot_vjp,
+    kinds=FLOATING,
+    keeps=(True, True),
+    doc="The square root of x^2 + y^2, without their overflow.",
+)
+Copysign = elementwise(
+    "copysign",
+    _copysign,
+    vjp=_copysign_vjp,
+    kinds=FLOATING,
+    doc="|x| with the sign of y, that of a zero or a NaN too.",
+)
+COPYSIGN = Copysign()
+
+_FLOATS = "elementwise, float dtypes."
+log2 = unary_function(
+    Log2, "The logarithm to base 2, exact for powers of 2, elementwise, float and complex dtypes."
+)
+log10 = unary_function(Log10, "The logarithm to base 10, elementwise, float and complex dtypes.")
+exp2 = unary_function(Exp2, f"2 to the power of x, {_FLOATS}")
+cbrt = unary_function(Cbrt, f"The real cube root, {_FLOATS} The gradient at 0 is inf.")
+hypot = binary_function(
+    Hypot,
+    f"sqrt(x^2 + y^2), also where the squares would overflow, {_FLOATS} The gradient where both are 0 is 0.",
+)
+copysign = binary_function(Copysign, f"|x| with the sign of y, {_FLOATS} No gradient in y.")
+
+__all__ = ["cbrt", "copysign", "exp2", "hypot", "log2", "log10"]

@@ -1,0 +1,210 @@
+"""Products of vectors, matrices and tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops import array, linalg, math
+from graphad.ops.linalg import contraction
+from graphad.ops.numpy.promotion import cast_to, promoted, rank_of, tensor_of
+from graphad.ops.numpy.reductions import sum as sum_of
+from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
+
+
+def _of_bools(function: Any, *xs: Any) -> Any:
+    """A product of bools: as of integers, and what is not 0 is true again."""
+    found = function(*[math.cast(x, dtypes.int32) for x in xs])
+    return math.not_equal(found, cast_to(0, dtypes.int32))
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """The matrix product over leading axes that broadcast; a vector is a row on the left, a column on the right."""
+    x1, x2 = promoted(x1, x2)
+    ranks = rank_of("matmul", x1), rank_of("matmul", x2)
+    if 0 in ranks:
+        raise InvalidArgumentError("matmul: a scalar is no matrix; use multiply.")
+    if x1.dtype.is_bool:
+        return _of_bools(matmul, x1, x2)  # type: ignore[no-any-return]
+    if ranks == (1, 1):
+        return linalg.tensordot(x1, x2, 1)
+    if ranks[1] == 1:
+        return linalg.matvec(x1, x2)
+    if ranks[0] == 1:
+        return array.squeeze(linalg.matmul(array.expand_dims(x1, 0), x2), [-2])
+    return linalg.matmul(x1, x2)
+
+
+def dot(a: Any, b: Any) -> Tensor:
+    """The sum over the last axis of `a` and the last but one of `b`, or its only one; of scalars the product."""
+    a, b = promoted(a, b)
+    if a.dtype.is_bool:
+        return _of_bools(dot, a, b)  # type: ignore[no-any-return]
+    ranks = rank_of("dot", a), rank_of("dot", b)
+    if 0 in ranks:
+        return math.multiply(a, b)
+    if ranks == (2, 2):
+        return linalg.matmul(a, b)
+    return linalg.tensordot(a, b, [[ranks[0] - 1], [max(ranks[1] - 2, 0)]])
+
+
+def vdot(a: Any, b: Any) -> Tensor:
+    """The sum of the products of all elements, those of `a` conjugated."""
+    a, b = promoted(ravel(a), ravel(b))
+    return dot(math.conj(a), b)
+
+
+def inner(a: Any, b: Any) -> Tensor:
+    """The sum over the last axes of both; of scalars the product."""
+    a, b = promoted(a, b)
+    ranks = rank_of("inner", a), rank_of("inner", b)
+    return math.multiply(a, b) if 0 in ranks else linalg.tensordot(a, b, [[ranks[0] - 1], [ranks[1] - 1]])
+
+
+def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
+    """The products of vectors along an axis of both, x1 conjugated, over other axes that broadcast."""
+    x1, x2 = promoted(x1, x2)
+    sizes = []
+    for x in (x1, x2):
+        normalize_axis("vecdot", axis, rank_of("vecdot", x))
+        sizes.append(x.dims[axis])
+    if all(isinstance(size, int) for size in sizes) and sizes[0] != sizes[1]:
+        raise InvalidArgumentError(
+            f"vecdot: the vectors have {sizes[0]} and {sizes[1]} elements; they must be as many."
+        )
+    if x1.dtype.is_bool:
+        return _of_bools(lambda a, b: vecdot(a, b, axis=axis), x1, x2)  # type: ignore[no-any-return]
+    if x1.dtype.is_complex:
+        x1 = math.conj(x1)
+    return sum_of(math.multiply(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, x1.dtype)
+
+
+def outer(x1: Any, x2: Any, /) -> Tensor:
+    """The products of each element of one with each of another, as a matrix."""
+    x1, x2 = promoted(x1, x2)
+    multiply = math.logical_and if x1.dtype.is_bool else math.multiply
+    return multiply(array.reshape(x1, [-1, 1]), array.reshape(x2, [1, -1]))
+
+
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Tensor:
+    """The sum of products over axes: the last of one and as many first ones of the other, or those named for each."""
+    x1, x2 = promoted(x1, x2)
+    if x1.dtype.is_bool:
+        return _of_bools(lambda a, b: tensordot(a, b, axes=axes), x1, x2)  # type: ignore[no-any-return]
+    if isinstance(axes, int | np.integer):
+        axes = int(axes)
+        if axes == 0:
+            return _all_with_all(x1, x2)
+        return linalg.tensordot(x1, x2, axes)
+    first, second = ([k] if isinstance(k, int) else list(k) for k in axes)
+    pairs = (_counted(first, x1), _counted(second, x2))
+    return linalg.tensordot(x1, x2, [*pairs]) if first else _all_with_all(x1, x2)
+
+
+def _counted(axes: Any, x: Any) -> list[int]:
+    """Axes counted from 0."""
+    return [normalize_axis("tensordot", int(k), rank_of("tensordot", x)) for k in axes]
+
+
+def _all_with_all(x1: Any, x2: Any) -> Tensor:
+    for _ in range(rank_of("tensordot", x2)):
+        x1 = array.expand_dims(x1, -1)
+    return math.multiply(x1, x2)
+
+
+def matvec(x1: Any, x2: Any, /) -> Tensor:
+    """The products of matrices and vectors, over leading axes that broadcast."""
+    return array.squeeze(matmul(x1, array.expand_dims(tensor_of(x2), -1)), [-1])
+
+
+def vecmat(x1: Any, x2: Any, /) -> Tensor:
+    """The products of vectors, conjugated, and matrices, over leading axes that broadcast."""
+    return array.squeeze(matmul(array.expand_dims(math.conj(tensor_of(x1)), -2), x2), [-2])
+
+
+def einsum(subscripts: str, /, *operands: Any, optimize: Any = None) -> Tensor:
+    """Sums of products by Einstein's convention, such as "ij,jk->ik"."""
+    if not isinstance(subscripts, str):
+        raise InvalidArgumentError("einsum: subscripts are a text, such as 'ij,jk->ik'.")
+    return contraction.einsum(subscripts, *promoted(*operands))
+
+
+def kron(a: Any, b: Any) -> Tensor:
+    """The product of Kronecker: b scaled by each element of a, laid out as they are in it."""
+    a, b = promoted(a, b)
+    rank = max(rank_of("kron", a), rank_of("kron", b))
+    for _ in range(rank - a.ndim):
+        a = array.expand_dims(a, 0)
+    for _ in range(rank - b.ndim):
+        b = array.expand_dims(b, 0)
+    sizes = (
+        array.shape(a) * array.shape(b)
+        if None in (*a.dims, *b.dims)
+        else [m * n for m, n in zip(a.dims, b.dims, strict=True)]
+    )
+    for k in range(rank):
+        a, b = array.expand_dims(a, 2 * k + 1), array.expand_dims(b, 2 * k)
+    multiply = math.logical_and if a.dtype.is_bool else math.multiply
+    return array.reshape(multiply(a, b), sizes)
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Tensor:
+    """The cross products of vectors of 3 elements along an axis of both, over other axes that broadcast."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = promoted(a, b)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    for x in (a, b):
+        if isinstance(x.dims[-1], int) and x.dims[-1] != 3:
+            raise InvalidArgumentError(f"cross: the vectors have {x.dims[-1]} elements; they must have 3.")
+    parts = [math.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i]) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return moveaxis(array.stack(parts, -1), -1, axisc)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """The sum of a diagonal over two axes."""
+    return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
+    """The convolution of two vectors: "full", "same" in the size of the longer one, or "valid" where both overlap wholly."""
+    a, v = promoted(a, v)
+    if rank_of("convolve", a) != 1 or rank_of("convolve", v) != 1:
+        raise InvalidArgumentError(f"convolve: a has rank {a.ndim}, v {v.ndim}; both must be vectors.")
+    n, m = a.dims[0], v.dims[0]
+    if not isinstance(n, int) or not isinstance(m, int) or not n or not m:
+        raise InvalidArgumentError(
+            "convolve: the sizes of both vectors must be known while tracing, and not 0."
+        )
+    if n < m:
+        a, v, n, m = v, a, m, n
+    padded = array.pad(a, [[m - 1, m - 1]])
+    windows = array.gather(padded, np.arange(n + m - 1)[:, None] + np.arange(m))
+    full = linalg.matvec(windows, array.reverse(v, [0]))
+    if mode == "full":
+        return full
+    if mode == "same":
+        start = (m - 1) // 2
+        return full[start : start + n]
+    if mode == "valid":
+        return full[m - 1 : n]
+    raise InvalidArgumentError(f"convolve: mode {mode!r} is unknown; it is 'full', 'same' or 'valid'.")
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+    """The sums of products of `a` and the conjugate of `v` moved along it; see `convolve`."""
+    a, v = promoted(a, v)
+    swapped = a.dims[0] is not None and v.dims[0] is not None and a.dims[0] < v.dims[0]
+    found = convolve(a, array.reverse(math.conj(v), [0]), mode)
+    if mode == "same" and swapped and a.dims[0] % 2 == 0:
+        full = convolve(a, array.reverse(math.conj(v), [0]), "full")
+        start = a.dims[0] // 2
+        return full[start : start + v.dims[0]]
+    return found

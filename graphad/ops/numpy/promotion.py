@@ -1,0 +1,124 @@
+"""What all functions of the namespace do first: operands become tensors, of the dtype that NumPy gives them together.
+
+Arrays and lists are what `numpy.asarray` makes of them: a list of floats is float64 here. Python's numbers take the dtype of the
+tensors that they meet. Which dtypes an elementwise function computes in is asked of NumPy's own ufunc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.memo import Memo
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+
+NUMBERS = (bool, int, float, complex)
+_RANKS = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
+_loops = Memo("loops", 2048)
+
+
+def tensor_of(x: Any, dtype: Any = None) -> Any:
+    """`x` as a tensor: of `dtype`, or of the dtype that it has for NumPy."""
+    if not isinstance(x, Tensor):
+        if stands_for_tensor(x):
+            x = lift(x)
+        elif isinstance(x, list | tuple) and _holds_tensors(x):
+            x = array.stack(promoted(*x), 0)
+        else:
+            x = lift(np.asarray(x))
+    return x if dtype is None else cast_to(x, as_dtype(dtype))
+
+
+def _holds_tensors(x: Any) -> bool:
+    return any(
+        stands_for_tensor(item) or (isinstance(item, list | tuple) and _holds_tensors(item)) for item in x
+    )
+
+
+def cast_to(x: Any, dtype: DType) -> Any:
+    """A tensor, or a number of Python's, as a tensor of `dtype`."""
+    if not isinstance(x, Tensor):
+        return lift(x, dtype)
+    return x if x.dtype is dtype else math.cast(x, dtype)
+
+
+def inexact(x: Any) -> Any:
+    """`x` as a tensor of a float or complex dtype; integers and bools become float64."""
+    x = tensor_of(x)
+    return x if x.dtype.is_differentiable else math.cast(x, dtypes.float64)
+
+
+def promoted(*xs: Any) -> list[Any]:
+    """Operands as tensors of the one dtype that NumPy gives them together."""
+    xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
+    dtype = joint_dtype(xs)
+    return [cast_to(x, dtype) for x in xs]
+
+
+def joint_dtype(xs: Sequence[Any]) -> DType:
+    """The dtype of tensors, dtypes and numbers of Python's together."""
+    known = {x if isinstance(x, DType) else x.dtype for x in xs if type(x) not in NUMBERS}
+    weak = [x for x in xs if type(x) in NUMBERS]
+    if len(known) == 1:
+        (dtype,) = known
+        if all(_RANKS[_kind(x)] <= _RANKS[dtype.kind] for x in weak):
+            return dtype
+    return dtypes.from_numpy(np.result_type(*[dtype.numpy for dtype in known], *weak))
+
+
+def _kind(x: Any) -> str:
+    return {bool: "bool", int: "int", float: "float", complex: "complex"}[type(x)]
+
+
+def operands(ufunc: np.ufunc, *xs: Any) -> list[Any]:
+    """Operands as tensors of the dtypes in which a ufunc takes them.
+
+    Raises: DTypeError (a TypeError): it takes no such dtypes.
+    """
+    xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
+    if all(type(x) in NUMBERS for x in xs):
+        xs = tuple([tensor_of(x) for x in xs])
+    given = tuple([x.dtype if isinstance(x, Tensor) else type(x) for x in xs])
+    found = _loops.get((ufunc, given))
+    if found is None:
+        found = _loops.keep((ufunc, given), _resolved(ufunc, given))
+    return [cast_to(x, dtype) for x, dtype in zip(xs, found, strict=True)]
+
+
+def _resolved(ufunc: np.ufunc, given: Sequence[Any]) -> tuple[DType, ...]:
+    known = {x for x in given if isinstance(x, DType)}
+    if len(known) == 1:
+        (dtype,) = known
+        if dtype.is_differentiable and all(
+            isinstance(x, DType) or _RANKS[_kind(x())] <= _RANKS[dtype.kind] for x in given
+        ):
+            return (dtype,) * len(given)
+    asked = [x.numpy if isinstance(x, DType) else np.dtype(bool) if x is bool else x for x in given]
+    try:
+        loop = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))
+    except TypeError as cause:
+        names = ", ".join(x.name if isinstance(x, DType) else x.__name__ for x in given)
+        raise DTypeError(f"{ufunc.__name__}: takes no operands of dtype {names}; cast them first.") from cause
+    return tuple([dtypes.from_numpy(dtype) for dtype in loop[: ufunc.nin]])
+
+
+def rank_of(name: str, x: Any) -> int:
+    """The rank of a tensor. Raises: InvalidArgumentError: it is not known while tracing."""
+    rank: int | None = x.ndim
+    if rank is None:
+        raise InvalidArgumentError(
+            f"{name}: the rank of the tensor must be known while tracing; set its shape."
+        )
+    return rank
+
+
+def along(axis: int, item: Any) -> tuple[Any, ...]:
+    """The key of an indexing with `item` at a non-negative axis."""
+    return (*(slice(None),) * axis, item)

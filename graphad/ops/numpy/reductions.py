@@ -1,0 +1,308 @@
+"""Reductions along axes: sums, products, extremes, truth, positions, running sums, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+from graphad.ops.numpy.promotion import along, cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.types import default_dtype
+
+
+def wide(a: Any, dtype: Any = None) -> Any:
+    """The operand of a sum: in `dtype`, and without one, small integers and bools as the largest integers of their sign."""
+    a = tensor_of(a)
+    if dtype is not None:
+        return cast_to(a, default_dtype(dtype))
+    if not (a.dtype.is_integer or a.dtype.is_bool):
+        return a
+    return cast_to(a, dtypes.uint64 if a.dtype.is_unsigned else dtypes.int64)
+
+
+def _truth(a: Any) -> Any:
+    a = tensor_of(a)
+    return a if a.dtype.is_bool else math.not_equal(a, cast_to(0, a.dtype))
+
+
+def _kept(a: Any, where: Any, neutral: Any) -> Any:
+    """`a`, and what changes nothing where an element is left out."""
+    return a if where is None or where is True else math.where(tensor_of(where), a, cast_to(neutral, a.dtype))
+
+
+def _from(found: Any, initial: Any, join: Callable[..., Any]) -> Any:
+    return found if initial is None else join(found, tensor_of(initial, found.dtype))
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = None,
+) -> Tensor:
+    """The sum over axes, all by default; of small integers in the largest of their sign unless `dtype` is given."""
+    return _from(math.reduce_sum(_kept(wide(a, dtype), where, 0), axis, keepdims), initial, math.add)  # type: ignore[no-any-return]
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = None,
+) -> Tensor:
+    """The product over axes, all by default; of small integers in the largest of their sign unless `dtype` is given."""
+    return _from(math.reduce_prod(_kept(wide(a, dtype), where, 1), axis, keepdims), initial, math.multiply)  # type: ignore[no-any-return]
+
+
+def _extreme(
+    name: str, reduce: Callable[..., Any], logical: Callable[..., Any], join: Callable[..., Any]
+) -> Callable[..., Any]:
+    def function(
+        a: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+    ) -> Tensor:
+        a = tensor_of(a)
+        if a.dtype.is_bool:
+            return logical(a, axis, keepdims)  # type: ignore[no-any-return]
+        if where is not None and where is not True:
+            if initial is None:
+                raise InvalidArgumentError(
+                    f"{name}: where= needs an initial value, for rows without any element."
+                )
+            a = math.where(tensor_of(where), a, tensor_of(initial, a.dtype))
+        if initial is not None and None not in (a.dims or (None,)) and 0 in a.dims:
+            shape = np.empty(a.dims).sum(axis=_axes(axis), keepdims=keepdims).shape
+            return array.fill(shape, tensor_of(initial, a.dtype))
+        return _from(reduce(a, axis, keepdims), initial, join)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    word = "largest" if name == "max" else "smallest"
+    function.__doc__ = f"The {word} element over axes, all by default; NaN where there is one."
+    return function
+
+
+def _axes(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+max = amax = _extreme("max", math.reduce_max, math.reduce_any, math.maximum)
+min = amin = _extreme("min", math.reduce_min, math.reduce_all, math.minimum)
+
+
+def all(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+    """Whether all elements over axes are true, or not 0."""
+    return math.reduce_all(_kept(_truth(a), where, True), axis, keepdims)
+
+
+def any(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+    """Whether one of the elements over axes is true, or not 0."""
+    return math.reduce_any(_kept(_truth(a), where, False), axis, keepdims)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """How many elements over axes are true, or not 0."""
+    return math.count_nonzero(tensor_of(a), axis, keepdims)
+
+
+def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The largest element less the smallest, over axes."""
+    return math.subtract(max(a, axis, keepdims), min(a, axis, keepdims))
+
+
+def _position(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
+    def function(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+        a = tensor_of(a)
+        if a.dtype.is_bool:
+            a = math.cast(a, dtypes.uint8)
+        if axis is None:
+            found = search(array.reshape(a, [-1]), 0)
+            return array.reshape(found, [1] * rank_of(name, a)) if keepdims else found
+        found = search(a, normalize_axis(name, axis, a.ndim))
+        return array.expand_dims(found, axis) if keepdims else found
+
+    function.__name__ = function.__qualname__ = name
+    word = "largest" if name == "argmax" else "smallest"
+    function.__doc__ = f"Where the {word} element is along an axis, or in all elements as one vector. Of equal ones the first."
+    return function
+
+
+argmax = _position("argmax", math.argmax)
+argmin = _position("argmin", math.argmin)
+
+
+def _running(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+        a = wide(a, dtype)
+        if axis is None:
+            a, axis = array.reshape(a, [-1]), 0
+        return function(a, axis)  # type: ignore[no-any-return]
+
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = f"Running {'sums' if name == 'cumsum' else 'products'} along an axis, or of all elements as one vector."
+    return run
+
+
+cumsum = _running("cumsum", math.cumsum)
+cumprod = _running("cumprod", math.cumprod)
+
+
+def _cumulative(name: str, function: Callable[..., Any], start: int) -> Callable[..., Any]:
+    def run(
+        x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    ) -> Tensor:
+        x = wide(x, dtype)
+        rank = rank_of(name, x)
+        if axis is None:
+            if rank != 1:
+                raise InvalidArgumentError(
+                    f"{name}: x has rank {rank}; give an axis, which is optional for vectors alone."
+                )
+            axis = 0
+        axis = normalize_axis(name, axis, rank)
+        found = function(x, axis)
+        if not include_initial:
+            return found  # type: ignore[no-any-return]
+        first = array.pad(
+            x[along(axis, slice(0, 0))], [[int(k == axis), 0] for k in range(rank)], constant_values=start
+        )
+        return array.concat([first, found], axis)
+
+    run.__name__ = run.__qualname__ = name
+    word = "sums" if name == "cumulative_sum" else "products"
+    run.__doc__ = f"Running {word} along an axis, with `include_initial` those of no element first."
+    return run
+
+
+cumulative_sum = _cumulative("cumulative_sum", math.cumsum, 0)
+cumulative_prod = _cumulative("cumulative_prod", math.cumprod, 1)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """Differences of neighbours along an axis, `n` times; `prepend` and `append` are put before and behind first."""
+    a = tensor_of(a)
+    axis = normalize_axis("diff", axis, rank_of("diff", a))
+    if n < 0:
+        raise InvalidArgumentError(f"diff: n is {n}; it is 0 or more.")
+    if n == 0:
+        return a  # type: ignore[no-any-return]
+    parts = [_slab(x, a, axis) for x in (prepend,) if x is not None] + [a]
+    parts += [_slab(x, a, axis) for x in (append,) if x is not None]
+    if len(parts) > 1:
+        a = array.concat(promoted(*parts), axis)
+    for _ in range(n):
+        later, sooner = a[along(axis, slice(1, None))], a[along(axis, slice(None, -1))]
+        a = math.not_equal(later, sooner) if a.dtype.is_bool else math.subtract(later, sooner)
+    return a  # type: ignore[no-any-return]
+
+
+def _slab(x: Any, a: Any, axis: int) -> Any:
+    """What is put before or behind `a`; a number stands for a slab of size 1 filled with it."""
+    x = tensor_of(x)
+    if x.ndim:
+        return x
+    sizes = array.shape(a)
+    size = [sizes[k] if k != axis else 1 for k in range(rank_of("diff", a))]
+    return array.broadcast_to(x, size)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """Differences of neighbours of all elements as one vector, between what is given for the ends."""
+    found = diff(array.reshape(tensor_of(ary), [-1]))
+    ends = [None if x is None else array.reshape(tensor_of(x, found.dtype), [-1]) for x in (to_begin, to_end)]
+    parts = [part for part in (ends[0], found, ends[1]) if part is not None]
+    return array.concat(parts, 0) if len(parts) > 1 else found
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Differences along axes as derivatives: central ones inside, one-sided ones at both ends.
+
+    Args:
+      f: Tensor.
+      varargs: The distance of neighbours: one number for all axes, or a number or vector of places for each.
+      axis: The axis or axes; all by default.
+      edge_order: 1 or 2, the order of the one-sided differences.
+    Returns: A tensor for one axis, a tuple for several.
+    """
+    f = inexact(f)
+    rank = rank_of("gradient", f)
+    axes = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
+    places = [normalize_axis("gradient", k, rank) for k in axes]
+    steps = list(varargs) if len(varargs) == len(places) else list(varargs or (1.0,)) * len(places)
+    if len(steps) != len(places) or edge_order not in (1, 2):
+        raise InvalidArgumentError(
+            f"gradient: {len(varargs)} distances for {len(places)} axes and edge_order {edge_order}; give one distance, or one "
+            "for each axis, and 1 or 2."
+        )
+    found = tuple(
+        [
+            _slopes(f, cast_to(tensor_of(h), f.dtype), k, edge_order)
+            for k, h in zip(places, steps, strict=True)
+        ]
+    )
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(f: Any, h: Any, axis: int, order: int) -> Any:
+    def part(start: int | None, stop: int | None) -> Any:
+        return f[along(axis, slice(start, stop))]
+
+    rank = len(f.dims)
+    if h.ndim == 0:
+        inner = (part(2, None) - part(None, -2)) / (h * cast_to(2.0, f.dtype))
+        if order == 1:
+            first, last = (part(1, 2) - part(0, 1)) / h, (part(-1, None) - part(-2, -1)) / h
+        else:
+            first = (part(1, 2) * 2.0 - part(0, 1) * 1.5 - part(2, 3) * 0.5) / h
+            last = (part(-1, None) * 1.5 - part(-2, -1) * 2.0 + part(-3, -2) * 0.5) / h
+        return array.concat([first, inner, last], axis)
+    gaps = array.reshape(h[1:] - h[:-1], [-1 if k == axis else 1 for k in range(rank)])
+
+    def gap(start: int | None, stop: int | None) -> Any:
+        return gaps[along(axis, slice(start, stop))]
+
+    a, b = gap(None, -1), gap(1, None)
+    inner = (
+        -b / (a * (a + b)) * part(None, -2)
+        + (b - a) / (a * b) * part(1, -1)
+        + a / (b * (a + b)) * part(2, None)
+    )
+    if order == 1:
+        first, last = (part(1, 2) - part(0, 1)) / gap(0, 1), (part(-1, None) - part(-2, -1)) / gap(-1, None)
+    else:
+        a, b = gap(0, 1), gap(1, 2)
+        first = (
+            -(a * 2.0 + b) / (a * (a + b)) * part(0, 1)
+            + (a + b) / (a * b) * part(1, 2)
+            - a / (b * (a + b)) * part(2, 3)
+        )
+        a, b = gap(-2, -1), gap(-1, None)
+        last = b / (a * (a + b)) * part(-3, -2) - (b + a) / (a * b) * part(-2, -1)
+        last = last + (b * 2.0 + a) / (b * (a + b)) * part(-1, None)
+    return array.concat([first, inner, last], axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+    """The integral along an axis by straight lines between values, at places `x` or `dx` apart."""
+    y = inexact(y)
+    rank = rank_of("trapezoid", y)
+    axis = normalize_axis("trapezoid", axis, rank)
+    if x is None:
+        steps = cast_to(tensor_of(dx), y.dtype)
+    else:
+        x = cast_to(tensor_of(x), y.dtype)
+        steps = diff(x, axis=0 if x.ndim == 1 else axis)
+        if x.ndim == 1:
+            steps = array.reshape(steps, [-1 if k == axis else 1 for k in range(rank)])
+    pairs = (y[along(axis, slice(1, None))] + y[along(axis, slice(None, -1))]) * cast_to(0.5, y.dtype)
+    return math.reduce_sum(pairs * steps, axis)

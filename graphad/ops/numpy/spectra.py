@@ -1,0 +1,167 @@
+"""Fourier transforms by NumPy's names: along any axes, of any size, scaled as `norm` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.convert import lift
+from graphad.core.device import require_cpu
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math, signal
+from graphad.ops.numpy.promotion import cast_to, inexact, rank_of, tensor_of
+from graphad.ops.numpy.types import default_dtype
+
+# What is divided by the number of elements: its root counts half.
+_FORWARD = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
+_WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
+
+
+def _scaled(name: str, y: Any, sizes: list[Any], power: float) -> Any:
+    """y divided by the number of elements to a power."""
+    if not power:
+        return y
+    real = y.dtype.real_dtype
+    count: Any = 1.0
+    for size in sizes:
+        count = count * float(size) if isinstance(size, int) else cast_to(count, real) * math.cast(size, real)
+    count = cast_to(count, real)
+    factor = math.pow(count, cast_to(-power, real))
+    return math.multiply(y, math.cast(factor, y.dtype))
+
+
+def _power(name: str, norm: Any) -> float:
+    if norm not in _FORWARD:
+        raise InvalidArgumentError(
+            f"{name}: norm {norm!r} is unknown; it is 'backward', 'ortho' or 'forward'."
+        )
+    return _FORWARD[norm]
+
+
+def _operand(x: Any, is_complex: bool) -> Any:
+    x = inexact(x)
+    x = cast_to(x, _WIDE.get(x.dtype, x.dtype))
+    if is_complex and not x.dtype.is_complex:
+        return cast_to(x, dtypes.complex64 if x.dtype is dtypes.float32 else dtypes.complex128)
+    return x
+
+
+def _transformed(name: str, x: Any, sizes: Any, axes: Any, norm: Any, inverse: bool, real: bool) -> Any:
+    power = _power(name, norm)
+    x = _operand(x, not real or inverse)
+    if real and not inverse and x.dtype.is_complex:
+        raise InvalidArgumentError(f"{name}: x has dtype {x.dtype.name}; it must be real. Use fft.")
+    rank = rank_of(name, x)
+    if axes is None:
+        axes = list(range(rank)) if sizes is None else list(range(rank - len(sizes), rank))
+    axes = list(axes)
+    if not axes:
+        raise InvalidArgumentError(f"{name}: there is no axis to transform along; x has rank {rank}.")
+    whole = array.shape(x)
+    lengths = [
+        (whole[k] if x.dims[k] is None else x.dims[k])
+        if sizes is None or sizes[i] in (None, -1)
+        else int(sizes[i])
+        for i, k in enumerate(axes)
+    ]
+    if real and inverse and (sizes is None or sizes[-1] is None):
+        lengths[-1] = 2 * (lengths[-1] - 1)
+    run = {
+        (False, False): signal.fftnd,
+        (True, False): signal.ifftnd,
+        (False, True): signal.rfftnd,
+        (True, True): signal.irfftnd,
+    }[inverse, real]
+    found = run(x, lengths, axes)
+    return (
+        _scaled(name, found, lengths, -power if inverse else power)
+        if norm not in (None, "backward")
+        else found
+    )
+
+
+def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor]:
+    def function(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+        return _transformed(name, x, [n], [axis], norm, inverse, real)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc} along an axis, cut or continued by zeros to n elements."
+    return function
+
+
+def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Callable[..., Tensor]:
+    def function(
+        x: Any, /, s: Any = None, axes: Any = (-2, -1) if plane else None, norm: str | None = "backward"
+    ) -> Tensor:
+        return _transformed(name, x, s, axes, norm, inverse, real)  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc} along {'two axes' if plane else 'axes'}, cut or continued by zeros to sizes s."
+    return function
+
+
+_FFT, _IFFT = "The Fourier transform", "The inverse Fourier transform"
+_RFFT, _IRFFT = (
+    "The Fourier transform of real numbers, its first half",
+    "The inverse of the transform of real numbers",
+)
+fft = _one("fft", False, False, _FFT)
+ifft = _one("ifft", True, False, _IFFT)
+rfft = _one("rfft", False, True, _RFFT)
+irfft = _one("irfft", True, True, _IRFFT)
+fftn = _several("fftn", False, False, _FFT, False)
+ifftn = _several("ifftn", True, False, _IFFT, False)
+rfftn = _several("rfftn", False, True, _RFFT, False)
+irfftn = _several("irfftn", True, True, _IRFFT, False)
+fft2 = _several("fft2", False, False, _FFT, True)
+ifft2 = _several("ifft2", True, False, _IFFT, True)
+rfft2 = _several("rfft2", False, True, _RFFT, True)
+irfft2 = _several("irfft2", True, True, _IRFFT, True)
+
+_SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real."""
+    _power("hfft", norm)
+    return irfft(math.conj(_operand(x, True)), n, axis, _SWAPPED[norm])
+
+
+def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+    """The inverse of `hfft`."""
+    _power("ihfft", norm)
+    return math.conj(rfft(x, n, axis, _SWAPPED[norm]))
+
+
+def fftfreq(n: int, /, d: float = 1.0, dtype: Any = None, *, device: Any = None) -> Tensor:
+    """The frequencies of `fft` of n elements that are d apart."""
+    require_cpu("fftfreq", device)
+    return lift(np.fft.fftfreq(n, d).astype(_real(dtype)))
+
+
+def rfftfreq(n: int, /, d: float = 1.0, dtype: Any = None, *, device: Any = None) -> Tensor:
+    """The frequencies of `rfft` of n elements that are d apart."""
+    require_cpu("rfftfreq", device)
+    return lift(np.fft.rfftfreq(n, d).astype(_real(dtype)))
+
+
+def _real(dtype: Any) -> Any:
+    return np.float64 if dtype is None else default_dtype(dtype).numpy
+
+
+def fftshift(x: Any, /, axes: Any = None) -> Tensor:
+    """The number of frequency 0 moved to the middle of axes, all by default."""
+    return signal.fftshift(tensor_of(x), _list(axes))
+
+
+def ifftshift(x: Any, /, axes: Any = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return signal.ifftshift(tensor_of(x), _list(axes))
+
+
+def _list(axes: Any) -> Any:
+    return axes if axes is None else [axes] if isinstance(axes, int) else list(axes)

@@ -1,0 +1,209 @@
+"""Dtypes: what they are for each other, their numbers, and what the namespace says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.device import DEVICE, require_cpu
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import TensorShape
+from graphad.core.tensor import Tensor
+from graphad.ops.numpy.promotion import NUMBERS, cast_to, joint_dtype, tensor_of
+
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int",),
+    "unsigned integer": ("uint",),
+    "integral": ("int", "uint"),
+    "real floating": ("float",),
+    "complex floating": ("complex",),
+    "numeric": ("int", "uint", "float", "complex"),
+}
+_DEFAULTS = {
+    "real floating": dtypes.float64,
+    "complex floating": dtypes.complex128,
+    "integral": dtypes.int64,
+    "indexing": dtypes.int64,
+}
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """What there is to know of a float dtype."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+    @property
+    def tiny(self) -> float:
+        return self.smallest_normal
+
+
+@dataclass(frozen=True)
+class IntInfo:
+    """What there is to know of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def _dtype_of(x: Any) -> DType:
+    return x.dtype if isinstance(x, Tensor) or hasattr(x, "__graphad_tensor__") else default_dtype(x)
+
+
+def default_dtype(x: Any) -> DType:
+    """The dtype that a word means, float and int being the wide ones as in NumPy."""
+    wide = {float: dtypes.float64, int: dtypes.int64, "float": dtypes.float64, "int": dtypes.int64}
+    try:
+        found = wide.get(x)
+    except TypeError:  # not hashable
+        found = None
+    if found is not None:
+        return found
+    return dtypes.from_numpy(x.dtype) if isinstance(x, np.ndarray | np.generic) else as_dtype(x)
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """The numbers of a float dtype, or of the parts of a complex one, given as the dtype or by a tensor of it."""
+    dtype = _dtype_of(type)
+    if not dtype.is_differentiable:
+        raise InvalidArgumentError(f"finfo: {dtype.name} is no float dtype; ask iinfo.")
+    info, real = dtype.info, dtype.real_dtype
+    return FloatInfo(
+        8 * real.itemsize,
+        float(info.eps),
+        float(info.max),
+        float(info.min),
+        float(info.smallest_normal),
+        real,
+    )
+
+
+def iinfo(type: Any, /) -> IntInfo:
+    """The numbers of an integer dtype, given as the dtype or by a tensor of it."""
+    dtype = _dtype_of(type)
+    if not dtype.is_integer:
+        raise InvalidArgumentError(f"iinfo: {dtype.name} is no integer dtype; ask finfo.")
+    return IntInfo(8 * dtype.itemsize, int(dtype.max), int(dtype.min), dtype)
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind.
+
+    Args:
+      dtype: A dtype.
+      kind: Another dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating" or
+        "numeric"; or a tuple of these.
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, one) for one in kind)
+    found = default_dtype(dtype)
+    if not isinstance(kind, str):
+        return found is default_dtype(kind)
+    if kind not in _KINDS:
+        raise InvalidArgumentError(
+            f"isdtype: kind {kind!r} is unknown; it is one of {', '.join(map(repr, _KINDS))}."
+        )
+    return found.kind in _KINDS[kind]
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype of tensors, dtypes and Python's numbers together."""
+    if not arrays_and_dtypes:
+        raise InvalidArgumentError("result_type: no arguments; give at least one tensor or dtype.")
+    xs = [x if builtin(x) else _dtype_of(x) for x in arrays_and_dtypes]
+    return joint_dtype([tensor_of(x) for x in xs] if all(map(builtin, xs)) else xs)
+
+
+def builtin(x: Any) -> bool:
+    """Whether x is a number of Python's."""
+    return type(x) in NUMBERS
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Whether elements of a dtype, or a tensor's, may become those of another: of no lesser kind and size, for "safe"."""
+    return bool(np.can_cast(_dtype_of(from_).numpy, default_dtype(to).numpy, casting))
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """x with the elements in another dtype."""
+    require_cpu("astype", device)
+    return cast_to(tensor_of(x), default_dtype(dtype))  # type: ignore[no-any-return]
+
+
+class Information:
+    """What `__array_namespace_info__` gives: devices, dtypes, and what can be done."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the namespace can do."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """Where tensors are made."""
+        return DEVICE
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """The dtypes of what is made without one."""
+        require_cpu("default_dtypes", device)
+        return dict(_DEFAULTS)
+
+    def devices(self) -> list[str]:
+        """Where tensors may live."""
+        return [DEVICE]
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        """The dtypes of the standard, those of a kind alone where one is given."""
+        require_cpu("dtypes", device)
+        left_out = ("float16", "bfloat16")  # which the standard does not name
+        return {
+            dtype.name: dtype
+            for dtype in dtypes.ALL
+            if dtype.name not in left_out and (kind is None or isdtype(dtype, kind))
+        }
+
+
+def __array_namespace_info__() -> Information:
+    """What can be asked of the namespace; see `Information`."""
+    return Information()
+
+
+def shape(a: Any) -> TensorShape:
+    """The sizes of a tensor's axes, None where one is not known yet."""
+    return tensor_of(a).shape  # type: ignore[no-any-return]
+
+
+def ndim(a: Any) -> int | None:
+    """How many axes a tensor has, None where that is not known yet."""
+    return tensor_of(a).ndim  # type: ignore[no-any-return]
+
+
+def size(a: Any, axis: int | None = None) -> int | None:
+    """How many elements a tensor has, in all or along an axis; None where that is not known yet."""
+    x = tensor_of(a)
+    return x.shape.num_elements() if axis is None else x.shape[axis]  # type: ignore[no-any-return]
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether x has a complex dtype."""
+    return bool(tensor_of(x).dtype.is_complex)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether x has no complex dtype."""
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether `element` is a number and no tensor."""
+    return isinstance(element, int | float | complex | np.generic)

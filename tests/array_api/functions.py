@@ -1,0 +1,63 @@
+"""Write docs/numpy-functions.md: what becomes of each of NumPy's functions when it is called on a tensor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphad.ops import numpy_protocols
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "numpy-functions.md"
+SPACES = {"numpy": np, "numpy.linalg": np.linalg, "numpy.fft": np.fft}
+
+
+def dispatched(space: Any) -> dict[str, Any]:
+    """NumPy's functions that ask their arguments for an implementation of their own: ufuncs and those with a dispatcher."""
+    return {
+        name: found
+        for name in sorted(dir(space))
+        if not name.startswith("_")
+        and callable(found := getattr(space, name))
+        and (isinstance(found, np.ufunc) or hasattr(found, "_implementation"))
+        and found.__name__ == name
+    }
+
+
+def kinds() -> dict[str, list[str]]:
+    """The names of functions by what becomes of them: recorded, only looking, or on plain arrays."""
+    found: dict[str, list[str]] = {"recorded": [], "looking": [], "plain": []}
+    for place, space in SPACES.items():
+        for name in dispatched(space):
+            shown = f"{place}.{name}".removeprefix("numpy.")
+            if name in numpy_protocols._LOOKING:
+                found["looking"].append(shown)
+            elif name in numpy_protocols._NAMES[place]:
+                found["recorded"].append(shown)
+            else:
+                found["plain"].append(shown)
+    return found
+
+
+def page() -> str:
+    found = kinds()
+    recorded, looking, plain = map(len, found.values())
+    parts = [
+        "# NumPy's functions on tensors",
+        f"Written by `python -m tests.array_api.functions` with NumPy {np.__version__}. "
+        f"Of {recorded + looking + plain} functions {recorded} are recorded, {looking} only look at values, and {plain} run on "
+        "plain arrays, or are refused where a derivative would be lost.",
+    ]
+    for kind, title in (
+        ("recorded", "Recorded: differentiated and traced"),
+        ("looking", "Only looking at values"),
+        ("plain", "On plain arrays, or refused"),
+    ):
+        parts += [f"## {title}", " ".join(f"`{name}`" for name in found[kind])]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE)
