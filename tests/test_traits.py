@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import graphad as gd  # noqa: F401  (it registers the ops)
+from graphad.core.op import Op
 from graphad.core.registry import all_ops
 
 ROOT = Path(__file__).parents[1]
@@ -70,6 +71,79 @@ def _is_name(node: ast.expr, aliases: frozenset[str] | set[str]) -> bool:
 def _literals(node: ast.expr) -> set[str]:
     texts = [x.value for x in ast.walk(node) if isinstance(x, ast.Constant) and isinstance(x.value, str)]
     return {word for text in texts for word in (text, *text.split())}
+
+
+# Modules that tell classes of ops apart, and why no trait can say it.
+ABOUT_CLASSES = {
+    "graphad/gradient/closing.py": "gives the ops of custom gradients another class",
+    "graphad/gradient/explain_none.py": "words about custom gradients",
+    "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",
+    "graphad/vectorize/vectorize_graph.py": "an op itself, with rules for the outputs of branches and loops",
+    "graphad/trace/specialise.py": "reads the numbers of the op that holds sizes",
+    "graphad/compiler/partition.py": "reads the numbers of the op that holds sizes; loops are made of elementwise ops",
+    "graphad/compiler/plan/tiers.py": "elementwise ops are evaluated by their formula",
+    "serialization/convert/graphs.py": "custom gradients are written and read by rule and not by attributes",
+}
+
+
+def classes_compared(text: str, classes: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """(line, class) wherever an op is asked whether it is of a class."""
+    for node in ast.walk(ast.parse(text)):
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            asked = node.args[1:]
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(_is_class(side) for side in sides):
+                asked = [side for side in sides if not _is_class(side)]
+        for side in asked:
+            for name in sorted({x.id for x in ast.walk(side) if isinstance(x, ast.Name)} & classes):
+                yield node.lineno, name
+
+
+def _is_class(node: ast.expr) -> bool:
+    """Whether an expression is the class of something: `type(op)`, `op.op_class`, or `op_class`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "type"
+    return getattr(node, "attr", getattr(node, "id", None)) == "op_class"
+
+
+def op_classes() -> frozenset[str]:
+    """The names of the classes of ops, and of those that they are made from."""
+    return frozenset(
+        base.__name__ for kind in all_ops().values() for base in kind.__mro__ if issubclass(base, Op) and base is not Op
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_generic_module_asks_for_an_op_by_its_class(room):
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if str(path.relative_to(ROOT)) not in {**ABOUT_OPS, **ABOUT_CLASSES}
+        for line, name in classes_compared(path.read_text(encoding="utf-8"), op_classes())
+    ]
+    assert not found, "give Op a class attribute that says what is asked here"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if isinstance(node.op, Reshape): pass",
+        "if isinstance(op, Cond | Loop): pass",
+        "if isinstance(op, (Cond, Loop)): pass",
+        "if type(node.op) is not Reshape: pass",
+        "if op.op_class is Reshape: pass",
+        "if op_class in (Reshape, Cond): pass",
+    ],
+)
+def test_the_search_finds_classes(text):
+    assert list(classes_compared(text, op_classes()))
+
+
+@pytest.mark.parametrize("path", sorted(ABOUT_CLASSES))
+def test_exceptions_for_classes_are_needed(path):
+    assert list(classes_compared((ROOT / path).read_text(encoding="utf-8"), op_classes()))
 
 
 @pytest.mark.parametrize("room", ROOMS)

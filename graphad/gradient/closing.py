@@ -42,7 +42,7 @@ def closed(graph: Graph) -> Graph:
 
 def closed_or_refused(graph: Graph) -> Graph:
     """`closed` for who can do without. Raises: UnclosedRuleError: a gradient function raised."""
-    if not any(isinstance(node.op, CustomGradient) for node in graph.nodes):
+    if not any(node.op.closes_over for node in graph.nodes):
         return graph
     with turn_of(graph):
         if closed not in graph.derived:

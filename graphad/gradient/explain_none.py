@@ -13,7 +13,6 @@ from graphad.core.errors import ArgumentTypeError
 from graphad.core.op import Op
 from graphad.core.tensor import VALUES, Handle
 from graphad.graph.ir import Graph
-from graphad.ops.control.call import Call
 from graphad.ops.control.custom import ClosedCustom, CustomGradient
 
 MOST_NOTES = 2_000
@@ -186,8 +185,8 @@ def _joined(known: Sequence[State]) -> State:
 
 def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
     """What is known of the outputs of an op, from what is known of its inputs."""
-    if isinstance(op, Call):
-        return _through_graph(op.graph, known)
+    if op.inlines:
+        return _through_graph(op.graph, known)  # type: ignore[attr-defined]
     branches = [
         graph for graph in (getattr(op, name, None) for name in _BRANCHES) if isinstance(graph, Graph)
     ]

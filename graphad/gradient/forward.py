@@ -28,7 +28,6 @@ from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
-from graphad.ops.control.custom import CustomGradient
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
@@ -152,7 +151,7 @@ def _derive_new(
         order = [x.index for x in (*operands, *(d for d in dummies if d is not None))]
         graph, _ = trace.builder.finish(serials, trace.name, [*order, *trace.capture_serials])
     ops = [node.op for node in graph.nodes]
-    if any(op.structured for op in ops) and not any(isinstance(op, CustomGradient) for op in ops):
+    if any(op.structured for op in ops) and not any(op.closes_over for op in ops):
         if all(spec.is_definite for spec in graph.inputs):  # sizes unknown in the sub-graphs are known here
             graph = specialise(graph, graph.inputs, expanding=False, keeps_rules=True)
     first = len(operands)

@@ -20,7 +20,6 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import JIT_COMPILE, Graph, Node, turn_of
 from graphad.graph.replay import replay
 from graphad.ops.array.create import IDENTITY
-from graphad.ops.array.shape import Shape
 from graphad.trace.tracer import Trace
 
 
@@ -170,9 +169,7 @@ class Pullback:
         }
         # Shapes are computed again from the value: passed on as data, they could not be replaced by known sizes later.
         for node in builder.nodes:
-            if isinstance(node.op, Shape) and (
-                node.inputs[0] in self._input_serials or node.inputs[0] in kept
-            ):
+            if node.op.gives_sizes and (node.inputs[0] in self._input_serials or node.inputs[0] in kept):
                 kept.discard(node.start)
         self._residual_serials = sorted(kept)
 

@@ -129,7 +129,7 @@ class GraphWriter:
         self._graph_numbers[id(graph)] = len(self.graphs) - 1
 
     def _closed(self, graph: Graph) -> Graph:
-        if not any(isinstance(node.op, CustomGradient) for node in graph.nodes):
+        if not any(node.op.closes_over for node in graph.nodes):
             return graph
         try:
             found = closed_or_refused(graph)
