@@ -356,6 +356,7 @@ class ScatterNd(Op):
     """
 
     name = "scatter_nd"
+    takes_symbols = (1,)
     keeps = ((0,), False)
     shape: Given[tuple[Size, ...]]
     batch_dims: Count = 0

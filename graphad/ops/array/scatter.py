@@ -64,6 +64,7 @@ class TensorScatterUpdate(Op):
     """x with the slices at `indices`, as gather_nd reads them, replaced by `updates`; of repeated indices the last counts."""
 
     name = "tensor_scatter_nd_update"
+    takes_symbols = (0, 2)
     keeps = ((1,), False)
     batch_dims: Count = 0
 
