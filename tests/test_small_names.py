@@ -76,7 +76,10 @@ def test_an_optimizer_names_the_variable_whose_gradient_does_not_fit(momentum):
 def test_variables_are_assigned_by_the_older_functions_too():
     v = tf.Variable([1.0, 2.0])
     assert tf.compat.v1.assign(v, [3.0, 4.0]) is v
-    tf.compat.v1.assign_add(v, [1.0, 1.0])
+    tf.compat.v1.assign_add(v, [0.0, 1.0])
+    tf.compat.v1.assign(v[0], 4.0)
+    with pytest.raises(TypeError, match=r"assign"):
+        tf.compat.v1.assign([1.0], 2.0)
 
     @tf.function
     def down(x):

@@ -6,18 +6,20 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.errors import ArgumentTypeError
+from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 
 
 def assign(
-    ref: Variable,
+    ref: Variable | Tensor,
     value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Assign `value` to the variable `ref`, whose shape it must have; see `Variable.assign`. Returns: The variable."""
-    return _variable("assign", ref).assign(value, name=name)
+    """Assign `value` to the variable `ref`, whose shape it must have, or to the part of one that `variable[key]` is; see
+    `Variable.assign`. Returns: The variable."""
+    return (ref if isinstance(ref, Tensor) else _variable("assign", ref)).assign(value)
 
 
 def assign_add(
