@@ -166,10 +166,10 @@ METHODS: dict[str, Any] = {
     "reshape": _reshape,
     "transpose": _transpose,
 }
-METHODS |= {
+METHODS |= {  # without `trace`: that is what a symbol calls the trace it belongs to
     name: _through(name)
     for name in (
         "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot max mean min "
-        "nonzero partition prod ptp repeat round searchsorted sort squeeze std sum swapaxes take trace var"
+        "nonzero partition prod ptp repeat round searchsorted sort squeeze std sum swapaxes take var"
     ).split()
 }

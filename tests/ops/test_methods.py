@@ -232,3 +232,17 @@ def test_what_is_added_twice_counts_twice_and_gradients_reach_both():
     )
     np.testing.assert_array_equal(by_x, [0.0, 4.0, 0.0])
     np.testing.assert_array_equal(by_y, [10.0, 12.0])
+
+
+def test_no_method_has_the_name_of_what_a_symbol_holds():
+    from graphad.ops.methods import METHODS
+    from graphad.trace.tracer import Symbol
+
+    held = {name for base in Symbol.__mro__ for name in getattr(base, "__slots__", ())}
+    assert "trace" in held and not held & METHODS.keys()
+
+
+def test_a_branch_of_rows_in_a_function_is_traced():
+    row = lambda x: gd.cond(gd.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: -x)  # noqa: E731
+    f = gd.function(lambda x: gd.vectorized_map(row, x))
+    np.testing.assert_array_equal(f(gd.constant([[1.0, 2.0], [-1.0, -2.0]])), [[2.0, 4.0], [1.0, 2.0]])
