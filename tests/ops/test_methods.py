@@ -236,9 +236,9 @@ def test_what_is_added_twice_counts_twice_and_gradients_reach_both():
 
 def test_no_method_has_the_name_of_what_a_symbol_holds():
     from graphad.ops.methods import METHODS
-    from graphad.trace.tracer import Symbol
+    from graphad.trace.tracer import SymbolicTensor
 
-    held = {name for base in Symbol.__mro__ for name in getattr(base, "__slots__", ())}
+    held = {name for base in SymbolicTensor.__mro__ for name in getattr(base, "__slots__", ())}
     assert "trace" in held and not held & METHODS.keys()
 
 
