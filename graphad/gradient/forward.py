@@ -19,6 +19,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, named
+from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
@@ -72,6 +73,11 @@ def push(
         inferred = op.infer(*[x.spec for x in inputs])
         outputs = [Dropped(spec.dims, spec.dtype) for spec in (inferred if op.multiple else (inferred,))]
     derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
+    if any(
+        read and type(outputs[k]) is Dropped and not is_definite(outputs[k].dims) for k, read in derived.zeros
+    ):
+        # Only a run tells the shapes, of which zeros are made. What it computes is not read.
+        outputs = bind_all(op, [zeros_of(x) if type(x) is Dropped else x for x in inputs])
     given = [dot for dot in x_dots if dot is not None]
     zeros = [zeros_of(outputs[k]) if read else None for k, read in derived.zeros]
     operands = [*inputs, *outputs, *given, *zeros, *derived.captures]

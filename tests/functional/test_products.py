@@ -71,6 +71,22 @@ def test_linear_parts_go_through_loops_and_calls():
     np.testing.assert_allclose(push(V), gd.jvp(loop, [gd.constant(X)], [gd.constant(V)])[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [[None, None], None])
+def test_linear_parts_know_shapes_that_only_a_run_tells(shape):
+    """No rule of a product reads it, and zeros of its shape are needed all the same."""
+
+    @gd.function(input_signature=[gd.TensorSpec(shape, gd.float64)])
+    def f(x):
+        large = gd.constant(np.full(4000, 2.0))
+        value, push = gd.linearize(lambda p: x * p + gd.reduce_mean(large), x)
+        return push(x), value
+
+    for x in (np.arange(6.0).reshape(2, 3), np.ones((1, 3)), np.zeros((0, 3))):
+        change, value = f(x)
+        np.testing.assert_array_equal(change, x * x)
+        np.testing.assert_array_equal(value, x * x + 2.0)
+
+
 def test_nests_go_in_and_out():
     def f(p, y):
         return [p["a"] * y, {"b": p["a"] ** 2}]
