@@ -182,7 +182,7 @@ def by_arrays(g: Grower) -> None:
         options.append((f"$0[{rows}]", (len(some), *x.dims[1:])))
         options.append((f"$0[{[True] * m}]", x.dims))
     text, dims = g.choice(options)
-    g.emit(text, [x], dims=dims)
+    g.emit(text, [x], dims=dims, traits=("ranked",))
 
 
 @signature("wide", 3.0)
@@ -204,8 +204,8 @@ def updated(g: Grower) -> None:
         ]
     )
     way = g.choice(["set", "add", "multiply", "subtract", "min", "max"])
-    if way == "set" and value != "0.5" and str(some) in key and some[0] % n == some[1] % n:
-        raise NoFit  # which of two values stays is nobody's promise
+    if way not in ("add", "subtract") and str(some) in key and some[0] % n == some[1] % n:
+        raise NoFit  # which of two stays is nobody's promise, and both have its slope
     traits = ("sharp", "kinked") if way in ("min", "max") or ">" in key else ()
     if key == "0:1" and isinstance(x.dims[0], str):
         key = ":"
