@@ -8,7 +8,6 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import gather
@@ -105,7 +104,8 @@ def local_response_normalization(
 ) -> Tensor:
     """x / (bias + alpha * s)**beta, where s is the sum of squares of the channels up to `depth_radius` away."""
     x = lift(input)
-    squares = pad(square(x), [[0, 0]] * (len(ranked(x.dims)) - 1) + [[depth_radius, depth_radius]])
+    leading = 3 if x.dims is None else len(x.dims) - 1  # without a rank it has to be an image
+    squares = pad(square(x), [[0, 0]] * leading + [[depth_radius, depth_radius]])
     channels = shape(x)[-1]
     total = squares[..., :channels]
     for k in range(1, 2 * depth_radius + 1):

@@ -1,0 +1,27 @@
+"""Responses normalised over the channels beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+@pytest.mark.parametrize("shape", [None, [None] * 4])
+def test_an_image_whose_shape_only_a_run_tells_is_normalised(shape: Any) -> None:
+    def f(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.nn.local_response_normalization(x, 1)
+        return y, tape.gradient(y, x)
+
+    x = tf.constant(np.arange(16.0, dtype=np.float32).reshape(1, 2, 2, 4) / 8.0)
+    traced = tf.function(f, input_signature=[tf.TensorSpec(shape)])
+    for found, expected in zip(traced(x), f(x)):
+        np.testing.assert_allclose(found, expected, 1e-6)
+    squares = np.pad(np.square(x.numpy()), [(0, 0)] * 3 + [(1, 1)])
+    total = squares[..., :-2] + squares[..., 1:-1] + squares[..., 2:]
+    np.testing.assert_allclose(f(x)[0], x.numpy() / np.sqrt(1.0 + total), 1e-6)
