@@ -266,10 +266,19 @@ class Specialiser(Trace):
         start = self.builder.add_node(op, serials, specs, self.line)
         return tuple([SymbolicTensor(self, start + k, spec, None, self.line) for k, spec in enumerate(specs)])
 
+    def require_fit(self, graph: Graph, given: Sequence[Any]) -> None:
+        """Raises: InvalidArgumentError: values or specs have other sizes than a graph takes, on which its results rest."""
+        for i, (spec, x) in enumerate(zip(graph.inputs, given, strict=True)):
+            if not are_compatible(spec.dims, x.dims):
+                raise InvalidArgumentError(
+                    f"{graph.name}: argument {i} has shape {format_dims(x.dims)}; the graph takes {format_dims(spec.dims)}."
+                )
+
     def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
         """A sub-graph for operands that are values of this trace, or specs; known sizes become part of the graph."""
         known = [None if isinstance(x, TensorSpec) else self.known_operand(x) for x in operands]
         specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
+        self.require_fit(graph, specs)
         key = None
         if all(values is None for values in known):
             # Functions that call one function twice double it with each level, so that the same question comes back often.
@@ -411,11 +420,7 @@ class Specialiser(Trace):
 
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a sub-graph on values of this trace: written out here, or where that is too much, by a call of it."""
-        for i, (spec, x) in enumerate(zip(graph.inputs, inputs, strict=True)):
-            if not are_compatible(spec.dims, x.dims):  # what it says of its results rests on that
-                raise InvalidArgumentError(
-                    f"{graph.name}: argument {i} has shape {format_dims(x.dims)}; the graph takes {format_dims(spec.dims)}."
-                )
+        self.require_fit(graph, inputs)
         if not self.keeps_calls or expanded_nodes(graph) <= SMALL_CALL:
             return self.replay(graph, inputs)
         inner = self.specialised(graph, inputs)

@@ -182,7 +182,8 @@ class Cond(Structured):
         return tuple(out)
 
     def _specialised(self, ctx: Any, graph: Graph, operands: Sequence[Any]) -> Graph:
-        """A branch for these operands; as it is where they do not fit it, which counts only if it is the one that runs."""
+        """A branch for these operands; as it is where it does what is wrong with them, which counts only if it runs."""
+        ctx.require_fit(graph, operands)
         try:
             return ctx.specialised(graph, operands)  # type: ignore[no-any-return]
         except InvalidArgumentError:

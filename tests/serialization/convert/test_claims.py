@@ -247,6 +247,24 @@ def test_a_call_is_run_for_the_shapes_that_it_takes(spec):
     all_refuse(records, X, text="the graph takes")
 
 
+HELD = {
+    "loop": op("loop", test=None, body=GraphValue(0), n_carry=1, n_invariant=0, n_xs=0, reverse=False, steps=None, uniform=-1),
+    "cond": op("cond", then_graph=GraphValue(0), else_graph=GraphValue(0), kinds=("both",), depth=0, full=()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "first", "claims"), [("loop", 3, (0, 3)), ("cond", 2, (0,))])
+def test_what_an_op_holds_is_run_for_the_shapes_that_it_takes(name, first, claims):
+    """Its graph says (3,) of what it takes and gives, and the value has a size that is not known."""
+    nodes = [NodeRecord(0, (0, 1), claims)]
+    held = graph([node(1, [0])])
+    records = model(nodes, [HELD[name], *CHAIN], [held], inputs=(first, 6), specs=LARGE, outputs=(2,))
+    given = np.int32(2) if first == 3 else np.bool_(True)
+    for found in outcomes(records, given, np.zeros(3, np.float32)):
+        assert found[0].shape == (3,)
+    all_refuse(records, given, X, text="the graph takes")
+
+
 # loops
 
 
