@@ -11,8 +11,10 @@ import numpy as np
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
 from graphad.core.schema import Positive
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
@@ -69,6 +71,9 @@ def _igammac_vjp(ctx: Any, g: Any) -> Any:
     return _igamma_vjp(ctx, bind(NEG, g))
 
 
+_HIGHEST = 20
+
+
 def _bell(slopes: list[Any], one: Any) -> Any:
     """f^(n) / f for log f with the derivatives `slopes`, n of them (complete Bell polynomials)."""
     ratios = [one]
@@ -79,13 +84,18 @@ def _bell(slopes: list[Any], one: Any) -> Any:
 
 @define
 class IgammaByA(Elementwise):
-    """The n-th derivative of igamma(x, y) in x, n from 1; for n = 1 with an absolute error of 1e-13 at most. The series x^a e^-x
-    (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by term.
+    """The n-th derivative of igamma(x, y) in x, n from 1 to 20; for n = 1 with an absolute error of 1e-13 at most. The series
+    x^a e^-x (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by term.
     """
 
     name = "igamma_by_a"
     kinds = FLOATING
     n: Positive
+
+    def infer(self, a: TensorSpec, x: TensorSpec) -> TensorSpec:  # type: ignore[override]
+        if self.n > _HIGHEST:  # each term of the sum takes n * n steps
+            raise InvalidArgumentError(f"igamma: derivative {self.n} by a; there are {_HIGHEST}.")
+        return super().infer(a, x)
 
     def eval(self, a: Any, x: Any) -> Any:
         special, dtype = library.special(), a.dtype

@@ -247,6 +247,13 @@ def test_a_call_is_run_for_the_shapes_that_it_takes(spec):
     all_refuse(records, X, text="the graph takes")
 
 
+@pytest.mark.parametrize("n", [21, 65_536, 2**62])
+def test_a_derivative_of_an_order_that_takes_for_ever_is_refused(n):
+    made = op("igamma_by_a", n=n)
+    refused(model([node(0, [0, 0])], [made]), text="does not take its inputs.*there are 20")
+    assert loaded(model([node(0, [0, 0])], [op("igamma_by_a", n=20)])).f is not None
+
+
 HELD = {
     "loop": op("loop", test=None, body=GraphValue(0), n_carry=1, n_invariant=0, n_xs=0, reverse=False, steps=None, uniform=-1),
     "cond": op("cond", then_graph=GraphValue(0), else_graph=GraphValue(0), kinds=("both",), depth=0, full=()),
