@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from serialization.errors import (
 from serialization.tensorflow.crc import crc32c, masked
 from serialization.tensorflow.proto import BYTES, FIXED32, VARINT, message, signed, text, varint
 from serialization.tensorflow.table import entries_of
-from serialization.wire.arrays import DTYPES, from_bytes
+from serialization.wire.arrays import DTYPES, byte_count, from_bytes
 from serialization.wire.files import Directory, read_exactly
 from serialization.wire.limits import LARGEST_DIM, Limits
 from serialization.wire.record import Record
@@ -105,7 +104,7 @@ class Bundle:
             known = _DTYPES.get(dtype)
             if not 0 <= shard < self._count or offset < 0 or size < 0:
                 raise CorruptModelError(f"{size} bytes at {offset} of part {shard} of {self._count}.")
-            if known in DTYPES and not sliced and size != DTYPES[known][0] * prod(shape):
+            if known in DTYPES and not sliced and size != byte_count(known, shape):
                 raise CorruptModelError(f"{size} bytes for {known} of shape {shape}.")
         except LoadError as error:
             error.within(shown(name))

@@ -247,10 +247,13 @@ def storable_bytes(array: np.ndarray[Any, Any]) -> memoryview:
 
 
 def from_bytes(dtype: str, shape: Sequence[int], data: Any, offset: int = 0) -> np.ndarray[Any, Any]:
-    """The array whose elements are in `data` (any buffer) from `offset` on; a view wherever the machine allows."""
+    """The array whose elements are in `data` (any buffer) from `offset` on; a view wherever the machine allows.
+
+    Raises: CorruptModelError: a bool is neither 0 nor 1, or no array has that shape.
+    """
     element = numpy_dtype(dtype)
     count = prod(shape)
-    if count == 0:
+    if byte_count(dtype, shape) == 0:
         return np.zeros(shape, element)
     if dtype == "bool":
         raw = np.frombuffer(data, np.uint8, count, offset)

@@ -24,6 +24,7 @@ from serialization.wire.arrays import (
     Checker,
     TensorRecord,
     byte_count,
+    from_bytes,
     partition,
     plan_layout,
     storable_pieces,
@@ -394,3 +395,10 @@ def test_small_models_cost_few_bytes_beside_their_values(tmp_path):
         os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names
     )
     assert total - sum(array.nbytes for array in arrays.values()) <= 1024
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16"])
+@pytest.mark.parametrize("shape", [(0, 2**47, 2**47), (2**40, 2**40, 0)])
+def test_an_empty_array_of_a_shape_that_none_has_is_refused(dtype, shape):
+    with pytest.raises(CorruptModelError, match="no array of"):
+        from_bytes(dtype, shape, b"")

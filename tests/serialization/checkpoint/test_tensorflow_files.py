@@ -326,6 +326,16 @@ def test_bytes_of_no_meaning_are_refused(read):
             read(rng.randbytes(rng.randrange(200)))
 
 
+@pytest.mark.parametrize("shape", [(0, 2**47, 2**47), (2**31, 2**31, 0), (2**47, 0, 2**47, 2**47)])
+def test_empty_values_of_shapes_that_no_array_has_are_refused(tmp_path, shape):
+    sizes = b"".join(b"\x12" + number(len(size)) + size for size in [b"\x08" + number(n) for n in shape])
+    entry = b"\x08\x01\x12" + number(len(sizes)) + sizes + b"\x35" + masked(crc32c(b"")).to_bytes(4, "little")
+    (tmp_path / "c.index").write_bytes(table_of([(b"", b"\x08\x01"), (b"x", entry)]))
+    (tmp_path / "c.data-00000-of-00001").write_bytes(b"")
+    with pytest.raises(CorruptModelError, match="no array of float32"):
+        tf.train.load_checkpoint(tmp_path / "c").get_tensor("x")
+
+
 def test_a_long_prefix_shared_by_many_keys_is_refused_before_it_takes_memory(tmp_path):
     entries = b"\0" + number(60_000) + number(0) + b"k" * 60_000
     for i in range(1, 50_000):
