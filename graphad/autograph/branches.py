@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphad.autograph.state import NO_RETURN, UNBOUND, Local, Parts, bound_references, locals_of
+from graphad.autograph.state import MARKS, NO_RETURN, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
 from graphad.core.tensor import EagerTensor
@@ -39,7 +39,7 @@ def staged_if(
     if known is not None:
         return then if known else otherwise
     cells = locals_of((then, otherwise)) if cells is None else cells
-    kinds = [(name.rstrip("!?"), name[-1:]) for name in live]
+    kinds = [(name.rstrip(MARKS), name[-1:]) for name in live]
     places: list[Any] = [Local(name, cells[name]) for name, _ in kinds if name in cells]
     marks = [mark for name, mark in kinds if name in cells]
     references = bound_references(refs)
@@ -160,7 +160,7 @@ class Merge:
 
     Args:
       names: What the variables are called.
-      marks: "!" for what a function returns, "?" for what only inner functions may read.
+      marks: See `state.MARKS`.
       then, otherwise: Their values at the end of the branches.
     """
 

@@ -1,7 +1,7 @@
 """Loops that a tensor decides: the body is traced once and becomes one `loop`.
 
 Variables that a step reads or that are needed later go through the loop. One that has no value before the loop, and that no step
-reads before it gives it one, only comes out of it; after no step at all it is zeros.
+reads before it gives it one, only comes out of it; a loop that may take no step at all then checks that it took one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.autograph.branches import growing, staged_if
-from graphad.autograph.state import UNBOUND, Local, Parts, bound_references, locals_of
+from graphad.autograph.state import MARKS, UNBOUND, Local, Parts, bound_references, locals_of
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.shapes import as_dims, format_dims, is_definite
@@ -28,7 +28,8 @@ from graphad.ops.control.cond import as_predicate, placeholder
 from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
 from graphad.ops.control.scan import Walk
 from graphad.ops.control.while_loop import bind_loop, step_limit
-from graphad.ops.math import minimum
+from graphad.ops.math import greater, minimum
+from graphad.ops.state.effects import require
 
 
 def staged_loop(
@@ -64,7 +65,7 @@ def guarded_step(
         pass
 
     names = locals_of((body,))
-    present = [name for name in (*carried, *after) if name.rstrip("!?") in names]
+    present = [name for name in (*carried, *after) if name.rstrip(MARKS) in names]
     chosen = staged_if(holds, step, skip, present, others, refs, names)
     chosen()
 
@@ -115,7 +116,7 @@ class _State:
         self.is_read: list[bool] = []
         for names, is_read in ((carried, True), (after, False)):
             for marked in names:
-                name = marked.rstrip("!?")
+                name = marked.rstrip(MARKS)
                 if name in cells:
                     self.places.append(Local(name, cells[name]))
                     self.marks.append(marked[len(name) :])
@@ -280,9 +281,27 @@ class _Tracing:
         )
         through = dict(zip(kept, outputs, strict=False))
         count = outputs[len(start)]
+        self._check_started(count, limit if elements is not None else None)
         for k, y in zip(rows, outputs[len(start) + 1 :], strict=True):
             through[k] = self._with_rows(k, y, count, steps)
         return self._results([*[through[k] for k in range(n)], *outputs[len(kept) : len(start)]], n)
+
+    def _check_started(self, count: Any, limit: Any) -> None:
+        """Bind a check that the loop took a step, if a variable has its first value from there.
+
+        Args:
+          count: How many steps it took.
+          limit: For a loop over elements, how many there are at most.
+        """
+        # What a function returns is read only where a step returned it, and what inner functions read when they run.
+        names = [self._state.places[k].name for k, _ in self._late if not self._state.marks[k]]
+        most = None if limit is None else known_value(limit)
+        if names and (most is None or most < 1):
+            message = (
+                f"'{names[0]}' has no value: the loop must iterate at least once to initialize {_listed(names)}, and it took no "
+                "step. Give it a value before the loop."
+            )
+            require(greater(count, 0), message, [])
 
     def _collected(self, test: Part | None, body: Part, walk: Walk | None) -> list[int]:
         """The arrays into which each step writes the element of its own number and which no step reads.
@@ -500,6 +519,10 @@ def _same_dtype(name: str, leaf: Any, dtype: Any) -> Any:
             f"'{name}' has dtype {dtype.name} before the loop, but dtype {y.dtype.name} after one iteration."
         )
     return y
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names)
 
 
 def _quoted(message: str) -> str | None:

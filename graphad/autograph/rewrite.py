@@ -22,6 +22,7 @@ from typing import Any
 
 from graphad.autograph.jumps import Jumps
 from graphad.autograph.names import binds_in_expression, mark_liveness, names_of, suspends
+from graphad.autograph.state import MARKS
 
 # Builtins that look at the frame they are called from.
 _OF_FRAMES = frozenset(("super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"))
@@ -270,11 +271,12 @@ class _Rewriter(ast.NodeTransformer):
     def _loop_state(self, node: Any, names: Any, options: Any) -> list[ast.expr]:
         local = names.bound - self._globals
         carried = local & (node.live_head | self._nonlocals)
+        needed = node.live_out | self._nonlocals
         after = (local & node.live_out) - carried
         weak = (local & (self._captured | node.weak_out)) - carried - after
         others = local - carried - after - weak
         out: list[ast.expr] = [
-            self._strings([self._marked(name) for name in sorted(carried)]),
+            self._strings([self._marked(name, name in needed) for name in sorted(carried)]),
             self._strings(
                 [
                     *[self._marked(name) for name in sorted(after)],
@@ -290,8 +292,8 @@ class _Rewriter(ast.NodeTransformer):
             out.pop()
         return out
 
-    def _marked(self, name: str) -> str:
-        return f"{name}!" if name in self._values else name
+    def _marked(self, name: str, is_needed: bool = True) -> str:
+        return f"{name}!" if name in self._values else name if is_needed else f"{name}~"
 
     def _strings(self, names: Sequence[str]) -> ast.Tuple:
         """Names as the compiled code has them."""
@@ -299,7 +301,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _mangled(self, name: str) -> str:
         """A private name of a class as Python stores it."""
-        private = name.startswith("__") and not name.rstrip("!?").endswith("__")
+        private = name.startswith("__") and not name.rstrip(MARKS).endswith("__")
         owner = (self._owner or "").lstrip("_")
         return f"_{owner}{name}" if private and owner else name
 

@@ -22,6 +22,9 @@ class _Unbound:
 
 
 UNBOUND: Any = _Unbound()
+# What may follow a name: "!" for what a function returns, "?" for what only inner functions may read, "~" for what a loop's steps
+# leave for each other and nothing behind the loop reads.
+MARKS = "!?~"
 
 
 class _NoReturn:

@@ -709,7 +709,10 @@ def test_a_name_first_set_inside_of_a_loop():
         return y
 
     assert f(tf.constant(4)).numpy() == 6
-    assert f(tf.constant(0)).numpy() == 0
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="the loop must iterate at least once to initialize 'y'"
+    ):
+        f(tf.constant(0))
 
     @tf.function
     def g(n):
@@ -718,6 +721,58 @@ def test_a_name_first_set_inside_of_a_loop():
         return i
 
     assert g(tf.constant(4)).numpy() == 4
+
+    @tf.function
+    def nested(n, m):
+        total = tf.constant(0.0)
+        for _ in tf.range(n):
+            k = m
+            while k > 0:
+                z = tf.cast(k, tf.float32)
+                k -= 1
+            total += z
+        return total
+
+    assert nested(tf.constant(2), tf.constant(3)).numpy() == 2.0
+    assert nested(tf.constant(0), tf.constant(0)).numpy() == 0.0  # the loop inside is not met
+    with pytest.raises(ValueError, match="to initialize 'z', and it took no step"):
+        nested(tf.constant(1), tf.constant(0))
+
+    @tf.function
+    def none_before(x):
+        last = None
+        for v in x:
+            last = v * v
+        return last
+
+    assert none_before(tf.constant([2.0, 3.0])).numpy() == 9.0
+    with pytest.raises(ValueError, match="to initialize 'last'"):
+        none_before(tf.zeros([0]))
+
+    @tf.function
+    def known(x):
+        for _ in tf.range(3):
+            y = x + 1.0
+            x = y
+        for v in x * tf.ones([2]):  # two elements, whatever they are
+            z = v
+        return y + z
+
+    assert not any(node.op.effects for node in known.get_concrete_function(tf.constant(1.0)).graph.nodes)
+    assert known(tf.constant(1.0)).numpy() == 8.0
+
+    @tf.function
+    def slope(x, n):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            for _ in tf.range(n):
+                y = x * x
+        return tape.gradient(y, x)
+
+    for _ in range(3):
+        assert slope(tf.constant(3.0), tf.constant(2)).numpy() == 6.0
+    with pytest.raises(ValueError, match="to initialize 'y'"):
+        slope(tf.constant(3.0), tf.constant(0))
 
 
 def test_a_name_that_a_step_reads_must_be_defined_before_the_loop():
