@@ -27,7 +27,8 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.ops.control.custom import ClosedCustom, ClosedRule
 from graphad.ops.control.rows import node_rows, rows_within
-from graphad.trace.specialise import KNOWN_LIMIT, literal_sizes, specialise
+from graphad.trace.size_class import literal_sizes
+from graphad.trace.specialise import KNOWN_LIMIT, specialise
 from graphad.trace.tracer import SymbolicTensor, Trace
 
 

@@ -26,7 +26,8 @@ from graphad.function.concrete import ConcreteFunction
 from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
 from graphad.tools.svg import svg_of
-from graphad.trace.specialise import size_class, specialise
+from graphad.trace.size_class import size_class
+from graphad.trace.specialise import specialise
 
 REPEATS = 200
 LONGEST = 0.2  # seconds spent on timing one tier

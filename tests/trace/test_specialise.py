@@ -21,7 +21,8 @@ from graphad.ops.array.shape import broadcast_to, expand_dims, reshape, shape
 from graphad.ops.control.call import Call
 from graphad.ops.math import add, multiply, negative, reduce_mean, reduce_sum
 from graphad.trace.numbered import with_sizes
-from graphad.trace.specialise import size_class, specialise, specialise_call
+from graphad.trace.size_class import size_class
+from graphad.trace.specialise import specialise, specialise_call
 from graphad.trace.tracer import trace_flat
 from tests.support.op_case import run_time_shapes
 

@@ -35,14 +35,8 @@ from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.stacks import RaggedStack, known_shape
 from graphad.trace.numbered import with_numbers
-from graphad.trace.specialise import (
-    SizeKey,
-    Specialised,
-    literal_sizes,
-    size_class,
-    specialise,
-    specialise_call,
-)
+from graphad.trace.size_class import SizeKey, literal_sizes, size_class
+from graphad.trace.specialise import Specialised, specialise, specialise_call
 
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
 ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may hold on to
