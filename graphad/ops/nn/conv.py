@@ -134,6 +134,11 @@ def _as_matrix(x: Any, stacked: bool) -> Any:
     return bind(Reshape((*lead, product(x.dims[int(stacked) : -1]), x.dims[-1])), x)
 
 
+def _no_rows(ctx: Any) -> bool:
+    """Whether there are no rows, of which no groups can be made."""
+    return type(ctx.size) is int and not ctx.size
+
+
 def _known(sizes: Sequence[Any]) -> bool:
     return all(type(size) is int for size in sizes)
 
@@ -176,7 +181,7 @@ class Convolution(Filtering):
         if not filters:
             return w.unfold_rows(bind(self, w.fold_rows(x), kernel), ctx.size, x.dims[1])
         row, of_kernel = x.dims[int(images) :], kernel.dims[1:]
-        if not _known(of_kernel[:-2]):
+        if not _known(of_kernel[:-2]) or _no_rows(ctx):
             return ctx.rowwise(self, x, kernel)
         if row[-1] != of_kernel[-2]:
             x = x if images else ctx.stack(x)
@@ -243,7 +248,7 @@ class ConvolutionInputGrad(Filtering):
         if not ctx.stacked(1):
             return w.images_of_rows(self, ctx, g, [kernel], given)
         window = kernel.dims[1:-2]
-        if not _known(window):
+        if not _known(window) or _no_rows(ctx):
             return ctx.rowwise(self, g, kernel, *given)
         stacked = ctx.stacked(0)
         if is_reference(self.dims[-1]):  # nobody knows how many groups there are
@@ -304,7 +309,7 @@ class ConvolutionFilterGrad(Filtering):
         return x_bar, bind(self.like(Convolution), x, h) if ctx.needs(1) else None
 
     def batch(self, ctx: Any, x: Any, g: Any, *given: Any) -> Any:
-        if not _known(self.dims[:-2]) or is_reference(self.dims[-2]):
+        if not _known(self.dims[:-2]) or is_reference(self.dims[-2]) or _no_rows(ctx):
             return ctx.rowwise(self, x, g, *given)
         if x.dims[-1] != self.dims[-2]:
             made = self.changed(dims=(*self.dims[:-1], ctx.size * g.dims[-1]))
