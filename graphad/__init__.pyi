@@ -52,6 +52,10 @@ from graphad.core.indexed_slices import IndexedSlices as IndexedSlices
 from graphad.core.logs import get_logger as get_logger
 from graphad.core.names import get_current_name_scope as get_current_name_scope
 from graphad.core.names import name_scope as name_scope
+from graphad.core.outside import RaggedTensor as RaggedTensor
+from graphad.core.outside import RaggedTensorSpec as RaggedTensorSpec
+from graphad.core.outside import SparseTensor as SparseTensor
+from graphad.core.outside import SparseTensorSpec as SparseTensorSpec
 from graphad.core.scopes import control_dependencies as control_dependencies
 from graphad.core.scopes import executing_eagerly as executing_eagerly
 from graphad.core.scopes import group as group

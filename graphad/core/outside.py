@@ -1,0 +1,46 @@
+"""Classes of TensorFlow's that programs ask about and graphad has no instances of: `isinstance(x, SparseTensor)` is False.
+
+Nothing else can be done with them: who makes one, or asks for what a class has, is told why it is not part of graphad.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NoReturn
+
+from graphad.core.errors import UnavailableError
+
+
+class _Outside(type):
+    """The class of these classes."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnavailableError(_reason(cls.__name__))
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("_"):  # Python and its tools ask for many of those
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        raise AttributeError(_reason(cls.__name__))
+
+
+def _reason(name: str) -> str:
+    reason: str = importlib.import_module("graphad.core.absent").refusal(
+        "graphad", name
+    )  # few programs need it
+    return reason
+
+
+class SparseTensor(metaclass=_Outside):
+    """No tensor of graphad is one: they are dense. `isinstance` answers so."""
+
+
+class RaggedTensor(metaclass=_Outside):
+    """No tensor of graphad is one: they are rectangular. `isinstance` answers so."""
+
+
+class SparseTensorSpec(metaclass=_Outside):
+    """No spec of graphad is one; see `SparseTensor`. `isinstance` answers so."""
+
+
+class RaggedTensorSpec(metaclass=_Outside):
+    """No spec of graphad is one; see `RaggedTensor`. `isinstance` answers so."""
