@@ -281,21 +281,24 @@ class _Tracing:
         )
         through = dict(zip(kept, outputs, strict=False))
         count = outputs[len(start)]
-        self._check_started(count, limit if elements is not None else None)
+        self._check_started(count, limit, walk)
         for k, y in zip(rows, outputs[len(start) + 1 :], strict=True):
             through[k] = self._with_rows(k, y, count, steps)
         return self._results([*[through[k] for k in range(n)], *outputs[len(kept) : len(start)]], n)
 
-    def _check_started(self, count: Any, limit: Any) -> None:
+    def _check_started(self, count: Any, limit: Any, walk: Walk | None) -> None:
         """Bind a check that the loop took a step, if a variable has its first value from there.
 
         Args:
           count: How many steps it took.
-          limit: For a loop over elements, how many there are at most.
+          limit: How many there are at most; None if that is not known.
+          walk: What a `for` walks along.
         """
-        # What a function returns is read only where a step returned it, and what inner functions read when they run.
-        names = [self._state.places[k].name for k, _ in self._late if not self._state.marks[k]]
-        most = None if limit is None else known_value(limit)
+        # What a function returns is read only where a step returned it, and what inner functions read when they run. The
+        # element of a range is 0 after no step, as TensorFlow has it.
+        free = "!?~^" if walk is not None and len(walk.xs) == 1 and counts_up(walk.xs[0]) else "!?~"
+        names = [self._state.places[k].name for k, _ in self._late if self._state.marks[k] not in [*free]]
+        most = None if limit is None or walk is None else known_value(limit)
         if names and (most is None or most < 1):
             message = (
                 f"'{names[0]}' has no value: the loop must iterate at least once to initialize {_listed(names)}, and it took no "

@@ -272,14 +272,15 @@ class _Rewriter(ast.NodeTransformer):
         local = names.bound - self._globals
         carried = local & (node.live_head | self._nonlocals)
         needed = node.live_out | self._nonlocals
+        target = set() if isinstance(node, ast.While) else names_of(node.target).bound
         after = (local & node.live_out) - carried
         weak = (local & (self._captured | node.weak_out)) - carried - after
         others = local - carried - after - weak
         out: list[ast.expr] = [
-            self._strings([self._marked(name, name in needed) for name in sorted(carried)]),
+            self._strings([self._marked(name, "" if name in needed else "~") for name in sorted(carried)]),
             self._strings(
                 [
-                    *[self._marked(name) for name in sorted(after)],
+                    *[self._marked(name, "^" if name in target else "") for name in sorted(after)],
                     *[f"{name}?" for name in sorted(weak)],
                 ]
             ),
@@ -292,8 +293,8 @@ class _Rewriter(ast.NodeTransformer):
             out.pop()
         return out
 
-    def _marked(self, name: str, is_needed: bool = True) -> str:
-        return f"{name}!" if name in self._values else name if is_needed else f"{name}~"
+    def _marked(self, name: str, mark: str = "") -> str:
+        return name + ("!" if name in self._values else mark)
 
     def _strings(self, names: Sequence[str]) -> ast.Tuple:
         """Names as the compiled code has them."""

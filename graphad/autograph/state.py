@@ -23,8 +23,8 @@ class _Unbound:
 
 UNBOUND: Any = _Unbound()
 # What may follow a name: "!" for what a function returns, "?" for what only inner functions may read, "~" for what a loop's steps
-# leave for each other and nothing behind the loop reads.
-MARKS = "!?~"
+# leave for each other and nothing behind the loop reads, "^" for what a `for` gives its elements to.
+MARKS = "!?~^"
 
 
 class _NoReturn:

@@ -721,6 +721,17 @@ def test_a_name_first_set_inside_of_a_loop():
         return i
 
     assert g(tf.constant(4)).numpy() == 4
+    assert g(tf.constant(0)).numpy() == 0  # as in TensorFlow, of the element of a range alone
+
+    @tf.function
+    def last_of(x):
+        for v in x:
+            pass
+        return v
+
+    assert last_of(tf.constant([4.0, 5.0])).numpy() == 5.0
+    with pytest.raises(ValueError, match="to initialize 'v'"):
+        last_of(tf.zeros([0]))
 
     @tf.function
     def nested(n, m):
