@@ -16,24 +16,27 @@ def assign(
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
-) -> Any:
+) -> Variable:
     """Assign `value` to the variable `ref`, whose shape it must have, or to the part of one that `variable[key]` is; see
     `Variable.assign`. Returns: The variable."""
-    return (ref if isinstance(ref, Tensor) else _variable("assign", ref)).assign(value)
+    written: Variable = (ref if isinstance(ref, Tensor) else _variable("assign", ref)).assign(value)
+    return written
 
 
 def assign_add(
     ref: Variable, value: TensorLike, use_locking: bool | None = None, name: str | None = None
-) -> Any:
+) -> Variable:
     """Add `value` to the variable `ref`; see `Variable.assign_add`. Returns: The variable."""
-    return _variable("assign_add", ref).assign_add(value, name=name)
+    written: Variable = _variable("assign_add", ref).assign_add(value, name=name)
+    return written
 
 
 def assign_sub(
     ref: Variable, value: TensorLike, use_locking: bool | None = None, name: str | None = None
-) -> Any:
+) -> Variable:
     """Subtract `value` from the variable `ref`; see `Variable.assign_sub`. Returns: The variable."""
-    return _variable("assign_sub", ref).assign_sub(value, name=name)
+    written: Variable = _variable("assign_sub", ref).assign_sub(value, name=name)
+    return written
 
 
 def _variable(caller: str, ref: Any) -> Variable:

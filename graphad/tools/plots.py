@@ -7,14 +7,18 @@ returns the axes, so that the caller adds titles, saves and shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.annotations import NestLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
 from graphad.core.tensor import Tensor
 from graphad.core.tree import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST_LINES = 60  # boundaries of blocks that are drawn along one axis
 _FILL = {
@@ -26,7 +30,7 @@ _FILL = {
 }
 
 
-def graph(fn: Any, *args: Any, ax: Any = None, **kwargs: Any) -> Any:
+def graph(fn: Callable[..., Any], *args: object, ax: Axes | None = None, **kwargs: object) -> Axes:
     """The traced graph of a function, from top to bottom: one box per node, with what it computes.
 
     Args:
@@ -42,7 +46,7 @@ def graph(fn: Any, *args: Any, ax: Any = None, **kwargs: Any) -> Any:
     from graphad.tools.svg import boxes_of
 
     made = getattr(fn, "get_concrete_function", None)
-    found = fn if made is None else made(*args, **kwargs)
+    found: Any = fn if made is None else made(*args, **kwargs)
     found = getattr(found, "graph", found)
     if not hasattr(found, "nodes"):
         raise ArgumentTypeError(
@@ -98,7 +102,9 @@ def graph(fn: Any, *args: Any, ax: Any = None, **kwargs: Any) -> Any:
     return ax
 
 
-def jacobian(values: Any, target: Any = None, ax: Any = None, names: Sequence[str] | None = None) -> Any:
+def jacobian(
+    values: NestLike, target: NestLike = None, ax: Axes | None = None, names: Sequence[str] | None = None
+) -> Axes:
     """A Jacobian as a matrix: a row for each element of the target, a column for each of the source, lines around the blocks.
 
     A block belongs to one index of the target's first axis and one of the source's: for batches, the diagonal of blocks is what
@@ -138,7 +144,7 @@ def jacobian(values: Any, target: Any = None, ax: Any = None, names: Sequence[st
     return _matrix(ax, matrix, _blocks([rows]), _blocks(columns), "target", "source", names, columns)
 
 
-def hessian(blocks: Any, ax: Any = None, names: Sequence[str] | None = None) -> Any:
+def hessian(blocks: NestLike, ax: Axes | None = None, names: Sequence[str] | None = None) -> Axes:
     """A Hessian as a matrix, with its blocks.
 
     Args:
@@ -174,7 +180,7 @@ def hessian(blocks: Any, ax: Any = None, names: Sequence[str] | None = None) -> 
     return _matrix(ax, matrix, cuts, cuts, "", "", names, shapes)
 
 
-def history(curves: Any, ax: Any = None, log: bool | None = None, xlabel: str = "step") -> Any:
+def history(curves: NestLike, ax: Axes | None = None, log: bool | None = None, xlabel: str = "step") -> Axes:
     """Curves of training: losses, accuracies or norms by step.
 
     Args:
@@ -206,7 +212,7 @@ def history(curves: Any, ax: Any = None, log: bool | None = None, xlabel: str = 
         )
         lost = np.flatnonzero(~np.isfinite(row))
         for step in [s for s in lost if s == 0 or np.isfinite(row[s - 1])][:100]:
-            ax.axvline(step, color=line.get_color(), linestyle=":", linewidth=0.8)
+            ax.axvline(float(step), color=line.get_color(), linestyle=":", linewidth=0.8)
         if lost.size:
             line.set_label(
                 _literal(
@@ -222,7 +228,7 @@ def history(curves: Any, ax: Any = None, log: bool | None = None, xlabel: str = 
     return ax
 
 
-def _axes(ax: Any, size: tuple[float, float]) -> Any:
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     try:
         from matplotlib import pyplot
     except ImportError as cause:
@@ -233,7 +239,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def _matrix(
-    ax: Any,
+    ax: Axes | None,
     matrix: np.ndarray,
     row_cuts: list[tuple[float, bool]],
     column_cuts: list[tuple[float, bool]],
@@ -241,7 +247,7 @@ def _matrix(
     xlabel: str,
     names: Sequence[str] | None,
     parts: Sequence[tuple[int, ...]],
-) -> Any:
+) -> Axes:
     if not matrix.size:
         raise InvalidArgumentError(f"plot: there is nothing to draw in a matrix of shape {matrix.shape}.")
     ratio = matrix.shape[0] / matrix.shape[1]
