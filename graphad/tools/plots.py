@@ -280,7 +280,8 @@ def _matrix(
     ax.set_xlabel(xlabel)
     ax.tick_params(length=2, labelsize=7)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.get_major_locator().set_params(integer=True)
+        locator: Any = axis.get_major_locator()
+        locator.set_params(integer=True)
     if names is not None:
         if len(names) != len(parts):
             raise InvalidArgumentError(
