@@ -20,6 +20,7 @@ import os, signal, sys, threading
 import numpy as np
 import graphad as tf
 from graphad.compiler.cpu.runtime import entry
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and what they start
 if sys.argv[1] == "ctypes":
     entry._entry = entry.load(force_ctypes=True)
 
