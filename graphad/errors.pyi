@@ -23,4 +23,5 @@ from graphad.core.errors import UnconvertibleError as UnconvertibleError
 from graphad.core.registry import DuplicateGradientError as DuplicateGradientError
 
 InaccessibleTensorError = OutOfScopeError
+OpError = GraphadError
 OperatorNotAllowedInGraphError = SymbolicValueError

@@ -204,3 +204,10 @@ def test_a_missing_attribute_of_a_loaded_object_says_what_there_is(tmp_path):
     (path / "second").mkdir()
     with pytest.raises(OSError, match=r"the directory is empty"):
         tf.saved_model.load(str(path / "second"))
+
+
+def test_every_error_is_an_op_error_with_a_message():
+    with pytest.raises(tf.errors.OpError) as raised:
+        tf.reshape(tf.ones([3]), [2])
+    assert raised.value.message == str(raised.value)
+    assert "3 elements" in raised.value.message

@@ -12,6 +12,11 @@ from typing import Any
 class GraphadError(Exception):
     """Base of all errors that graphad raises on purpose."""
 
+    @property
+    def message(self) -> str:
+        """What it says; TensorFlow's errors have it under this name."""
+        return str(self)
+
 
 class InvalidArgumentError(GraphadError, ValueError):
     """A shape, size or value that the op cannot work with."""
