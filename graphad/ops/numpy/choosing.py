@@ -20,7 +20,7 @@ from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sort import ArgSort
 from graphad.ops.math import search
-from graphad.ops.numpy.promotion import along, cast_to, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import broadcast_arrays, concat, ravel
 
 
@@ -66,8 +66,7 @@ def take(a: Any, indices: Any, /, axis: int | None = None, mode: str = "raise") 
       mode: "raise", or "wrap" or "clip" for indices that are out of range.
     """
     a = tensor_of(a)
-    if axis is None:
-        a, axis = array.reshape(a, [-1]), 0
+    a, axis = on_axis(a, axis)
     axis = normalize_axis("take", axis, rank_of("take", a))
     index = _index("take", indices)
     if mode != "raise":
@@ -84,8 +83,7 @@ def take(a: Any, indices: Any, /, axis: int | None = None, mode: str = "raise") 
 def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
     """x[..., indices[..., j, ...], ...] along an axis; the other axes of both broadcast together."""
     x, index = tensor_of(x), _index("take_along_axis", indices)
-    if axis is None:
-        x, axis = array.reshape(x, [-1]), 0
+    x, axis = on_axis(x, axis)
     rank = rank_of("take_along_axis", x)
     axis = normalize_axis("take_along_axis", axis, rank)
     if rank_of("take_along_axis", index) != rank:
@@ -146,8 +144,7 @@ def flatnonzero(a: Any) -> Tensor:
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     """The slices along an axis where a vector of bools holds."""
     a = tensor_of(a)
-    if axis is None:
-        a, axis = array.reshape(a, [-1]), 0
+    a, axis = on_axis(a, axis)
     chosen = flatnonzero(condition)
     return array.gather(a, chosen, axis=axis)
 
@@ -180,8 +177,7 @@ def argsort(
 ) -> Tensor:
     """The indices that sort along an axis, equal elements in their order, NaN last. No gradient."""
     a = tensor_of(a)
-    if axis is None:
-        a, axis = array.reshape(a, [-1]), 0
+    a, axis = on_axis(a, axis)
     return bind(
         ArgSort(normalize_axis("argsort", axis, rank_of("argsort", a)), bool(descending), dtypes.int64), a
     )
@@ -199,8 +195,7 @@ def sort(
 ) -> Tensor:
     """The elements in order along an axis, NaN last; the gradient goes back to where each came from."""
     a = tensor_of(a)
-    if axis is None:
-        a, axis = array.reshape(a, [-1]), 0
+    a, axis = on_axis(a, axis)
     axis = normalize_axis("sort", axis, rank_of("sort", a))
     return bind(TakeAlong(axis), a, argsort(a, axis, descending=descending))
 

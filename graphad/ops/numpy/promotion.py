@@ -122,3 +122,8 @@ def rank_of(name: str, x: Any) -> int:
 def along(axis: int, item: Any) -> tuple[Any, ...]:
     """The key of an indexing with `item` at a non-negative axis."""
     return (*(slice(None),) * axis, item)
+
+
+def on_axis(x: Any, axis: Any) -> tuple[Any, Any]:
+    """A tensor and its axis; without an axis all elements as one vector, and the axis of that."""
+    return (array.reshape(x, [-1]), 0) if axis is None else (x, axis)

@@ -12,7 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.numpy.promotion import along, cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import along, cast_to, inexact, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -144,8 +144,7 @@ argmin = _position("argmin", math.argmin)
 def _running(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
         a = wide(a, dtype)
-        if axis is None:
-            a, axis = array.reshape(a, [-1]), 0
+        a, axis = on_axis(a, axis)
         return function(a, axis)  # type: ignore[no-any-return]
 
     run.__name__ = run.__qualname__ = name

@@ -17,7 +17,7 @@ from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.linalg import diagonals
-from graphad.ops.numpy.promotion import along, cast_to, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
@@ -434,8 +434,7 @@ def _fits(size: Any, most: int, mode: str) -> bool:
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     """The slices along an axis but those that `obj`, an int, a slice or a list of ints or bools, names."""
     arr = tensor_of(arr)
-    if axis is None:
-        arr, axis = array.reshape(arr, [-1]), 0
+    arr, axis = on_axis(arr, axis)
     axis = normalize_axis("delete", axis, rank_of("delete", arr))
     size = arr.shape[axis]
     if size is None or stands_for_tensor(obj):
@@ -446,8 +445,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """`values` put in before the index `obj`, an int, along an axis."""
     arr = tensor_of(arr)
-    if axis is None:
-        arr, axis = array.reshape(arr, [-1]), 0
+    arr, axis = on_axis(arr, axis)
     rank = rank_of("insert", arr)
     axis = normalize_axis("insert", axis, rank)
     if not hasattr(obj, "__index__"):
