@@ -207,15 +207,12 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
 
 def decided(test: Any, statement: str, way: str) -> Any:
     """The test of a statement in which the function yields or awaits, so that Python has to decide it."""
-    test = _decider(test)
-    if not is_symbolic(test):
-        return test
-    known = known_value(test)
-    if known is not None:
-        return bool(known)
-    raise SymbolicValueError(
-        f"{statement}: a tensor that has no value while it is traced would decide whether the function reaches a `{way}`, and "
-        f"that is Python's to decide; {_CURES[way]}{_here()}."
+    return _of_python(
+        test,
+        lambda: (
+            f"{statement}: a tensor that has no value while it is traced would decide whether the function reaches a "
+            f"`{way}`, and that is Python's to decide; {_CURES[way]}"
+        ),
     )
 
 
@@ -227,16 +224,24 @@ _CURES = {
 
 def kept(test: Any) -> Any:
     """The test of a comprehension's `if`."""
+    return _of_python(
+        test,
+        lambda: (
+            "if of a comprehension: a tensor that has no value while it is traced would decide how many elements there are; "
+            "keep all of them and choose with `tf.where`, or take rows of a tensor with `tf.boolean_mask`"
+        ),
+    )
+
+
+def _of_python(test: Any, refusal: Callable[[], str]) -> Any:
+    """A test that Python decides: a tensor's value if it is known. Raises: SymbolicValueError: it is not."""
     test = _decider(test)
     if not is_symbolic(test):
         return test
     known = known_value(test)
-    if known is not None:
-        return bool(known)
-    raise SymbolicValueError(
-        "if of a comprehension: a tensor that has no value while it is traced would decide how many elements there are; keep all "
-        f"of them and choose with `tf.where`, or take rows of a tensor with `tf.boolean_mask`{_here()}."
-    )
+    if known is None:
+        raise SymbolicValueError(f"{refusal()}{_here()}.")
+    return bool(known)
 
 
 def _here() -> str:
