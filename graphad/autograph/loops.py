@@ -296,8 +296,8 @@ class _Tracing:
         """
         # What a function returns is read only where a step returned it, and what inner functions read when they run. The
         # element of a range is 0 after no step, as TensorFlow has it.
-        free = "!?~^" if walk is not None and len(walk.xs) == 1 and counts_up(walk.xs[0]) else "!?~"
-        names = [self._state.places[k].name for k, _ in self._late if self._state.marks[k] not in [*free]]
+        asked = {""} if walk is not None and len(walk.xs) == 1 and counts_up(walk.xs[0]) else {"", "^"}
+        names = [self._state.places[k].name for k, _ in self._late if self._state.marks[k] in asked]
         most = None if limit is None or walk is None else known_value(limit)
         if names and (most is None or most < 1):
             message = (

@@ -48,7 +48,7 @@ def attach(
     def find(name: str) -> Any:
         place, original = places.get(name, (HERE, ""))
         if place == HERE:
-            raise AttributeError(_refusal(package, name), name=name)
+            raise AttributeError(refusal_of(package, name), name=name)
         if place == package:
             value: Any = importlib.import_module(f"{place}.{original}")
         else:
@@ -87,7 +87,8 @@ def _spec_of(package: str) -> Any:
     return find_spec(package)
 
 
-def _refusal(package: str, name: str) -> str:
+def refusal_of(package: str, name: str) -> str:
+    """What is said of a name that a package does not have."""
     if name.startswith("_"):  # Python and its tools ask for many of those
         return f"module {package!r} has no attribute {name!r}"
     sentence: str = importlib.import_module("graphad.core.absent").refusal(

@@ -5,29 +5,22 @@ Nothing else can be done with them: who makes one, or asks for what a class has,
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, NoReturn
 
 from graphad.core.errors import UnavailableError
+from graphad.core.late import refusal_of
 
 
 class _Outside(type):
     """The class of these classes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise UnavailableError(_reason(cls.__name__))
+        raise UnavailableError(refusal_of("graphad", cls.__name__))
 
     def __getattr__(cls, name: str) -> NoReturn:
         if name.startswith("_"):  # Python and its tools ask for many of those
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        raise AttributeError(_reason(cls.__name__))
-
-
-def _reason(name: str) -> str:
-    reason: str = importlib.import_module("graphad.core.absent").refusal(
-        "graphad", name
-    )  # few programs need it
-    return reason
+        raise AttributeError(refusal_of("graphad", cls.__name__))
 
 
 class SparseTensor(metaclass=_Outside):

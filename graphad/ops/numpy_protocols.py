@@ -44,9 +44,9 @@ _METHODS = {
 _OPTIONS = {
     "__call__": {"dtype"},
     "reduce": {"axis", "keepdims", "dtype", "initial", "where"},
+    "accumulate": {"axis", "dtype"},
     "outer": set(),
 }
-_OPTIONS["accumulate"] = {"axis", "dtype"}
 _signatures = Memo("signatures", 512)
 
 
