@@ -129,8 +129,6 @@ class GraphWriter:
         self._graph_numbers[id(graph)] = len(self.graphs) - 1
 
     def _closed(self, graph: Graph) -> Graph:
-        if not any(node.op.closes_over for node in graph.nodes):
-            return graph
         try:
             found = closed_or_refused(graph)
         except UnclosedRuleError as refused:
@@ -142,7 +140,8 @@ class GraphWriter:
                 f"{graph.name!r} cannot be traced: {refused.error} Make it traceable, or save with "
                 "SaveOptions(experimental_custom_gradients=False)."
             ) from refused.error
-        self._alive.append(found)
+        if found is not graph:
+            self._alive.append(found)
         return found
 
     def _node(self, node: Node, graph: Graph) -> NodeRecord:

@@ -36,7 +36,10 @@ def _convolve(
     first = channels_first(op, data_format, rank)
     x, kernel = lift_pair(op, input, filters)
     made = Convolution(*_attributes(op, strides, padding, dilations, rank, first))
-    convolve = lambda images: _over_batches(images, rank, lambda flat: bind(made, flat, kernel))  # noqa: E731
+
+    def convolve(images: Any) -> Any:
+        return _over_batches(images, rank, lambda flat: bind(made, flat, kernel))
+
     return in_order(convolve, x, rank, first)
 
 
