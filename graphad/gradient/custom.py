@@ -18,7 +18,7 @@ from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import exports_array, lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.levels import current, entered, remove_recorder, trace_in_progress
+from graphad.core.levels import chain, current, entered, remove_recorder, trace_in_progress
 from graphad.core.nest import is_nested
 from graphad.core.op import READS, Op
 from graphad.core.shapes import format_dims
@@ -29,6 +29,8 @@ from graphad.ops.array.create import ones_like, told_apart
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.math.arithmetic import multiply
 from graphad.ops.state.variables import READ
+from graphad.trace.tracer import is_symbolic
+from graphad.vectorize.batch import BatchedTensor
 
 
 class Rule:
@@ -159,24 +161,37 @@ class StackedRule:
         """A stacked rule is no rule of a user's function; it is not remembered."""
 
 
-class _VariableReads:
-    """A recorder that notes which trainable variables are read."""
+class _Reads:
+    """A recorder that notes which trainable variables are read, and which tensors from outside where it is asked to."""
 
     differentiates_itself = False
     transforms = None
 
-    def __init__(self) -> None:
-        self.read_handles: dict[int, Any] = {}
+    def __init__(self, arguments: Sequence[Any] | None = None) -> None:
+        self.found: dict[int, Any] = {}
+        self._takes = None if arguments is None else {id(x) for x in arguments}
+        self._hidden: list[Any] | None = None
+        self._first: dict[Any, int] = {}  # of each trace in progress the serial number that comes next
+
+    def hide(self, levels: Sequence[Any]) -> None:
+        """Told which levels' recorders see nothing from now on; not again within."""
+        if self._hidden is not None:
+            return
+        self._hidden = [r for level in levels for r in level.recorders if r is not self]
+        self._first = {level: len(level.builder.specs) for level in levels if _is_trace(level)}
 
     def record(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        if op.effects & READS:
-            for x in inputs:
-                if isinstance(x, Handle) and x.trainable:
-                    self.read_handles.setdefault(id(x), x)
+        reads = op.effects & READS
+        for x in inputs:
+            if isinstance(x, Handle):
+                if reads and x.trainable:
+                    self.found.setdefault(id(x), x)
+            elif self._takes is not None and id(x) not in self.found and self._is_captured(x):
+                self.found[id(x)] = x
 
     def read(self, handle: Handle, value: EagerTensor) -> None:
         if handle.trainable:
-            self.read_handles.setdefault(id(handle), handle)
+            self.found.setdefault(id(handle), handle)
 
     def needs(self, op: Op, inputs: Sequence[Any]) -> None:
         return None
@@ -185,26 +200,51 @@ class _VariableReads:
         return None
 
     def follows(self, x: Any) -> bool:
-        return isinstance(x, Handle) and x.trainable
+        if isinstance(x, Handle):
+            return x.trainable
+        return self._takes is not None and any(recorder.follows(x) for recorder in self._hidden or ())
 
     def note_exit(self, x: Any, way: str) -> None:
         return None
 
+    def _is_captured(self, x: Any) -> bool:
+        """Whether a tensor that an op reads comes from outside of the function and may have a gradient there."""
+        return id(x) not in self._takes and x.dtype.is_differentiable and self._is_outside(x)  # type: ignore[operator]
+
+    def _is_outside(self, x: Any) -> bool:
+        if type(x) is BatchedTensor:
+            return self.follows(x) or self._is_outside(x.stacked)
+        if is_symbolic(x):
+            first = self._first.get(x.trace)
+            return first is None or x.index < first
+        # What runs at once is followed by now if it ever is; a value that a graph takes from outside may be later.
+        return bool(self._first) or self.follows(x)
+
+
+def _is_trace(level: Any) -> bool:
+    return getattr(level, "is_trace", False)
+
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Inside a function with a custom gradient: hide what runs in the block from tapes, but note the variables it reads."""
-    level = current()
-    before = level.recorders
-    level.recorders = tuple([recorder for recorder in before if isinstance(recorder, _VariableReads)])
+    """Inside a function with a custom gradient: hide what runs in the block from tapes, but note what it reads."""
+    levels = list(chain())
+    top, before = levels[0], [level.recorders for level in levels]
+    for reads in top.recorders:
+        if isinstance(reads, _Reads):
+            reads.hide(levels)
+    for level in levels:
+        level.recorders = tuple([recorder for recorder in level.recorders if isinstance(recorder, _Reads)])
     try:
         yield
     finally:
-        level.recorders = before
-    for reads in level.recorders:
-        if isinstance(reads, _VariableReads):
-            for handle in list(reads.read_handles.values()):
-                bind(READ, handle)  # tapes follow a variable once they have seen it read
+        for level, recorders in zip(levels, before, strict=True):
+            level.recorders = recorders
+    for reads in top.recorders:
+        if isinstance(reads, _Reads):
+            for x in list(reads.found.values()):
+                if isinstance(x, Handle):
+                    bind(READ, x)  # tapes follow a variable once they have seen it read
 
 
 P = ParamSpec("P")
@@ -234,12 +274,22 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return _call(f, args, kwargs)
+        return call_with_rule(f, args, kwargs)
 
     return wrapper
 
 
-def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_rule(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], captures: bool = False
+) -> Any:
+    """Call `f` and give its value the derivative that it returns beside it.
+
+    Args:
+      f: As for `custom_gradient`.
+      args: Its arguments, which have derivatives.
+      kwargs: Its arguments that have none.
+      captures: Tensors that it takes from outside count as variables that it reads.
+    """
     trace = trace_in_progress()
     if kwargs and trace is not None:
         raise InvalidArgumentError(
@@ -250,7 +300,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
     # A variable's value is not the variable to a tape inside, nor is one argument another.
     xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
     arguments = [x for x in xs if isinstance(x, Tensor)]
-    reads = _VariableReads()
+    reads = _Reads(arguments if captures else None)
     level = new_recorder(reads)
     try:
         pair = converted_here(f)(*bound_self, *rebuild(xs), **kwargs)
@@ -267,7 +317,7 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise ArgumentTypeError(
             f"custom_gradient: the gradient function that {name} returned is not callable: {gradient_function!r}."
         )
-    variables = list(reads.read_handles.values())
+    variables = list(reads.found.values())
     if variables and not _takes_variables(gradient_function):
         raise ArgumentTypeError(
             "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "

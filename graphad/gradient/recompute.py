@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from graphad.core.composites import flatten_records
 from graphad.core.tensor import Tensor
-from graphad.gradient.custom import custom_gradient, unrecorded
+from graphad.gradient.custom import call_with_rule, custom_gradient, unrecorded
 from graphad.gradient.tape import GradientTape
 
 P = ParamSpec("P")
@@ -22,21 +22,21 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
     """The same function, run again for its gradient instead of keeping what it computed on the way.
 
     Args:
-      f: A function of tensors without side effects; variables that it reads get gradients too. Other tensors that it takes from
-        outside get none, as in TensorFlow: they have to be arguments.
+      f: A function of tensors without side effects. Variables that it reads get gradients too, and so do tensors that it takes
+        from outside.
     Returns: A function called like `f`; `__wrapped__` is `f`. Keyword arguments are passed on and not differentiated.
     """
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        @custom_gradient
         def once(*inner: Any) -> Any:
             with unrecorded():
                 value = f(*inner, **kwargs)
 
             def backward(*upstream: Any, variables: Any = None) -> Any:
                 xs = [x for x in flatten_records(list(inner))[0] if isinstance(x, Tensor)]
-                followed = [x for x in xs if x.dtype.is_differentiable]
+                others = [x for x in variables or () if isinstance(x, Tensor)]  # from outside of f
+                followed = [x for x in (*xs, *others) if x.dtype.is_differentiable]
                 with GradientTape() as tape:
                     tape.watch(followed)
                     again = f(*inner, **kwargs)
@@ -45,7 +45,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
             return value, backward
 
-        return once(*args)
+        return call_with_rule(once, args, {}, captures=True)
 
     return wrapper
 

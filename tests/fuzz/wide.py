@@ -252,8 +252,7 @@ def transformed(g: Grower) -> None:
             "tf.grad(lambda a: tf.reduce_sum(tf.jvp(@0, (a,), ($1,))[1]))($0)",
         ]
     )
-    # What a function that is run again takes from outside has no gradient.
-    body = g.block([p], [p], closed="checkpoint" in text)
+    body = g.block([p], [p])
     g.emit(text, [x, u], dims=x.dims, bound=LARGE, blocks=[body], traits=("derivative",))
 
 
