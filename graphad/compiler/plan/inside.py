@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from graphad.compiler.repeat import DIRECT
 from graphad.compiler.units import COPY, GEMM, PARTS, REPEAT, Partition, Unit
 from graphad.core.dims import UndecidedSize, at_most, product
 from graphad.core.shapes import is_definite
-from graphad.kernels.sites import Site, reach, same_size
+from graphad.kernels.sites import Site, reach, row_strides, same_size
 
 
 def stays_inside(part: Partition, unit: Unit) -> bool:
     """Whether the walks of a unit stay inside of what the specs of their roots ask for, for all numbers of the size class.
 
-    False where the symbols do not decide it. Of a loop op it is said of the copies and fills before its first round.
+    False where the symbols do not decide it. Of a loop op it is said of the copies and fills before its first round, and of
+    what its body and its test have for their inputs, and of what they compute in the place of a result.
     """
     try:
         for site, extents, strides, itemsize in _walks(part, unit):
@@ -54,6 +56,42 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
     elif unit.kind == REPEAT:
         carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
         walks = [*zip(carries, targets), *[(target, target) for target in targets]]
+        yield from _rounds(part, unit, targets)
     for site, shaped in walks:
         if not any(same_size(size, 0) for size in shaped.shape):
             yield site, shaped.shape, site.strides, part.specs[shaped.root].dtype.itemsize
+
+
+def _rounds(
+    part: Partition, unit: Unit, targets: Sequence[Site]
+) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
+    """What the rounds of a loop op have outside of it: a value in C order, or as many slices of a stack one behind the other."""
+    repeat, op = unit.repeat, unit.repeat.op
+    reads = list(unit.reads if unit.scalars else unit.reads[1:])
+    body, operands, ys = repeat.body, op.operands, [targets[k] for k in op.outputs.ys]
+    whole = [(targets[k], body.specs[k]) for k in operands.carries]
+    whole += [
+        (site, body.specs[k]) for k, site in zip(operands.invariants, operands.invariants(reads), strict=True)
+    ]
+    if repeat.test is not None:
+        whole += [
+            (site, repeat.test.specs[k])
+            for (site, _), k in zip(whole, (*operands.carries, *operands.invariants), strict=True)
+        ]
+    for k, value in enumerate(op.results.carries(body.outputs)):
+        if repeat.ways[k] == DIRECT:
+            whole.append((targets[k], body.specs[body.sites[value].root]))
+    stacked = [(site, body.specs[k]) for k, site in zip(operands.xs, operands.xs(reads), strict=True)]
+    for values in (
+        repeat.stacked.items(),
+        *[[(v, y) for y, v in m.items()] for m in (repeat.early, repeat.late)],
+    ):
+        stacked += [(ys[y], body.specs[value]) for value, y in values]
+    for site, spec in whole:
+        if is_definite(spec.dims):
+            yield site, spec.dims, row_strides(spec.dims), spec.dtype.itemsize
+    for site, spec in stacked:
+        if not is_definite(spec.dims):
+            raise UndecidedSize(frozenset())
+        dims = (site.shape[0], *spec.dims)
+        yield site, dims, row_strides(dims), spec.dtype.itemsize

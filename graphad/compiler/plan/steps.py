@@ -61,9 +61,10 @@ class Place(NamedTuple):
     def shifted(self, offset: int) -> Place:
         return Place(self.kind, self.number, self.offset + offset, self.low, self.high, self.strides)
 
-    def moved_by(self, loop: Any, size: int, rounds: int, backwards: bool) -> Place:
+    def moved_by(self, loop: Any, size: int, rounds: int, backwards: bool, is_inside: bool = False) -> Place:
         """The slice of `size` bytes that round after round of a loop has to itself, `rounds` of them one behind the other."""
-        self.check(0, size * rounds)
+        if not is_inside:
+            self.check(0, size * rounds)
         stride = -size if backwards else size
         return Place(
             self.kind,
@@ -124,9 +125,9 @@ class Scope:
         step = self.part.specs[site.root].dtype.itemsize
         return tuple([self.size(n) for n in site.shape]), tuple([self.size(s) * step for s in site.strides])
 
-    def let(self, root: int, place: Place) -> None:
+    def let(self, root: int, place: Place, is_inside: bool) -> None:
         """Have a value live at a place; what is outside of a loop is as large as the value inside of it says."""
-        if is_definite(self.part.specs[root].dims):
+        if not is_inside and is_definite(self.part.specs[root].dims):
             place.check(0, self.bytes(root))
         self.places[root] = place
 
@@ -373,8 +374,8 @@ class RepeatMaker:
         return {*direct, *self.repeat.stacked}
 
     def made(self, is_inside: bool) -> list[Made]:
-        """Copies of the first carries, then the loop itself; `is_inside`: the copies are known to stay in their storage."""
-        return [*self._first_rows(is_inside), self._loop_row()]
+        """Copies of the first carries, then the loop itself; `is_inside`: both are known to stay in their storage."""
+        return [*self._first_rows(is_inside), self._loop_row(is_inside)]
 
     def _operands(self) -> tuple[Site | None, list[Site], list[Site], list[Site]]:
         """Limit (None where it is a number), carries, invariants and stacks among the unit's sites."""
@@ -399,33 +400,33 @@ class RepeatMaker:
         dims = self.outer.part.specs[self.unit.writes[-1]].dims
         return not self.op.n_ys or (dims is not None and same_size(dims[0], self.op.steps))
 
-    def _bind_places(self) -> None:
+    def _bind_places(self, is_inside: bool) -> None:
         outer, body, operands = self.outer, self.body, self.op.operands
         _, _, invariants, stacks = self._operands()
         for k in operands.carries:
-            body.let(k, outer.place(self._result(k)))
+            body.let(k, outer.place(self._result(k)), is_inside)
         for k, site in zip(operands.invariants, invariants, strict=True):
-            body.let(k, outer.place(site))
+            body.let(k, outer.place(site), is_inside)
         for k, site in zip(operands.xs, stacks, strict=True):
-            body.let(k, self._moving(outer.place(site), body.bytes(k)))
+            body.let(k, self._moving(outer.place(site), body.bytes(k), is_inside), is_inside)
         for root, y in self.repeat.stacked.items():
             place = outer.place(self._result(self.op.outputs.ys[y]))
-            body.let(root, self._moving(place, body.bytes(root)))
+            body.let(root, self._moving(place, body.bytes(root), is_inside), is_inside)
         for k, value in enumerate(self.op.results.carries(self.repeat.body.outputs)):
             if self.repeat.ways[k] == DIRECT:
-                body.let(self.repeat.body.sites[value].root, outer.place(self._result(k)))
+                body.let(self.repeat.body.sites[value].root, outer.place(self._result(k)), is_inside)
         self._place_arena(body, 0)
         if self.test is not None:
             for k in (*operands.carries, *operands.invariants):
-                self.test.let(k, body.places[k])
+                self.test.let(k, body.places[k], is_inside)
             self._place_arena(self.test, 1)
 
     def _place_arena(self, scope: Scope, k: int) -> None:
         for value, (offset, size) in self._bases[k].items():
             scope.places.setdefault(value, Place.of(ARENA, 0, self.start + offset, size))
 
-    def _moving(self, place: Place, size: int) -> Place:
-        return place.moved_by(self, size, self._most(), self.op.reverse)
+    def _moving(self, place: Place, size: int, is_inside: bool) -> Place:
+        return place.moved_by(self, size, self._most(), self.op.reverse, is_inside)
 
     def _most(self) -> int:
         """How many slices the shortest of the stacks has, -1 without any: no run has more rounds."""
@@ -435,15 +436,15 @@ class RepeatMaker:
             lengths.append((self.outer.part.specs[value].dims or (0,))[0])
         return min([self.outer.size(length) for length in lengths], default=-1)
 
-    def _body_rows(self) -> list[Made]:
+    def _body_rows(self, is_inside: bool) -> list[Made]:
         body, part = self.body, self.repeat.body
         rows = []
         for y, value in self.repeat.early.items():
-            rows.append(self._copy_to_slice(y, value))
+            rows.append(self._copy_to_slice(y, value, is_inside))
         for at, unit in enumerate(part.units):
             rows += body.make(unit, body.places.get(-1 - at))
         for y, value in self.repeat.late.items():
-            rows.append(self._copy_to_slice(y, value))
+            rows.append(self._copy_to_slice(y, value, is_inside))
         swapped = self._swapped()
         for k in swapped:
             rows.append(self._copy_value(part.outputs[k], self._swap(k)))
@@ -469,9 +470,9 @@ class RepeatMaker:
     def _copy_between(self, k: int, source: Place, target: Place) -> Made:
         return self._copy_bytes(self.body, self.repeat.body.outputs[k], source, target)
 
-    def _copy_to_slice(self, y: int, value: int) -> Made:
-        body = self.body
-        target = self._moving(self.outer.place(self._result(self.op.outputs.ys[y])), body.bytes(value))
+    def _copy_to_slice(self, y: int, value: int, is_inside: bool) -> Made:
+        whole = self.outer.place(self._result(self.op.outputs.ys[y]))
+        target = self._moving(whole, self.body.bytes(value), is_inside)
         return self._copy_value(value, target)
 
     def _copy_bytes(self, scope: Scope, value: int, source: Place, target: Place) -> Made:
@@ -493,11 +494,11 @@ class RepeatMaker:
         place.check(0, size)
         return place
 
-    def _loop_row(self) -> Made:
-        self._bind_places()
+    def _loop_row(self, is_inside: bool) -> Made:
+        self._bind_places(is_inside)
         outer, op = self.outer, self.op
         limit, _, _, _ = self._operands()
-        tables = [self._body_rows()]
+        tables = [self._body_rows(is_inside)]
         if self.test is not None:
             test = self.test
             tables.append(

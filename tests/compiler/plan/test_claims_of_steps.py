@@ -128,6 +128,12 @@ def test_a_kernel_that_would_walk_too_far_is_not_bound(function: Any, shape: tup
     native.bind(compilation.schedule, numbers, compilation.address)
 
 
+def looped(x: Any, y: Any) -> Any:
+    """A scan beside a loop with a test, which reads what does not change."""
+    z = tf.scan(lambda a, e: tf.tanh(a + e), x, y)
+    return z + tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: (a * 2.0 + tf.exp(y),), (y,))[0]
+
+
 SIZED = {
     "in a row": (lambda x, y: tf.sin(x) * y, [(7, 5), (7, 5)]),
     "strided": (lambda x, y: tf.sin(tf.transpose(x)) + y, [(5, 7), (7, 5)]),
@@ -136,6 +142,7 @@ SIZED = {
     "product": (lambda x, y: tf.sin(x) @ y, [(7, 5), (5, 3)]),
     "parts": (lambda x, y: tf.concat([tf.sin(x), y, x[1:]], 0), [(7, 5), (4, 5)]),
     "loop": (lambda x, y: tf.scan(lambda a, e: tf.tanh(a + e), x, y), [(7, 5), (5,)]),
+    "loops": (looped, [(7, 5), (5,)]),
 }
 
 
@@ -210,17 +217,24 @@ def test_a_part_that_would_be_written_outside_is_not_bound_to_other_numbers() ->
 
 
 def test_a_value_outside_of_a_loop_is_as_large_as_the_value_inside() -> None:
-    compilation, numbers, _ = sized_plan_of("loop")
+    compilation, numbers, values = sized_plan_of("loops")
     others = {symbol: number + 2 for symbol, number in numbers.items()}
     native.bind(compilation.schedule, others, compilation.address)
-    (unit,) = [unit for unit in native_units(compilation) if unit.kind == "repeat"]
-    specs = unit.repeat.body.specs
-    for k, spec in enumerate(unit.repeat.body.graph.inputs):
-        kept, specs[k] = specs[k], TensorSpec.of((*spec.dims, 3), spec.dtype)
-        with pytest.raises(InternalError, match="a step reaches bytes"):
-            native.bind(compilation.schedule, numbers, compilation.address)
-        specs[k] = kept
-    native.bind(compilation.schedule, numbers, compilation.address)
+    units = [unit for unit in native_units(compilation) if unit.kind == "repeat"]
+    assert len(units) == 2 and all(unit.inside is True for unit in units)
+    for unit in units:
+        repeat = unit.repeat
+        given = [(repeat.body, k) for k in (*range(len(repeat.body.graph.inputs)), *repeat.stacked)]
+        if repeat.test is not None:
+            given += [(repeat.test, k) for k in range(len(repeat.test.graph.inputs))]
+        for part, k in given:
+            kept = part.specs[k]
+            part.specs[k], unit.inside = TensorSpec.of((*kept.dims, 3), kept.dtype), numbers
+            with pytest.raises(InternalError, match="a step reaches bytes"):
+                native.bind(compilation.schedule, others, compilation.address)
+            part.specs[k] = kept
+    bound = native.bind(compilation.schedule, numbers, compilation.address)
+    assert bound.call(values) is not None
 
 
 def test_a_product_that_would_read_too_far_is_not_bound() -> None:
