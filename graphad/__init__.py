@@ -34,6 +34,7 @@ register_later(
     "graphad.ops.control.cond",
     "graphad.ops.control.custom",
     "graphad.ops.control.loop",
+    "graphad.ops.image.boxes",
     "graphad.ops.linalg.contraction",
     "graphad.ops.linalg.eigen",
     "graphad.ops.linalg.factors",

@@ -10,6 +10,7 @@ from graphad import dtypes as dtypes
 from graphad import errors as errors
 from graphad import experimental as experimental
 from graphad import functional as functional
+from graphad import image as image
 from graphad import initializers as initializers
 from graphad import keras as keras
 from graphad import linalg as linalg

@@ -26,7 +26,13 @@ _SUBJECTS = {
         "ExtensionType BatchableExtensionType",
     "there are no quantised numbers": "quantization qint8 qint16 qint32 quint8 quint16",
     "input pipelines are left to other packages; slice NumPy arrays": "data queue lookup feature_column",
-    "files, pictures and sound are left to other packages": "io gfile image audio load_library load_op_library",
+    "files, pictures and sound are left to other packages":
+        "io gfile audio load_library load_op_library decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg "
+        "decode_jxl decode_png decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg adjust_jpeg_quality "
+        "random_jpeg_quality stateless_random_jpeg_quality draw_bounding_boxes",
+    "non_max_suppression of one class and image at a time, and slices of the image, serve":
+        "combined_non_max_suppression non_max_suppression_padded non_max_suppression_overlaps extract_glimpse "
+        "generate_bounding_box_proposals sample_distorted_bounding_box stateless_sample_distorted_bounding_box",
     "programs run on one device": "distribute dtensor tpu DeviceSpec",
     "models are saved by `saved_model` alone": "lite mlir make_ndarray make_tensor_proto",
     "events are left to other packages": "summary profiler",

@@ -25,6 +25,10 @@ class Case:
     second: bool = True  # also second derivatives
     gradient: bool = True
     slack: float = 1.0  # factor on the test's tolerance, for ill-conditioned formulas
+    precisions: tuple[str, ...] = (
+        "float32",
+        "float64",
+    )  # what TensorFlow computes in float32 alone is asked for in it
 
     def draw(self, precision: str) -> dict[str, np.ndarray]:
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))

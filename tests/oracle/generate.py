@@ -1,10 +1,11 @@
 """Write `data/` again: run every case and program on TensorFlow. Needs an environment with TensorFlow, and nothing of graphad.
 
-python tests/oracle/generate.py [part of a case's name, to print that case instead of writing]
+python tests/oracle/generate.py [--volume index] [part of a case's name, to print that case instead of writing]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -20,10 +21,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import tensorflow as tf
 
-from tests.oracle.cases import Case, all_cases
+from tests.oracle.cases import Case
 from tests.oracle.derive import run_case
-from tests.oracle.programs import PROGRAMS, to_plain
-from tests.oracle.store import DATA, Writer
+from tests.oracle.programs import to_plain
+from tests.oracle.store import DATA, Writer, arrays_of
+from tests.oracle.volumes import VOLUMES
 
 
 def weights_like(values: list[Any], seed: str) -> list[np.ndarray | None]:
@@ -67,18 +69,20 @@ def describe(case: Case, precision: str, writer: Writer) -> dict[str, Any]:
     return record
 
 
-def main(wanted: str | None) -> None:
+def main(volume: str, wanted: str | None) -> None:
     writer = Writer()
-    cases = [case for case in all_cases() if wanted is None or wanted in case.name]
+    cases, kept = VOLUMES[volume]
     records, failures = [], []
-    for case in cases:
-        for precision in ("float32", "float64"):
+    for case in cases():
+        if wanted is not None and wanted not in case.name:
+            continue
+        for precision in case.precisions:
             try:
                 records.append(describe(case, precision, writer))
             except Exception as error:
                 failures.append(f"{case.name} ({precision}): {type(error).__name__}: {str(error)[:300]}")
     programs = {}
-    for name, program in PROGRAMS.items():
+    for name, program in kept.items():
         if wanted is None or wanted in name:
             programs[name] = {key: writer.put(to_plain(value)) for key, value in program(tf).items()}
     if failures:
@@ -87,14 +91,21 @@ def main(wanted: str | None) -> None:
         print(json.dumps({"cases": records, "programs": programs}, indent=1))
         return
     DATA.mkdir(exist_ok=True)
-    writer.write(DATA / "arrays.npz")
+    writer.write(arrays_of(volume))
     head = json.dumps({"tensorflow": tf.__version__, "programs": programs})[:-1]
     lines = ",\n".join(
         json.dumps(record) for record in records
     )  # one case a line, so that differences can be read
-    (DATA / "index.json").write_text(f'{head}, "cases": [\n{lines}\n]}}\n', encoding="utf-8")
-    print(f"{len(records)} cases, {len(programs)} programs")
+    (DATA / f"{volume}.json").write_text(f'{head}, "cases": [\n{lines}\n]}}\n', encoding="utf-8")
+    print(f"{volume}: {len(records)} cases, {len(programs)} programs")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--volume", choices=list(VOLUMES), help="what to write; everything without it")
+    parser.add_argument(
+        "wanted", nargs="?", help="part of a case's name, to print that case instead of writing"
+    )
+    given = parser.parse_args()
+    for name in [given.volume] if given.volume else VOLUMES:
+        main(name, given.wanted)

@@ -14,6 +14,11 @@ DATA = Path(__file__).parent / "data"
 Reference = list[Any] | None
 
 
+def arrays_of(volume: str) -> Path:
+    """The file with the arrays of a volume, whose cases stand in `<volume>.json`."""
+    return DATA / ("arrays.npz" if volume == "index" else f"{volume}.npz")
+
+
 class Writer:
     def __init__(self) -> None:
         self._parts: dict[str, list[np.ndarray]] = {}

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from tests.oracle.cases import all_cases
 from tests.oracle.derive import run_case
 from tests.oracle.programs import PROGRAMS, to_plain
-from tests.oracle.store import DATA, Reader
+from tests.oracle.store import DATA, Reader, arrays_of
+from tests.oracle.volumes import VOLUMES
 
-INDEX = json.loads((DATA / "index.json").read_text(encoding="utf-8"))
-ARRAYS = Reader(DATA / "arrays.npz")
+INDEX = {name: json.loads((DATA / f"{name}.json").read_text(encoding="utf-8")) for name in VOLUMES}
+ARRAYS = {name: Reader(arrays_of(name)) for name in VOLUMES}
+CASES = [{**record, "volume": name} for name, index in INDEX.items() for record in index["cases"]]
 
 # Relative to the size of the number and of the largest one beside it: two libraries sum in different orders.
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-11, "complex64": 1e-5, "complex128": 1e-11}
@@ -47,7 +48,7 @@ def _marks(*names: str) -> list[Any]:
 
 def _case_parameters(precisions: tuple[str, ...] = ("float32", "float64")) -> list[Any]:
     parameters = []
-    for record in INDEX["cases"]:
+    for record in CASES:
         if record["precision"] in precisions:
             name = f"{record['name']}-{record['precision']}"
             parameters.append(pytest.param(record, id=name, marks=_marks(record["name"], name)))
@@ -60,12 +61,12 @@ def _tensors(record: dict[str, Any]) -> tuple[list[str], list[Any], list[Any] | 
     def several(key: str) -> list[Any] | None:
         if key not in record:
             return None
-        return [None if r is None else tf.constant(ARRAYS.get(r)) for r in record[key]]
+        return [None if r is None else tf.constant(arrays.get(r)) for r in record[key]]
 
-    names = list(record["inputs"])
+    names, arrays = list(record["inputs"]), ARRAYS[record["volume"]]
     return (
         names,
-        [tf.constant(ARRAYS.get(record["inputs"][name])) for name in names],
+        [tf.constant(arrays.get(record["inputs"][name])) for name in names],
         several("cotangents"),
         several("weights"),
     )
@@ -77,7 +78,7 @@ def _check(record: dict[str, Any], found: dict[str, list[Any]]) -> None:
             continue
         assert len(found[part]) == len(record[part])
         for position, (value, reference) in enumerate(zip(found[part], record[part], strict=True)):
-            wanted = ARRAYS.get(reference)
+            wanted = ARRAYS[record["volume"]].get(reference)
             where = f"{record['call']}: {part}[{position}]"
             if part == "second" and (value is None or wanted is None):
                 # Whether a gradient that is constant still hangs on its source differs with how the rule is written.
@@ -111,12 +112,18 @@ def quiet_numpy() -> Iterator[None]:
         yield
 
 
-def test_data_belongs_to_the_cases():
-    written = {(record["name"], record["call"]) for record in INDEX["cases"]}
-    assert written == {(case.name, case.call) for case in all_cases()}, "run tests/oracle/generate.py again"
-    assert set(INDEX["programs"]) == set(PROGRAMS), "run tests/oracle/generate.py again"
-    names = {record["name"] for record in INDEX["cases"]} | set(PROGRAMS)
-    names |= {f"{record['name']}-{record['precision']}" for record in INDEX["cases"]}
+@pytest.mark.parametrize("volume", VOLUMES)
+def test_data_belongs_to_the_cases(volume):
+    cases, programs = VOLUMES[volume]
+    written = {(record["name"], record["call"]) for record in INDEX[volume]["cases"]}
+    again = f"run tests/oracle/generate.py --volume {volume} again"
+    assert written == {(case.name, case.call) for case in cases()}, again
+    assert set(INDEX[volume]["programs"]) == set(programs), again
+
+
+def test_differences_are_those_of_cases():
+    names = {record["name"] for record in CASES} | set(PROGRAMS)
+    names |= {f"{record['name']}-{record['precision']}" for record in CASES}
     assert set(DIFFERENCES) <= names
 
 
@@ -151,7 +158,12 @@ def test_compiled_case_matches_tensorflow(record):
     _check(record, _traced(record, jit_compile=True))
 
 
-@pytest.mark.parametrize("record", _case_parameters(("float64",)))
+def _widest() -> list[Any]:
+    last = {record["name"]: record["precision"] for record in CASES}
+    return [p for p in _case_parameters() if p.values[0]["precision"] == last[p.values[0]["name"]]]
+
+
+@pytest.mark.parametrize("record", _widest())
 def test_gradient_through_a_function_matches_tensorflow(record):
     """The tapes stay outside; the function's own backward graph is used, and differentiated again."""
     names, inputs, cotangents, weights = _tensors(record)
@@ -168,10 +180,10 @@ def test_gradient_through_a_function_matches_tensorflow(record):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in PROGRAMS])
 def test_program_matches_tensorflow(name):
-    found, wanted = PROGRAMS[name](tf), INDEX["programs"][name]
+    found, wanted = PROGRAMS[name](tf), INDEX["index"]["programs"][name]
     assert list(found) == list(wanted)
     for key, reference in wanted.items():
-        expected = ARRAYS.get(reference)
+        expected = ARRAYS["index"].get(reference)
         value = to_plain(found[key])
         assert (value is None) == (expected is None), f"{name}[{key}] is {value}, TensorFlow has {expected}"
         if expected is not None:

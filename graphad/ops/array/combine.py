@@ -113,7 +113,7 @@ class ScatterExtreme(TensorScatterUpdate):
 
 
 def tensor_scatter_nd_max(
-    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced by the larger of themselves and `updates`, element by element.
 
@@ -126,7 +126,7 @@ def tensor_scatter_nd_max(
 
 
 def tensor_scatter_nd_min(
-    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
 ) -> Tensor:
     """`tensor` with the slices at `indices` replaced by the smaller of themselves and `updates`; see `tensor_scatter_nd_max`."""
     return _extreme("tensor_scatter_nd_min", ScatterExtreme(kind="min"), tensor, indices, updates)

@@ -1,0 +1,5 @@
+"""Images [..., height, width, channels]: sizes, places, colours, differences, boxes."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,224 @@
+"""Boxes [y1, x1, y2, x2] in images: what lies in them, and which of them are left where many overlap.
+
+Coordinates of `crop_and_resize` go from 0 at the first row or column to 1 at the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import float32, int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import FLOATING, require_kind
+from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
+from graphad.core.schema import Count
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import gather_nd
+from graphad.ops.array.join import stack
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.support import static_int
+from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, number, size_along
+from graphad.ops.math.cast import cast
+from graphad.ops.math.rounding import ceil, floor
+from graphad.ops.math.select import clip_by_value, where
+
+
+def crop_and_resize(
+    image: TensorLike,
+    boxes: TensorLike,
+    box_indices: TensorLike,
+    crop_size: TensorLike,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """The parts of images that lie in boxes, all in one size; the corners of a box are the corners of its part.
+
+    Args:
+      image: Tensor [batch, height, width, channels], real dtypes.
+      boxes: Float tensor [n, 4]: y1, x1, y2, x2, where 0 is the first row or column and 1 the last. Where y1 > y2 or x1 > x2 the
+        part is turned around.
+      box_indices: Integer tensor [n]: which image a box is in.
+      crop_size: Height and width of the parts, two integers from 1.
+      method: "bilinear" or "nearest".
+      extrapolation_value: What lies outside of an image.
+    Returns: float32 tensor [n, crop height, crop width, channels]. For "bilinear" it has derivatives by boxes too.
+    """
+    op = "crop_and_resize"
+    x = cast(image_of(op, image, (4,)), float32)
+    corners, which = lift_like(op, boxes, float32), lift(box_indices)
+    if method not in ("bilinear", "nearest"):
+        raise InvalidArgumentError(f"{op}: method {method!r} is neither 'bilinear' nor 'nearest'.")
+    sizes: Any = crop_size
+    counts = [number(op, sizes[k], "crop_size") for k in range(2)]
+    return cropped(x, corners, which, counts, method, extrapolation_value)
+
+
+def cropped(x: Any, corners: Any, which: Any, counts: Sequence[Any], method: str, outside: Any) -> Tensor:
+    """The same for images and boxes of one float dtype."""
+    inside: list[Any] = []
+    ends: list[Any] = []
+    for k, (axis, count) in enumerate(zip((HEIGHT, WIDTH), counts, strict=True)):
+        last: Any = cast(size_along(x, axis) - 1, x.dtype)
+        start, end = corners[:, k, None], corners[:, k + 2, None]
+        steps = cast(range_of(count), x.dtype)
+        spread = cast(where(lift(count) > 1, lift(count) - 1, 1), x.dtype)
+        single = lift(count) == 1
+        at = where(
+            single, (start + end) * (0.5 * last), start * last + steps * ((end - start) * last / spread)
+        )
+        inside.append((at >= 0) & (at <= last))
+        at = clip_by_value(at, 0, last)
+        if method == "nearest":
+            ends.append([(cast(floor(at + 0.5), int32), None)])
+        else:
+            below, above = floor(at), ceil(at)
+            part = at - below
+            ends.append([(cast(below, int32), 1 - part), (cast(above, int32), part)])
+    y: Any = 0
+    for row, down in ends[0]:
+        for column, right in ends[1]:
+            places = [cast(which, int32)[:, None, None], row[:, :, None], column[:, None, :]]
+            found = gather_nd(x, _coordinates(places))
+            if down is not None:
+                found = found * (down[:, :, None, None] * right[:, None, :, None])
+            y = y + found
+    both = inside[0][:, :, None, None] & inside[1][:, None, :, None]
+    return where(both, y, lift(outside, x.dtype))
+
+
+def _coordinates(places: Sequence[Any]) -> Any:
+    """Integers that are broadcast together, as coordinates along a last axis."""
+    zero = places[0] * 0 + places[1] * 0 + places[2] * 0
+    return stack([place + zero for place in places], -1)
+
+
+@define
+class NonMaxSuppression(TupleOp):
+    """The indices of at most `most` boxes [n, 4] and their scores, best first, each the best of those left once what overlaps the
+    ones before by more than `overlap` (intersection over union) is gone. For a `sigma` above 0 nothing goes for overlapping:
+    scores are multiplied by exp(-overlap^2 / (2 sigma)), and what is not above `lowest` is gone. Of equal scores the lower index
+    is better.
+    """
+
+    name = "non_max_suppression"
+    keeps = (False, False)
+    most: Count
+    overlap: float
+    lowest: float
+    sigma: float
+
+    def infer(self, boxes: TensorSpec, scores: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+        for spec, word, rank in ((boxes, "boxes", 2), (scores, "scores", 1)):
+            require_kind(self.name, spec, FLOATING, word)
+            if spec.dims is not None and (
+                len(spec.dims) != rank or (rank == 2 and spec.dims[1] not in (None, 4))
+            ):
+                raise InvalidArgumentError(
+                    f"{self.name}: {word} has shape {format_dims(spec.dims)}; {'[n, 4]' if rank == 2 else '[n]'} is needed."
+                )
+        counts = [
+            spec.dims[0] for spec in (boxes, scores) if spec.dims is not None and spec.dims[0] is not None
+        ]
+        if len(set(counts)) > 1:
+            raise InvalidArgumentError(
+                f"{self.name}: {counts[0]} boxes have {counts[1]} scores; as many are needed."
+            )
+        return TensorSpec.of((None,), int32), TensorSpec.of((None,), scores.dtype)
+
+    def eval(self, boxes: Any, scores: Any) -> Any:
+        if len(boxes) != len(scores):
+            raise InvalidArgumentError(
+                f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; as many are needed."
+            )
+        low, high = (f(boxes[:, :2], boxes[:, 2:]) for f in (np.minimum, np.maximum))
+        areas = np.prod(high - low, axis=1)
+        left = np.where(scores > self.lowest, scores, -np.inf).astype(
+            np.result_type(scores.dtype, np.float32)
+        )
+        chosen: list[int] = []
+        kept: list[Any] = []
+        while len(chosen) < self.most and left.size:
+            best = int(np.argmax(left))
+            if not left[best] > -np.inf:
+                break
+            chosen.append(best)
+            kept.append(left[best])
+            sides = np.minimum(high, high[best]) - np.maximum(low, low[best])
+            shared = np.prod(np.maximum(sides, 0), axis=1)
+            whole = areas + areas[best] - shared
+            part = np.where((areas > 0) & (areas[best] > 0), shared / np.where(whole > 0, whole, 1), 0)
+            if self.sigma > 0:
+                left = left * np.exp(-(part**2) / (2 * self.sigma))
+                left = np.where(left > self.lowest, left, -np.inf)
+            else:
+                left = np.where(part > self.overlap, -np.inf, left)
+            left[best] = -np.inf
+        return np.array(chosen, np.int32), np.array(kept, scores.dtype)
+
+    vjp = no_gradient("which boxes are left is piecewise constant")
+    batch = no_batch("each row leaves another number of boxes")
+    rows = no_rows("all boxes of an image are compared")
+
+
+def _suppressed(
+    op: str, boxes: Any, scores: Any, most: Any, overlap: Any, lowest: Any, sigma: Any = 0.0
+) -> tuple[Any, Any]:
+    count = static_int(op, most, "max_output_size")
+    if count is None:
+        raise InvalidArgumentError(f"{op}: max_output_size must be known while tracing; give a number.")
+    if not 0 <= float(overlap) <= 1:
+        raise InvalidArgumentError(f"{op}: iou_threshold is {overlap}; it must be in [0, 1].")
+    made = NonMaxSuppression(count, float(overlap), float(lowest), float(sigma))
+    found: Any = bind(made, lift(boxes), lift(scores))
+    return found  # type: ignore[no-any-return]
+
+
+def non_max_suppression(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: int,
+    iou_threshold: float = 0.5,
+    score_threshold: float = -np.inf,
+    name: str | None = None,
+) -> Tensor:
+    """The indices of the best boxes that do not overlap much, best first.
+
+    Args:
+      boxes: Float tensor [n, 4]: y1, x1, y2, x2 of any two opposite corners.
+      scores: Float tensor [n].
+      max_output_size: How many at most.
+      iou_threshold: Above which part of their common area, from 0 to 1, the worse of two boxes goes.
+      score_threshold: Boxes go whose score is not above it.
+    Returns: int32 tensor [m].
+    """
+    return _suppressed("non_max_suppression", boxes, scores, max_output_size, iou_threshold, score_threshold)[  # type: ignore[no-any-return]
+        0
+    ]
+
+
+def non_max_suppression_with_scores(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: int,
+    iou_threshold: float = 0.5,
+    score_threshold: float = -np.inf,
+    soft_nms_sigma: float = 0.0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`non_max_suppression` with the scores of what is left.
+
+    Args:
+      soft_nms_sigma: Above 0, boxes do not go for overlapping: their scores are multiplied by exp(-overlap^2 / (2 sigma)).
+    Returns: (int32 indices [m], scores [m]).
+    """
+    op = "non_max_suppression_with_scores"
+    return _suppressed(op, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)

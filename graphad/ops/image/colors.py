@@ -1,0 +1,239 @@
+"""Colours: dtypes of images and their ranges, colour spaces, brightness, contrast, hue and saturation.
+
+Integers stand for 0 to their largest number, floats for 0 to 1. What is computed for integers is computed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.convert import lift, lift_like, lift_own
+from graphad.core.dtypes import as_dtype, float16, float32
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.kinds import FLOATING, require_kind
+from graphad.core.shapes import format_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import identity
+from graphad.ops.array.join import concat, stack
+from graphad.ops.array.join import unstack as unstacked
+from graphad.ops.array.support import static_array
+from graphad.ops.image.layout import HEIGHT, WIDTH, images_of, size_along
+from graphad.ops.linalg import tensordot
+from graphad.ops.math.arithmetic import abs as abs_of
+from graphad.ops.math.arithmetic import floormod
+from graphad.ops.math.cast import cast, saturate_cast
+from graphad.ops.math.power import rsqrt
+from graphad.ops.math.reduce import reduce_max, reduce_mean, reduce_min
+from graphad.ops.math.select import clip_by_value, maximum, where
+from graphad.ops.math.statistics import reduce_std
+from graphad.ops.state.effects import require
+
+_GREY = (0.2989, 0.5870, 0.1140)
+_YIQ = [
+    [0.299, 0.59590059, 0.2115],
+    [0.587, -0.27455667, -0.52273617],
+    [0.114, -0.32134392, 0.31119955],
+]
+_FROM_YIQ = [
+    [1.0, 1.0, 1.0],
+    [0.95598634, -0.27201283, -1.10674021],
+    [0.6208248, -0.64720424, 1.70423049],
+]
+_YUV = [
+    [0.299, -0.14714119, 0.61497538],
+    [0.587, -0.28886916, -0.51496512],
+    [0.114, 0.43601035, -0.10001026],
+]
+_FROM_YUV = [[1.0, 1.0, 1.0], [0.0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0.0]]
+
+
+def convert_image_dtype(
+    image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None
+) -> Tensor:
+    """Images in another dtype, with the range of the one stretched to that of the other.
+
+    Args:
+      image: Tensor of an integer or float dtype.
+      dtype: The dtype of the result.
+      saturate: Whether numbers outside of the range become the nearest that is inside.
+    """
+    x, new = lift_own(image), as_dtype(dtype)
+    old = x.dtype
+    for word, kind in (("dtype", new), ("the dtype of image", old)):
+        if not (kind.is_floating or kind.is_integer):
+            raise DTypeError(
+                f"convert_image_dtype: {word} is {kind.name}; an integer or float dtype is needed."
+            )
+    if new is old:
+        return identity(x)
+    to = saturate_cast if saturate else cast
+    if new.is_floating and old.is_floating:
+        return cast(x, new)
+    if old.is_floating:
+        return to(x * (new.max + 0.5), new)  # the halves round down to the largest number
+    if new.is_floating:
+        return cast(x, new) * (1.0 / old.max)  # type: ignore[no-any-return]
+    if old.max > new.max:
+        return to(x // ((old.max + 1) // (new.max + 1)), new)
+    return to(x, new) * ((new.max + 1) // (old.max + 1))  # type: ignore[no-any-return]
+
+
+def _in_floats(image: Any, f: Callable[[Any], Any]) -> Tensor:
+    """`f` of images of integers in float32, and back; those of float16 and float32 stay what they are."""
+    x = lift_own(image)
+    if x.dtype is float16 or x.dtype is float32:
+        return f(x)  # type: ignore[no-any-return]
+    return convert_image_dtype(f(convert_image_dtype(x, float32)), x.dtype, saturate=True)
+
+
+def _colored(op: str, images: Any, size: int = 3) -> Any:
+    """Images as a tensor. Raises: InvalidArgumentError: their last axis is known not to have `size` channels."""
+    x = lift_own(images)
+    if x.dims is not None and (not x.dims or x.dims[-1] not in (None, size)):
+        raise InvalidArgumentError(
+            f"{op}: images have shape {format_dims(x.dims)}; the last axis must have size {size}."
+        )
+    return x
+
+
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
+    """Images with `delta`, part of the range of their dtype, added."""
+    return _in_floats(image, lambda x: x + cast(delta, x.dtype))
+
+
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
+    """(x - mean) * contrast_factor + mean, with the mean of each channel of each image [..., height, width, channels]."""
+
+    def adjusted(x: Any) -> Any:
+        y = cast(x, float32)
+        mean = reduce_mean(y, [HEIGHT, WIDTH], keepdims=True)
+        return cast((y - mean) * cast(contrast_factor, float32) + mean, x.dtype)
+
+    return _in_floats(images_of("adjust_contrast", images, "images"), adjusted)
+
+
+def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1) -> Tensor:
+    """gain * x**gamma. Raises: InvalidArgumentError: gamma is negative."""
+    known = static_array(gamma)
+    if known is None:
+        require(lift(gamma) >= 0, "adjust_gamma: gamma is \x00; it must be 0 or more.", [lift(gamma)])
+    elif known < 0:
+        raise InvalidArgumentError(f"adjust_gamma: gamma is {known}; it must be 0 or more.")
+    return _in_floats(image, lambda x: cast(gain, x.dtype) * x ** cast(gamma, x.dtype))
+
+
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
+    """Hue, saturation and value, each from 0 to 1, of red, green and blue [..., 3] from 0 to 1; a float dtype.
+
+    Where all three are equal, hue and saturation are 0, and so are their derivatives by what changes the hue.
+    """
+    x = _colored("rgb_to_hsv", images)
+    require_kind("rgb_to_hsv", x, FLOATING, "images")
+    red, green, blue = unstacked(x, 3, -1)
+    value = reduce_max(x, -1)
+    spread = value - reduce_min(x, -1)
+    grey, black = spread <= 0, value <= 0
+    width = where(grey, lift(1, x.dtype), spread)
+    saturation = where(black, lift(0, x.dtype), spread / where(black, lift(1, x.dtype), value))
+    sixth = where(
+        red == value,
+        (green - blue) / width,
+        where(green == value, (blue - red) / width + 2, (red - green) / width + 4),
+    )
+    hue = where(grey, lift(0, x.dtype), sixth / 6)
+    return stack([where(hue < 0, hue + 1, hue), saturation, value], -1)
+
+
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
+    """Red, green and blue of hue, saturation and value [..., 3], all from 0 to 1; a float dtype."""
+    x = _colored("hsv_to_rgb", images)
+    require_kind("hsv_to_rgb", x, FLOATING, "images")
+    hue, saturation, value = unstacked(x, 3, -1)
+    at = hue * 6
+    bright = (abs_of(at - 3) - 1, 2 - abs_of(at - 2), 2 - abs_of(at - 4))
+    one = lift(1, x.dtype)
+    return stack([((one - saturation) + saturation * clip_by_value(c, 0, 1)) * value for c in bright], -1)
+
+
+def _with_hue(x: Any, f: Callable[[Any, Any], list[Any]]) -> Any:
+    """Images whose hue and saturation `f` changes."""
+    y = rgb_to_hsv(x)
+    hue, saturation, value = unstacked(y, 3, -1)
+    return hsv_to_rgb(stack([*f(hue, saturation), value], -1))
+
+
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
+    """Images [..., 3] of red, green and blue, with `delta` from -1 to 1 added to the hue, which goes round."""
+    known = static_array(delta)
+    if known is not None and not -1 <= known <= 1:
+        raise InvalidArgumentError(f"adjust_hue: delta is {known}; it must be in [-1, 1].")
+
+    def adjusted(x: Any) -> Any:
+        moved = cast(delta, x.dtype)
+        return _with_hue(x, lambda hue, saturation: [floormod(hue + moved + 1, lift(1, x.dtype)), saturation])
+
+    return _in_floats(_colored("adjust_hue", image), adjusted)
+
+
+def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
+    """Images [..., 3] of red, green and blue, with the saturation times a factor and at most 1."""
+
+    def adjusted(x: Any) -> Any:
+        factor = cast(saturation_factor, x.dtype)
+        return _with_hue(x, lambda hue, saturation: [hue, clip_by_value(saturation * factor, 0, 1)])
+
+    return _in_floats(_colored("adjust_saturation", image), adjusted)
+
+
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
+    """0.2989 red + 0.587 green + 0.114 blue of images [..., 3], as [..., 1], in the dtype of the images."""
+    x = _colored("rgb_to_grayscale", images)
+    y = tensordot(convert_image_dtype(x, float32), lift(_GREY, float32), [[-1], [-1]])
+    return convert_image_dtype(y[..., None], x.dtype)
+
+
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
+    """Images [..., 1] with three channels that are equal."""
+    x = _colored("grayscale_to_rgb", images, 1)
+    return concat([x, x, x], -1)
+
+
+def _converted(op: str, images: Any, kernel: Any) -> Tensor:
+    x = _colored(op, images)
+    require_kind(op, x, FLOATING, "images")
+    return tensordot(x, lift_like(op, kernel, x.dtype), [[-1], [0]])
+
+
+def rgb_to_yiq(images: TensorLike) -> Tensor:
+    """The colours of images [..., 3] of red, green and blue, a float dtype, as luma and two chroma of the NTSC."""
+    return _converted("rgb_to_yiq", images, _YIQ)
+
+
+def yiq_to_rgb(images: TensorLike) -> Tensor:
+    """What `rgb_to_yiq` undoes."""
+    return _converted("yiq_to_rgb", images, _FROM_YIQ)
+
+
+def rgb_to_yuv(images: TensorLike) -> Tensor:
+    """The colours of images [..., 3] of red, green and blue, a float dtype, as luma and two chroma of PAL."""
+    return _converted("rgb_to_yuv", images, _YUV)
+
+
+def yuv_to_rgb(images: TensorLike) -> Tensor:
+    """What `rgb_to_yuv` undoes."""
+    return _converted("yuv_to_rgb", images, _FROM_YUV)
+
+
+def per_image_standardization(image: TensorLike) -> Tensor:
+    """(x - mean) / deviation of each image [..., height, width, channels], in float32; the deviation is at least
+    1 / sqrt(number of elements).
+    """
+    x = cast(images_of("per_image_standardization", image), float32)
+    count: Any = 1
+    for axis in (-3, -2, -1):
+        count = count * size_along(x, axis)
+    mean = reduce_mean(x, [-1, -2, -3], keepdims=True)
+    deviation = reduce_std(x, [-1, -2, -3], keepdims=True)
+    return (x - mean) / maximum(deviation, rsqrt(cast(count, float32)))

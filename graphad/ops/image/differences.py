@@ -1,0 +1,172 @@
+"""How much images differ, and how they change from pixel to pixel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift
+from graphad.core.dtypes import float32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat, stack
+from graphad.ops.array.pad import pad
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.image.colors import convert_image_dtype
+from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, images_of, size_along
+from graphad.ops.image.resizing import gaussian_window, weighted
+from graphad.ops.math.arithmetic import abs as abs_of
+from graphad.ops.math.arithmetic import square, squared_difference
+from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import log
+from graphad.ops.math.power import pow as power
+from graphad.ops.math.reduce import reduce_mean, reduce_prod, reduce_sum
+from graphad.ops.math.select import where
+from graphad.ops.nn.activation import relu
+
+
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
+    """The differences to the next row and to the next column of images [batch, height, width, channels]; 0 at the last one."""
+    x: Any = image_of("image_gradients", image, (4,))
+    down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
+    return concat([down, zeros_like(x[:, :1])], 1), concat([right, zeros_like(x[:, :, :1])], 2)
+
+
+def sobel_edges(image: TensorLike) -> Tensor:
+    """Sobel's slopes along height and width of images [batch, height, width, channels], stacked as a last axis of size 2.
+
+    The images are continued by reflection.
+    """
+    x: Any = pad(image_of("sobel_edges", image, (4,)), [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
+    across = x[:, :, :-2] + 2 * x[:, :, 1:-1] + x[:, :, 2:]
+    along = x[:, :-2] + 2 * x[:, 1:-1] + x[:, 2:]
+    return stack([across[:, 2:] - across[:, :-2], along[:, :, 2:] - along[:, :, :-2]], -1)
+
+
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
+    """The sum of the distances of neighbours in images [batch, height, width, channels] or [height, width, channels]."""
+    x: Any = image_of("total_variation", images, name="images")
+    down = abs_of(x[..., 1:, :, :] - x[..., :-1, :, :])
+    right = abs_of(x[..., 1:, :] - x[..., :-1, :])
+    axes = [HEIGHT, WIDTH, -1]
+    return reduce_sum(down, axes) + reduce_sum(right, axes)
+
+
+def _compared(op: str, a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
+    """Two images and the range of their numbers in float32."""
+    x, y = images_of(op, a), images_of(op, b)
+    if x.dims is not None and y.dims is not None and not are_compatible(x.dims[-3:], y.dims[-3:]):
+        raise InvalidArgumentError(
+            f"{op}: images with shapes {format_dims(x.dims)} and {format_dims(y.dims)} differ in height, width or channels."
+        )
+    top = convert_image_dtype(cast(max_val, x.dtype), float32)
+    return convert_image_dtype(x, float32), convert_image_dtype(y, float32), top
+
+
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
+    """10 log10(max_val**2 / mean squared difference) of images [..., height, width, channels], float32 [...].
+
+    Args:
+      a, b: The images.
+      max_val: The range of their numbers, 255 for uint8.
+    """
+    x, y, top = _compared("psnr", a, b, max_val)
+    mean = reduce_mean(squared_difference(x, y), [-3, -2, -1])
+    return (20 * log(top) - 10 * log(mean)) / math.log(10.0)
+
+
+def _blurred(x: Any, size: int, sigma: float) -> Any:
+    """Local averages by a bell, where its window fits."""
+    bell = lift(gaussian_window(size, sigma), x.dtype)
+    for axis in (HEIGHT, WIDTH):
+        n = size_along(x, axis)
+        offset: Any = range_of(n)[None, :] - range_of(n - size + 1)[:, None]
+        inside = (offset >= 0) & (offset < size)
+        weights = where(inside, gather(bell, where(inside, offset, 0)), lift(0, x.dtype))
+        x = weighted(x, weights, axis)
+    return x
+
+
+def _similarity(
+    x: Any, y: Any, top: Any, filter_size: int, filter_sigma: float, k1: float, k2: float
+) -> tuple[Any, Any]:
+    """Luminance, and contrast with structure, at every place."""
+    op = "ssim"
+    for z in (x, y):
+        if z.dims is not None and any(n is not None and n < filter_size for n in z.dims[-3:-1]):
+            raise InvalidArgumentError(
+                f"{op}: images of shape {format_dims(z.dims)} are smaller than the filter, which has size {filter_size}."
+            )
+    c1, c2 = square(k1 * top), square(k2 * top)
+    means = [_blurred(z, filter_size, filter_sigma) for z in (x, y)]
+    crossed, squares = means[0] * means[1] * 2.0, square(means[0]) + square(means[1])
+    luminance = (crossed + c1) / (squares + c1)
+    both = _blurred(x * y, filter_size, filter_sigma) * 2.0
+    apart = _blurred(square(x) + square(y), filter_size, filter_sigma)
+    return luminance, (both - crossed + c2) / (apart - squares + c2)
+
+
+def ssim(
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    return_index_map: bool = False,
+) -> Tensor:
+    """The structural similarity of images [..., height, width, channels], float32 [...], at most 1.
+
+    Args:
+      img1, img2: The images; height and width are at least `filter_size`.
+      max_val: The range of their numbers.
+      filter_size, filter_sigma: Size and standard deviation of the bell that makes local averages.
+      k1, k2: What keeps the quotients finite, in parts of `max_val`.
+      return_index_map: Whether to return the similarity at every place, [..., height, width].
+    """
+    x, y, top = _compared("ssim", img1, img2, max_val)
+    luminance, structure = _similarity(x, y, top, filter_size, filter_sigma, k1, k2)
+    return reduce_mean(luminance * structure, -1 if return_index_map else [-3, -2, -1])
+
+
+def _halved(x: Any) -> Any:
+    """Images of half the size: means of two rows and columns, the last of an odd number counted twice."""
+    for axis in (HEIGHT, WIDTH):
+        n = size_along(x, axis)
+        at: Any = range_of((n + 1) // 2) * 2
+        pair = gather(x, at, axis=axis), gather(x, where(at + 1 < n, at + 1, at), axis=axis)
+        x = (pair[0] + pair[1]) / 2
+    return x
+
+
+def ssim_multiscale(
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    power_factors: Sequence[float] = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Tensor:
+    """The structural similarity on several scales, each half of the one before: the product of powers of its parts.
+
+    Args:
+      img1, img2, max_val, filter_size, filter_sigma, k1, k2: As for `ssim`; the smallest scale must hold the filter.
+      power_factors: The exponents, one for each scale.
+    """
+    x, y, top = _compared("ssim_multiscale", img1, img2, max_val)
+    parts = []
+    for k in range(len(power_factors)):
+        if k:
+            x, y = _halved(x), _halved(y)
+        luminance, structure = _similarity(x, y, top, filter_size, filter_sigma, k1, k2)
+        last = k == len(power_factors) - 1
+        parts.append(relu(reduce_mean(luminance * structure if last else structure, [-3, -2])))
+    return reduce_mean(reduce_prod(power(stack(parts, -1), lift(list(power_factors), float32)), [-1]), [-1])

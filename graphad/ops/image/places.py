@@ -1,0 +1,220 @@
+"""Where pixels lie: flips and turns, parts of images and images in larger ones, patches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import stands_for_tensor
+from graphad.core.dtypes import float64, int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.join import concat
+from graphad.ops.array.pad import pad
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.support import static_array, static_int
+from graphad.ops.array.transpose import reverse
+from graphad.ops.array.transpose import transpose as transposed
+from graphad.ops.control.branch import switch_case
+from graphad.ops.image.layout import (
+    HEIGHT,
+    WIDTH,
+    image_of,
+    is_known,
+    largest,
+    number,
+    size_along,
+    smallest,
+    vector,
+)
+from graphad.ops.math.cast import cast
+from graphad.ops.nn.arguments import padding_of
+from graphad.ops.nn.windows import Patches
+
+
+def flip_left_right(image: TensorLike) -> Tensor:
+    """Images [..., height, width, channels] of rank 3 or 4 with the order of the columns turned around."""
+    return reverse(image_of("flip_left_right", image), [WIDTH])
+
+
+def flip_up_down(image: TensorLike) -> Tensor:
+    """Images [..., height, width, channels] of rank 3 or 4 with the order of the rows turned around."""
+    return reverse(image_of("flip_up_down", image), [HEIGHT])
+
+
+def transpose(image: TensorLike, name: str | None = None) -> Tensor:
+    """Images [..., height, width, channels] of rank 3 or 4 with rows in the place of columns."""
+    return _swapped(image_of("transpose", image))  # type: ignore[no-any-return]
+
+
+def _swapped(x: Any) -> Any:
+    return transposed(x, [*range(x.ndim - 3), x.ndim - 2, x.ndim - 3, x.ndim - 1])
+
+
+def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
+    """Images [..., height, width, channels] of rank 3 or 4 turned by k right angles, counter-clockwise."""
+    x = image_of("rot90", image)
+    turns = [
+        lambda: x,
+        lambda: reverse(_swapped(x), [HEIGHT]),
+        lambda: reverse(x, [HEIGHT, WIDTH]),
+        lambda: reverse(_swapped(x), [WIDTH]),
+    ]
+    known = static_int("rot90", k, "k")
+    if known is None:
+        return switch_case(cast(k, int32) % 4, turns)  # type: ignore[no-any-return]
+    return turns[known % 4]()  # type: ignore[no-any-return]
+
+
+def crop_to_bounding_box(
+    image: TensorLike,
+    offset_height: TensorLike,
+    offset_width: TensorLike,
+    target_height: TensorLike,
+    target_width: TensorLike,
+) -> Tensor:
+    """The part of images that begins at an offset and has a size.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      offset_height, offset_width: The first row and column.
+      target_height, target_width: How many rows and columns.
+    Raises: InvalidArgumentError: what is known of the part is not inside of the images.
+    """
+    op = "crop_to_bounding_box"
+    x = image_of(op, image)
+    keys: list[Any] = []
+    for axis, start, size, word in (
+        (HEIGHT, offset_height, target_height, "height"),
+        (WIDTH, offset_width, target_width, "width"),
+    ):
+        first, count = number(op, start, f"offset_{word}"), number(op, size, f"target_{word}")
+        whole = size_along(x, axis)
+        if is_known(first, count, whole) and not (first >= 0 and count >= 1 and first + count <= whole):
+            raise InvalidArgumentError(
+                f"{op}: {count} from {first} on is not within the {word} of image, which is {whole}."
+            )
+        keys.append(slice(first, first + count))
+    part: Any = x
+    return part[..., keys[0], keys[1], :]  # type: ignore[no-any-return]
+
+
+def pad_to_bounding_box(
+    image: TensorLike,
+    offset_height: TensorLike,
+    offset_width: TensorLike,
+    target_height: TensorLike,
+    target_width: TensorLike,
+) -> Tensor:
+    """Images at an offset in zeros of a size.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      offset_height, offset_width: How many rows and columns of zeros come before them.
+      target_height, target_width: The size of the result.
+    Raises: InvalidArgumentError: what is known of the images does not fit.
+    """
+    op = "pad_to_bounding_box"
+    x = image_of(op, image)
+    sides: list[Any] = [[0, 0]] * (len(x.dims or ()) - 3)
+    for axis, start, size, word in (
+        (HEIGHT, offset_height, target_height, "height"),
+        (WIDTH, offset_width, target_width, "width"),
+    ):
+        before, count = number(op, start, f"offset_{word}"), number(op, size, f"target_{word}")
+        after = count - before - size_along(x, axis)
+        if is_known(before, after) and min(before, after) < 0:
+            raise InvalidArgumentError(
+                f"{op}: image of {word} {size_along(x, axis)} at offset {before} does not fit into {count}."
+            )
+        sides.append([before, after])
+    return pad(x, [*sides, [0, 0]])
+
+
+def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target_width: TensorLike) -> Tensor:
+    """The middle of images, or images in the middle of zeros, so that they have a size; each axis by itself.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      target_height, target_width: The size of the result.
+    """
+    op = "resize_with_crop_or_pad"
+    x = image_of(op, image)
+    target = number(op, target_height, "target_height"), number(op, target_width, "target_width")
+    if is_known(*target) and min(target) < 1:
+        raise InvalidArgumentError(f"{op}: the target size is {target}; it must be from 1.")
+    old = size_along(x, HEIGHT), size_along(x, WIDTH)
+    gaps = [new - n for new, n in zip(target, old, strict=True)]
+    inner = [smallest(new, n) for new, n in zip(target, old, strict=True)]
+    first = [largest(-gap // 2, 0) for gap in gaps]
+    y = crop_to_bounding_box(x, first[0], first[1], inner[0], inner[1])
+    before = [largest(gap // 2, 0) for gap in gaps]
+    return pad_to_bounding_box(y, before[0], before[1], target[0], target[1])
+
+
+def central_crop(image: TensorLike, central_fraction: TensorLike) -> Tensor:
+    """The middle of images: `central_fraction` of each side, from above 0 to 1.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      central_fraction: A number or a scalar tensor.
+    """
+    x = image_of("central_crop", image)
+    part: Any = central_fraction
+    known = static_array(part)
+    if known is not None:
+        part = float(known)
+        if not 0.0 < part <= 1.0:
+            raise InvalidArgumentError(f"central_crop: central_fraction is {part}; it must be in (0, 1].")
+    starts, sizes = [], []
+    for axis in (HEIGHT, WIDTH):
+        n = size_along(x, axis)
+        if stands_for_tensor(n) or known is None:
+            first = cast((cast(n, float64) - cast(n, float64) * cast(part, float64)) / 2.0, int32)
+        else:
+            first = int((n - n * part) / 2)  # type: ignore[assignment]
+        starts.append(first)
+        sizes.append(n - first * 2)
+    return crop_to_bounding_box(x, *starts, *sizes)
+
+
+def extract_patches(
+    images: TensorLike,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The patches of images, each with its pixels along the last axis, row by row.
+
+    Args:
+      images: Tensor [batch, height, width, channels].
+      sizes: [1, rows, columns, 1] of a patch.
+      strides: [1, rows, columns, 1] from one patch to the next.
+      rates: [1, rows, columns, 1] from one pixel of a patch to the next.
+      padding: "SAME" or "VALID".
+    Returns: Tensor [batch, out rows, out columns, rows * columns * channels].
+    """
+    op = "extract_patches"
+    x = image_of(op, images, (4,), "images")
+    window, steps, dilations = (
+        _inner(op, word, given) for word, given in (("sizes", sizes), ("strides", strides), ("rates", rates))
+    )
+    parts = bind(Patches(window, steps, padding_of(op, padding, 2, explicit=False), dilations), x)
+    dims = parts.dims
+    if dims is not None and None not in dims[1:]:
+        return reshape(parts, [-1 if dims[0] is None else dims[0], *dims[1:3], dims[3] * dims[4] * dims[5]])
+    of_parts: Any = shape(parts)
+    return reshape(parts, concat([of_parts[:3], vector(window[0] * window[1] * size_along(x, -1))], 0))
+
+
+def _inner(op: str, word: str, given: Any) -> tuple[int, int]:
+    known = static_array(given)
+    if known is None or known.shape != (4,) or known[0] != 1 or known[3] != 1 or known.min() < 1:
+        raise InvalidArgumentError(
+            f"{op}: {word} is {given!r}; [1, rows, columns, 1] with positive integers that are known is needed."
+        )
+    return int(known[1]), int(known[2])

@@ -1,0 +1,161 @@
+"""Images changed at random; those of `stateless_*` by a seed [2] alone, the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.annotations import ShapeLike, TensorLike
+from graphad.core.convert import lift_own, stands_for_tensor
+from graphad.core.dtypes import float32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.block import slice as block
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.transpose import reverse
+from graphad.ops.image.colors import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
+from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, size_along
+from graphad.ops.math.cast import cast
+from graphad.ops.math.rounding import floor
+from graphad.ops.math.select import minimum, where
+from graphad.ops.random import stateless_uniform, uniform
+from graphad.ops.state.effects import require
+
+# Numbers of a shape from 0 to 1.
+Draw = Callable[[Any], Any]
+
+
+def _drawn(seed: int | None) -> Draw:
+    return lambda sizes: uniform(sizes, seed=seed)
+
+
+def _stateless(seed: Any) -> Draw:
+    return lambda sizes: stateless_uniform(sizes, seed)
+
+
+def _between(draw: Draw, low: Any, high: Any) -> Any:
+    """A number from `low` to `high`."""
+    start, end = cast(low, float32), cast(high, float32)
+    return start + draw([]) * (end - start)
+
+
+def _require_order(op: str, low: Any, high: Any, names: tuple[str, str], above: bool = False) -> None:
+    """Raises: InvalidArgumentError: numbers that are known are not 0 <= low < high; equal ones pass unless `above`."""
+    if not (stands_for_tensor(low) or stands_for_tensor(high)):
+        if low < 0 or (high <= low if above else high < low):
+            raise InvalidArgumentError(
+                f"{op}: {names[0]} is {low} and {names[1]} {high}; 0 <= {names[0]} < {names[1]}."
+            )
+
+
+def _flipped(op: str, image: Any, axis: int, draw: Draw) -> Tensor:
+    x = image_of(op, image)
+    sizes: Any = [1, 1, 1] if x.ndim == 3 else [size_along(x, -4), 1, 1, 1]
+    return where(draw(sizes) < 0.5, reverse(x, [axis]), x)
+
+
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
+    """Images of rank 3 or 4, each with the order of its columns turned around or not."""
+    return _flipped("random_flip_left_right", image, WIDTH, _drawn(seed))
+
+
+def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
+    """Images of rank 3 or 4, each with the order of its rows turned around or not."""
+    return _flipped("random_flip_up_down", image, HEIGHT, _drawn(seed))
+
+
+def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
+    """`random_flip_left_right` by a seed [2]."""
+    return _flipped("stateless_random_flip_left_right", image, WIDTH, _stateless(seed))
+
+
+def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
+    """`random_flip_up_down` by a seed [2]."""
+    return _flipped("stateless_random_flip_up_down", image, HEIGHT, _stateless(seed))
+
+
+def _brightness(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
+    if most < 0:
+        raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be 0 or more.")
+    return adjust_brightness(image, _between(draw, -most, most))
+
+
+def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
+    """`adjust_brightness` by a number from -max_delta to max_delta."""
+    return _brightness("random_brightness", image, max_delta, _drawn(seed))
+
+
+def stateless_random_brightness(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
+    """`random_brightness` by a seed [2]."""
+    return _brightness("stateless_random_brightness", image, max_delta, _stateless(seed))
+
+
+def _contrast(op: str, image: Any, low: Any, high: Any, draw: Draw) -> Tensor:
+    _require_order(op, low, high, ("lower", "upper"), True)
+    return adjust_contrast(image, _between(draw, low, high))
+
+
+def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """`adjust_contrast` by a number from `lower` to `upper`."""
+    return _contrast("random_contrast", image, lower, upper, _drawn(seed))
+
+
+def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: TensorLike) -> Tensor:
+    """`random_contrast` by a seed [2]."""
+    return _contrast("stateless_random_contrast", image, lower, upper, _stateless(seed))
+
+
+def _saturation(op: str, image: Any, low: Any, high: Any, draw: Draw) -> Tensor:
+    _require_order(op, low, high, ("lower", "upper"), True)
+    return adjust_saturation(image, _between(draw, low, high))
+
+
+def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """`adjust_saturation` by a number from `lower` to `upper`."""
+    return _saturation("random_saturation", image, lower, upper, _drawn(seed))
+
+
+def stateless_random_saturation(
+    image: TensorLike, lower: float, upper: float, seed: TensorLike | None = None
+) -> Tensor:
+    """`random_saturation` by a seed [2]."""
+    return _saturation("stateless_random_saturation", image, lower, upper, _stateless(seed))
+
+
+def _hue(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
+    if not 0 <= most <= 0.5:
+        raise InvalidArgumentError(f"{op}: max_delta is {most}; it must be in [0, 0.5].")
+    return adjust_hue(image, _between(draw, -most, most))
+
+
+def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
+    """`adjust_hue` by a number from -max_delta to max_delta."""
+    return _hue("random_hue", image, max_delta, _drawn(seed))
+
+
+def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
+    """`random_hue` by a seed [2]."""
+    return _hue("stateless_random_hue", image, max_delta, _stateless(seed))
+
+
+def _cropped(op: str, value: Any, size: Any, draw: Draw) -> Tensor:
+    x, part = lift_own(value), cast(size, "int32")
+    room: Any = shape(x) - part
+    require((room >= 0), f"{op}: size \x00 does not fit into value, whose shape is \x00.", [part, shape(x)])
+    # A float below 1 times an integer may round up to that integer.
+    start = minimum(cast(floor(draw(shape(part)) * cast(room + 1, float32)), "int32"), room)
+    return reshape(block(x, start, part), size)
+
+
+def random_crop(
+    value: TensorLike, size: ShapeLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """A part of `value` of the shape `size` from a random place."""
+    return _cropped("random_crop", value, size, _drawn(seed))
+
+
+def stateless_random_crop(
+    value: TensorLike, size: ShapeLike, seed: TensorLike, name: str | None = None
+) -> Tensor:
+    """`random_crop` by a seed [2]."""
+    return _cropped("stateless_random_crop", value, size, _stateless(seed))

@@ -1,0 +1,225 @@
+"""Other sizes for images: along each axis every new row is a weighted sum of old ones, so a resize is two products with matrices
+of weights. They are linear, and their derivatives are the products with the transposed matrices.
+
+Positions are computed in the dtype of the images, float32 for what comes from outside, and ties fall as TensorFlow has them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift
+from graphad.core.dtypes import DType, float32, int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import gather
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.sizes import static_sizes
+from graphad.ops.image.layout import (
+    HEIGHT,
+    WIDTH,
+    as_float,
+    image_of,
+    is_known,
+    largest,
+    number,
+    size_along,
+    smallest,
+    vector,
+    whole,
+)
+from graphad.ops.image.places import pad_to_bounding_box
+from graphad.ops.linalg import einsum
+from graphad.ops.math.arithmetic import abs as abs_of
+from graphad.ops.math.arithmetic import divide_no_nan, square
+from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import exp
+from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.math.rounding import floor, rint
+from graphad.ops.math.select import clip_by_value, maximum, minimum, where
+from graphad.ops.math.sinc import sinc
+
+_STEPS = 1024  # TensorFlow looks the weights of "bicubic" up in a table of so many steps between two pixels
+
+
+class ResizeMethod:
+    """The names of the ways to resize."""
+
+    AREA = "area"
+    BICUBIC = "bicubic"
+    BILINEAR = "bilinear"
+    GAUSSIAN = "gaussian"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    MITCHELLCUBIC = "mitchellcubic"
+    NEAREST_NEIGHBOR = "nearest"
+
+
+def _triangle(x: Any) -> Any:
+    return maximum(1.0 - x, 0.0)
+
+
+def _cubic(x: Any) -> Any:
+    """The cubic convolution with slope -1/2."""
+    near, far = ((1.5 * x - 2.5) * x) * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    return where(x < 1.0, near, where(x < 2.0, far, 0.0))
+
+
+def _mitchell(x: Any) -> Any:
+    """The cubic of Mitchell and Netravali, with B = C = 1/3."""
+    near = ((7 / 6 * x - 2.0) * x) * x + 8 / 9
+    far = ((-7 / 18 * x + 2.0) * x - 10 / 3) * x + 16 / 9
+    return where(x < 1.0, near, where(x < 2.0, far, 0.0))
+
+
+def _gaussian(x: Any) -> Any:
+    """A bell whose three standard deviations end at 3/2."""
+    return where(x < 1.5, exp(-2.0 * square(x)), 0.0)
+
+
+def _lanczos(radius: int) -> Callable[[Any], Any]:
+    return lambda x: where(x < float(radius), sinc(x) * sinc(x / radius), 0.0)
+
+
+_KERNELS: dict[str, Callable[[Any], Any]] = {
+    ResizeMethod.BILINEAR: _triangle,
+    ResizeMethod.BICUBIC: _cubic,
+    ResizeMethod.GAUSSIAN: _gaussian,
+    ResizeMethod.LANCZOS3: _lanczos(3),
+    ResizeMethod.LANCZOS5: _lanczos(5),
+    ResizeMethod.MITCHELLCUBIC: _mitchell,
+}
+METHODS = (*_KERNELS, ResizeMethod.AREA, ResizeMethod.NEAREST_NEIGHBOR)
+
+
+def _weights(method: str, antialias: bool, old: Any, new: Any, dtype: DType) -> Tensor:
+    """The weights [new, old] of the old rows in the new ones."""
+    scale = as_float(old, dtype) / as_float(new, dtype)
+    rows: Any = cast(range_of(new), dtype)[:, None]
+    columns: Any = cast(range_of(old), dtype)
+    if method == ResizeMethod.AREA:
+        start, end = rows * scale, (rows + 1.0) * scale
+        return maximum(minimum(columns + 1.0, end) - maximum(columns, start), 0.0) / scale  # type: ignore[no-any-return]
+    plain = not antialias and method in (ResizeMethod.BILINEAR, ResizeMethod.BICUBIC)
+    scale = (
+        scale if plain else as_float(1, dtype) / (as_float(new, dtype) / as_float(old, dtype))
+    )  # ties at a rim fall as in TensorFlow
+    at: Any = (rows + 0.5) * scale - 0.5
+    if plain and method == ResizeMethod.BILINEAR:
+        return _triangle(abs_of(columns - clip_by_value(at, 0.0, as_float(old, dtype) - 1.0)))  # type: ignore[no-any-return]
+    if plain:
+        before: Any = floor(at)
+        at = before + rint((at - before) * float(_STEPS)) / float(_STEPS)
+    spread = largest(scale, as_float(1, dtype)) if antialias else as_float(1, dtype)
+    found = _KERNELS[method](abs_of(columns - at) * (as_float(1, dtype) / spread))
+    return divide_no_nan(found, reduce_sum(found, 1, keepdims=True))
+
+
+def weighted(x: Any, weights: Any, axis: int) -> Any:
+    """Rows of weights [new, old] times what lies along `axis`, the third or second from the end."""
+    return einsum("oh,...hwc->...owc" if axis == HEIGHT else "ow,...hwc->...hoc", weights, x)
+
+
+def resized(x: Any, size: tuple[Any, Any], method: str, antialias: bool) -> Tensor:
+    """Images of a float dtype in another size; "nearest" takes any dtype."""
+    for axis, new in (
+        (WIDTH, size[1]),
+        (HEIGHT, size[0]),
+    ):  # a gather along the first axis of `x` would give it slices
+        old = size_along(x, axis)
+        if method == ResizeMethod.NEAREST_NEIGHBOR:
+            at: Any = (cast(range_of(new), float32) + 0.5) * (as_float(old) / as_float(new))
+            x = gather(x, minimum(cast(floor(at), int32), old - 1), axis=axis)
+        else:
+            x = weighted(x, _weights(method, antialias, old, new, x.dtype), axis)
+    return x  # type: ignore[no-any-return]
+
+
+def resize(
+    images: TensorLike,
+    size: TensorLike,
+    method: str = ResizeMethod.BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Images in another size; pixels are squares whose centres lie half a pixel from their edges.
+
+    Args:
+      images: Tensor [batch, height, width, channels] or [height, width, channels], real dtypes.
+      size: The new height and width: two integers, or an integer tensor [2].
+      method: "bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "area" or "nearest".
+      preserve_aspect_ratio: Whether the new size is the largest of the old form that fits into `size`.
+      antialias: Whether a smaller image is made with kernels as wide as a new pixel; not for "nearest" and "area".
+    Returns: float32 tensor; of the images' dtype for "nearest", and where nothing changes.
+    Raises: InvalidArgumentError (a ValueError): the rank of `images`, `size` or `method` is not one of these.
+    """
+    x = image_of("resize", images, name="images")
+    new = _pair(size)
+    old = size_along(x, HEIGHT), size_along(x, WIDTH)
+    if method not in METHODS:
+        raise InvalidArgumentError(
+            f"resize: method {method!r} is unknown; it is one of {', '.join(METHODS)}."
+        )
+    if preserve_aspect_ratio:
+        factor = smallest(as_float(new[0]) / as_float(old[0]), as_float(new[1]) / as_float(old[1]))
+        new = tuple([_nearest_whole(factor * as_float(n)) for n in old])
+    if is_known(*new, *old) and new == old:
+        return x
+    x = x if method == ResizeMethod.NEAREST_NEIGHBOR else cast(x, float32)
+    return resized(x, new, method, antialias)
+
+
+def _pair(size: Any) -> tuple[Any, ...]:
+    known = static_sizes("resize", size)
+    if known is None:
+        tensor = lift(size)
+        if tensor.dims is not None and tensor.dims != (2,):
+            raise InvalidArgumentError(
+                f"resize: size has shape {tensor.shape}; a height and a width are needed."
+            )
+        sizes: Any = cast(tensor, int32)
+        return sizes[0], sizes[1]
+    if len(known) != 2 or any(n < 1 for n in known):
+        raise InvalidArgumentError(f"resize: size is {known}; a height and a width from 1 are needed.")
+    return tuple(known)
+
+
+def _nearest_whole(x: Any) -> Any:
+    return cast(rint(x), int32) if not is_known(x) else round(float(x))
+
+
+def resize_with_pad(
+    image: TensorLike,
+    target_height: TensorLike,
+    target_width: TensorLike,
+    method: str = ResizeMethod.BILINEAR,
+    antialias: bool = False,
+) -> Tensor:
+    """Images in the largest size of their form that fits, in the middle of zeros.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      target_height, target_width: The size of the result.
+      method, antialias: As for `resize`.
+    """
+    x = image_of("resize_with_pad", image)
+    target = (
+        number("resize_with_pad", target_height, "target_height"),
+        number("resize_with_pad", target_width, "target_width"),
+    )
+    old = size_along(x, HEIGHT), size_along(x, WIDTH)
+    ratio = largest(as_float(old[1]) / as_float(target[1]), as_float(old[0]) / as_float(target[0]))
+    inner = [as_float(n) / ratio for n in old]
+    pads = [largest(0, whole((as_float(n) - m) / as_float(2))) for n, m in zip(target, inner, strict=True)]
+    y = resize(x, vector(*[whole(n) for n in inner]), method, antialias=antialias)
+    return pad_to_bounding_box(y, pads[0], pads[1], target[0], target[1])
+
+
+def gaussian_window(size: int, sigma: float) -> list[float]:
+    """The weights of a window of `size`, a bell of standard deviation `sigma`, which sum to 1."""
+    found = [math.exp(-(((k - (size - 1) / 2) / sigma) ** 2) / 2) for k in range(size)]
+    return [weight / math.fsum(found) for weight in found]

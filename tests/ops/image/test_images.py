@@ -1,0 +1,141 @@
+"""Images at random, sizes that only the run knows, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+IMAGE = np.random.default_rng(0).random((2, 6, 7, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("method", ["bilinear", "bicubic", "lanczos3", "area", "nearest"])
+def test_unknown_sizes_and_a_size_as_tensor_give_what_numbers_give(method):
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, 3]), tf.TensorSpec([2], tf.int32)])
+    def resized(x, size):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.image.resize(x, size, method, antialias=method == "lanczos3")
+            loss = tf.reduce_sum(y * y)
+        return y, tape.gradient(loss, x)
+
+    x = tf.constant(IMAGE)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        want = tf.image.resize(x, [9, 4], method, antialias=method == "lanczos3")
+        loss = tf.reduce_sum(want * want)
+    found = resized(x, [9, 4])
+    np.testing.assert_allclose(found[0], want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[1], tape.gradient(loss, x), rtol=1e-5, atol=1e-5)
+
+
+def test_parts_of_images_of_unknown_size():
+    spec = tf.TensorSpec([None, None, None, 3])
+    for f in (
+        lambda x: tf.image.resize_with_pad(x, 9, 5),
+        lambda x: tf.image.resize_with_crop_or_pad(x, 9, 5),
+        lambda x: tf.image.central_crop(x, 0.6),
+        lambda x: tf.image.resize(x, [5, 5], preserve_aspect_ratio=True),
+        tf.image.per_image_standardization,
+        lambda x: tf.image.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "SAME"),
+        lambda x: tf.image.ssim(x, x * 0.5, 1.0, filter_size=3),
+        lambda x: tf.image.rot90(x, tf.constant(3)),
+    ):
+        traced = tf.function(f, input_signature=[spec])
+        np.testing.assert_allclose(traced(IMAGE), f(IMAGE), rtol=1e-4, atol=1e-5)
+
+
+def test_a_resize_and_its_transpose_are_one_another():
+    x, y = tf.constant(IMAGE), tf.constant(np.random.default_rng(1).random((2, 3, 9, 3)).astype(np.float32))
+    for method in ("bilinear", "gaussian", "area", "nearest"):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(tf.image.resize(x, [3, 9], method) * y)
+        np.testing.assert_allclose(tf.reduce_sum(tape.gradient(total, x) * x), total, rtol=1e-4)
+
+
+def test_stateless_changes_depend_on_the_seed_alone():
+    for name, arguments in {
+        "flip_left_right": (),
+        "flip_up_down": (),
+        "brightness": (0.3,),
+        "contrast": (0.2, 1.5),
+        "saturation": (0.2, 1.5),
+        "hue": (0.2,),
+    }.items():
+        f = getattr(tf.image, f"stateless_random_{name}")
+        first = f(IMAGE, *arguments, seed=[3, 4])
+        np.testing.assert_array_equal(first, f(IMAGE, *arguments, seed=[3, 4]))
+        others = [f(IMAGE, *arguments, seed=[3, k]) for k in range(5, 25)]
+        assert any(np.any(np.asarray(other) != np.asarray(first)) for other in others)
+        changed = getattr(tf.image, f"random_{name}")(IMAGE, *arguments, seed=7)
+        assert changed.shape == IMAGE.shape
+        with pytest.raises(ValueError, match=f"random_{name}"):
+            f(IMAGE[0, 0], *arguments, seed=[3, 4]) if not arguments else f(
+                IMAGE, *[-1.0 for _ in arguments], [1, 2]
+            )
+
+
+def test_flips_turn_whole_images_around():
+    found = {
+        tuple(np.asarray(tf.image.stateless_random_flip_left_right(IMAGE, [0, k]))[:, 0, 0, 0])
+        for k in range(40)
+    }
+    ends = IMAGE[:, 0, [0, -1], 0]
+    assert found == {(a, b) for a in ends[0] for b in ends[1]}
+
+
+def test_crops_are_parts():
+    x = tf.range(60) + 1
+    value = tf.reshape(x, [3, 4, 5])
+    seen = set()
+    for k in range(60):
+        part = np.asarray(tf.image.stateless_random_crop(value, [2, 4, 3], [1, k]))
+        first = part[0, 0, 0] - 1
+        i, j = first // 20, first % 5
+        np.testing.assert_array_equal(part, np.asarray(value)[i : i + 2, :, j : j + 3])
+        seen.add((int(i), int(j)))
+    assert seen == {(i, j) for i in range(2) for j in range(3)}
+    with pytest.raises(
+        ValueError, match=r"random_crop: size \[4 4 3\] does not fit into value, whose shape is \[3 4 5\]"
+    ):
+        tf.image.random_crop(value, [4, 4, 3])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: tf.image.resize(IMAGE, [3, 3], "cubic"),
+            "resize: method 'cubic' is unknown; it is one of bilinear",
+        ),
+        (lambda: tf.image.resize(IMAGE, [3]), r"resize: size is \[3\]; a height and a width"),
+        (lambda: tf.image.resize(IMAGE[0, 0], [3, 3]), r"resize: images has shape \(7, 3\)"),
+        (
+            lambda: tf.image.crop_to_bounding_box(IMAGE, 2, 0, 5, 1),
+            "5 from 2 on is not within the height of image, which is 6",
+        ),
+        (
+            lambda: tf.image.pad_to_bounding_box(IMAGE, 2, 0, 5, 9),
+            "image of height 6 at offset 2 does not fit into 5",
+        ),
+        (lambda: tf.image.central_crop(IMAGE, 0.0), r"central_fraction is 0.0; it must be in \(0, 1\]"),
+        (lambda: tf.image.rgb_to_hsv(IMAGE[..., :2]), "the last axis must have size 3"),
+        (lambda: tf.image.rgb_to_hsv(np.zeros((2, 3), np.int32)), "rgb_to_hsv: images has dtype int32"),
+        (lambda: tf.image.adjust_gamma(IMAGE, -1.0), "gamma is -1.0; it must be 0 or more"),
+        (lambda: tf.image.ssim(IMAGE, IMAGE, 1.0), "smaller than the filter, which has size 11"),
+        (lambda: tf.image.psnr(IMAGE, IMAGE[:, 1:], 1.0), "differ in height, width or channels"),
+        (lambda: tf.image.extract_patches(IMAGE, [2, 2], [1] * 4, [1] * 4, "SAME"), r"sizes is \[2, 2\]"),
+        (lambda: tf.image.non_max_suppression(np.zeros((2, 4)), np.zeros(3), 2), "2 boxes have 3 scores"),
+        (lambda: tf.image.non_max_suppression(np.zeros((2, 4)), np.zeros(2), 2, 1.5), "iou_threshold is 1.5"),
+        (
+            lambda: tf.image.decode_png(b""),
+            "decode_png: not part of graphad, out of scope: files, pictures and sound",
+        ),
+        (lambda: tf.image.draw_bounding_boxes, "draw_bounding_boxes: not part of graphad, out of scope"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(call, words):
+    with pytest.raises((ValueError, TypeError, AttributeError), match=words):
+        call()
