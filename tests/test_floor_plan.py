@@ -34,7 +34,8 @@ FLOORS = (
     ("functional",),
     ("optimize",),
     ("module",),  # what a layer is an instance of, so half a floor below the rooms that it is grouped with
-    ("layers", "losses", "metrics", "optimizers"),
+    ("layers", "losses", "optimizers"),
+    ("metrics",),  # means of losses, in variables that initializers make
     ("tools",),
 )
 # `serialization` stands on graphad; inside it, wire and schema know files only, and graphad enters at `convert`.

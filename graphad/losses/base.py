@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
+from graphad.core.nest import leaves_of, map_leaves
 from graphad.core.tensor import Tensor
+from graphad.module import snake_case
 from graphad.ops.array import broadcast_to, shape
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_sum
 from graphad.ops.nn.ranks import same_rank
@@ -25,33 +28,38 @@ _REDUCTIONS = {
 
 
 class Loss:
-    """Base class of losses.
+    """Base class of losses; subclasses define `call(y_true, y_pred)`, a value per sample.
 
     Args:
-      function: A function of (labels, predictions) to a value per sample.
+      name: Name.
       reduction: "sum_over_batch_size" or "mean" for the mean of all values, "mean_with_sample_weight" for their sum over the
         sum of the weights, "sum", or "none".
-      name: Name.
+      dtype: The dtype of labels and predictions; that of the predictions by default.
     Call: (y_true, y_pred, sample_weight=None); weights multiply the values.
     """
 
     def __init__(
-        self,
-        function: Callable[[Any, Any], Tensor],
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = None,
+        self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
     ) -> None:
         if reduction not in _REDUCTIONS:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: there is no reduction {reduction!r}; there are "
                 f"{', '.join(repr(name) for name in _REDUCTIONS if name)}."
             )
-        self._function = function
         self.reduction = reduction
-        self.name = name or type(self).__name__
+        self.name = name or snake_case(type(self).__name__)
+        self._dtype = None if dtype is None else as_dtype(dtype)
+
+    @property
+    def dtype(self) -> str:
+        return (self._dtype or floatx_dtype()).name
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """A value per sample."""
+        raise NotImplementedError(f"{type(self).__name__}: a loss must define call(y_true, y_pred).")
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
-        values = self._function(y_true, y_pred)
+        values = lift(self._values(y_true, y_pred))
         if sample_weight is not None:
             values, weights = same_rank(values, cast(lift(sample_weight), values.dtype))
             values = values * weights
@@ -59,6 +67,39 @@ class Loss:
                 return divide_no_nan(reduce_sum(values), reduce_sum(broadcast_to(weights, shape(values))))
         reduce = _REDUCTIONS[self.reduction]
         return values if reduce is None else reduce(values)
+
+    def _values(self, y_true: Any, y_pred: Any) -> Any:
+        predictions = map_leaves(self._in_dtype, y_pred)
+        first = next(iter(leaves_of(predictions)), None)
+        dtype = floatx_dtype() if first is None else first.dtype
+        return self.call(map_leaves(lambda part: cast(lift(part), dtype), y_true), predictions)
+
+    def _in_dtype(self, x: Any) -> Tensor:
+        x = floating(x)
+        return x if self._dtype is None or x.dtype is self._dtype else cast(x, self._dtype)
+
+
+class LossFunction(Loss):
+    """A loss whose values come from the class's `function` of (labels, predictions, options)."""
+
+    function: Callable[..., Tensor]
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, reduction, dtype)
+        self._options = options
+        vars(self).update(options)
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        return type(self).function(y_true, y_pred, **self._options)
+
+    def _values(self, y_true: Any, y_pred: Any) -> Any:
+        return self.call(y_true, y_pred if self._dtype is None else self._in_dtype(y_pred))
 
 
 def floating(x: Any) -> Tensor:

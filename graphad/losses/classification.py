@@ -1,22 +1,36 @@
-"""Cross-entropies of class labels, from logits or from probabilities."""
+"""Losses of class labels: cross-entropies, from logits or from probabilities, and margins."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from graphad.core.annotations import TensorLike
-from graphad.core.convert import lift
+from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
 from graphad.core.floatx import epsilon
 from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
-from graphad.losses.base import Loss, floating, targets
+from graphad.losses.base import LossFunction, floating, targets
 from graphad.ops.array.shape import shape
 from graphad.ops.array.squeeze import squeeze
-from graphad.ops.math import cast, clip_by_value, log, reduce_mean, reduce_sum
+from graphad.ops.math import (
+    cast,
+    clip_by_value,
+    equal,
+    log,
+    logical_or,
+    maximum,
+    reduce_all,
+    reduce_max,
+    reduce_mean,
+    reduce_sum,
+    square,
+    where,
+)
 from graphad.ops.nn import (
+    sigmoid,
     sigmoid_cross_entropy_with_logits,
+    softmax,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
@@ -92,39 +106,125 @@ def _inside(p: Any) -> Any:
     return clip_by_value(p, epsilon(), 1.0 - epsilon())
 
 
-class SparseCategoricalCrossentropy(Loss):
+def binary_focal_crossentropy(
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    apply_class_balancing: bool = False,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """`binary_crossentropy` of which each term counts by (1 - q)**gamma, with q the probability given to the label.
+
+    Args:
+      y_true: The labels, from 0 to 1.
+      y_pred: The predictions, of the same shape.
+      apply_class_balancing: Whether terms also count `alpha` for labels 1, and 1 - alpha for labels 0.
+      alpha: That part.
+      gamma: How much less an easy term counts.
+      from_logits: Whether the predictions are logits.
+      label_smoothing: The part of each label that is moved to 1/2.
+      axis: The axis of the mean.
+    """
+    y_true, y_pred = _labels("binary_focal_crossentropy", y_true, y_pred, label_smoothing, 2)
+    p = sigmoid(y_pred) if from_logits else y_pred
+    inside = _inside(p)
+    terms = -(y_true * log(inside) + (1.0 - y_true) * log(1.0 - inside))
+    terms = terms * (1.0 - (y_true * p + (1.0 - y_true) * (1.0 - p))) ** gamma
+    if apply_class_balancing:
+        terms = terms * (y_true * alpha + (1.0 - y_true) * (1.0 - alpha))
+    return reduce_mean(terms, axis=axis)
+
+
+def categorical_focal_crossentropy(
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    alpha: TensorLike = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """`categorical_crossentropy` of which each term counts by alpha * (1 - p)**gamma, with p its probability.
+
+    Args:
+      y_true: The labels [..., classes].
+      y_pred: The predictions [..., classes].
+      alpha: A number, or one for each class.
+      gamma: How much less an easy term counts.
+      from_logits: Whether the predictions are logits.
+      label_smoothing: The part of each label that is spread evenly over all classes.
+      axis: The axis of the classes.
+    """
+    y_true, y_pred = _labels("categorical_focal_crossentropy", y_true, y_pred)
+    if label_smoothing:
+        y_true = y_true * (1.0 - label_smoothing) + label_smoothing / cast(shape(y_true)[-1], y_true.dtype)
+    p = softmax(y_pred, axis) if from_logits else y_pred
+    p = _inside(p / reduce_sum(p, axis=axis, keepdims=True))
+    weights = lift_like("categorical_focal_crossentropy", alpha, p.dtype) * (1.0 - p) ** gamma
+    return reduce_sum(weights * -y_true * log(p), axis=axis)
+
+
+def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The mean of max(1 - y_true * y_pred, 0) over the last axis; labels are -1 and 1, or 0 and 1."""
+    y_true, y_pred = _signs("hinge", y_true, y_pred)
+    return reduce_mean(maximum(1.0 - y_true * y_pred, 0.0), axis=-1)
+
+
+def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The mean of max(1 - y_true * y_pred, 0)**2 over the last axis; labels are -1 and 1, or 0 and 1."""
+    y_true, y_pred = _signs("squared_hinge", y_true, y_pred)
+    return reduce_mean(square(maximum(1.0 - y_true * y_pred, 0.0)), axis=-1)
+
+
+def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """max(1 + the largest prediction of a wrong class - that of the right one, 0); labels are 0 and 1 [..., classes]."""
+    y_true, y_pred = _labels("categorical_hinge", y_true, y_pred)
+    wrong = reduce_max((1.0 - y_true) * y_pred, axis=-1)
+    return maximum(wrong - reduce_sum(y_true * y_pred, axis=-1) + 1.0, 0.0)
+
+
+def _labels(
+    name: str, y_true: Any, y_pred: Any, smoothing: float = 0.0, classes: int = 1
+) -> tuple[Tensor, Tensor]:
+    """Labels, smoothed over this many classes, and predictions, of one dtype and rank."""
+    y_pred = floating(y_pred)
+    y_true, y_pred = same_rank(targets(name, y_true, y_pred), y_pred)
+    require_fit(name, y_true, y_pred, ("y_true", "y_pred"))
+    return (y_true * (1.0 - smoothing) + smoothing / classes if smoothing else y_true), y_pred
+
+
+def _signs(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    """Labels as -1 and 1; where all are 0 or 1, 0 becomes -1."""
+    y_true, y_pred = _labels(name, y_true, y_pred)
+    is_binary = reduce_all(logical_or(equal(y_true, 0.0), equal(y_true, 1.0)))
+    return where(is_binary, 2.0 * y_true - 1.0, y_true), y_pred
+
+
+class SparseCategoricalCrossentropy(LossFunction):
     """The mean cross-entropy of a batch with integer labels; see `Loss`."""
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        *,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(partial(sparse_categorical_crossentropy, from_logits=from_logits), reduction, name)
-        self.from_logits = from_logits
+    function = staticmethod(sparse_categorical_crossentropy)
+
+    def __init__(self, from_logits: bool = False, **options: Any) -> None:
+        super().__init__(**options, from_logits=from_logits)
 
 
-class CategoricalCrossentropy(Loss):
+class CategoricalCrossentropy(LossFunction):
     """The mean cross-entropy of a batch with label distributions; see `Loss`."""
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        *,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = None,
-    ) -> None:
-        function = partial(categorical_crossentropy, from_logits=from_logits, label_smoothing=label_smoothing)
-        super().__init__(function, reduction, name)
-        self.from_logits = from_logits
-        self.label_smoothing = label_smoothing
+    function = staticmethod(categorical_crossentropy)
+
+    def __init__(self, from_logits: bool = False, label_smoothing: float = 0.0, **options: Any) -> None:
+        super().__init__(**options, from_logits=from_logits, label_smoothing=label_smoothing)
 
 
-class BinaryCrossentropy(Loss):
+class BinaryCrossentropy(LossFunction):
     """The mean cross-entropy of a batch of labels from 0 to 1; see `binary_crossentropy` and `Loss`."""
+
+    function = staticmethod(binary_crossentropy)
 
     def __init__(
         self,
@@ -133,10 +233,76 @@ class BinaryCrossentropy(Loss):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
+        dtype: Any = None,
     ) -> None:
-        function = partial(
-            binary_crossentropy, from_logits=from_logits, label_smoothing=label_smoothing, axis=axis
+        super().__init__(
+            reduction, name, dtype, from_logits=from_logits, label_smoothing=label_smoothing, axis=axis
         )
-        super().__init__(function, reduction, name)
-        self.from_logits = from_logits
-        self.label_smoothing = label_smoothing
+
+
+class BinaryFocalCrossentropy(LossFunction):
+    """The mean of `binary_focal_crossentropy` of a batch; see `Loss`."""
+
+    function = staticmethod(binary_focal_crossentropy)
+
+    def __init__(
+        self,
+        apply_class_balancing: bool = False,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            **options,
+            apply_class_balancing=apply_class_balancing,
+            alpha=alpha,
+            gamma=gamma,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+            axis=axis,
+        )
+
+
+class CategoricalFocalCrossentropy(LossFunction):
+    """The mean of `categorical_focal_crossentropy` of a batch; see `Loss`."""
+
+    function = staticmethod(categorical_focal_crossentropy)
+
+    def __init__(
+        self,
+        alpha: TensorLike = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            **options,
+            alpha=alpha,
+            gamma=gamma,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+            axis=axis,
+        )
+
+
+class Hinge(LossFunction):
+    """The mean of `hinge` of a batch; see `Loss`."""
+
+    function = staticmethod(hinge)
+
+
+class SquaredHinge(LossFunction):
+    """The mean of `squared_hinge` of a batch; see `Loss`."""
+
+    function = staticmethod(squared_hinge)
+
+
+class CategoricalHinge(LossFunction):
+    """The mean of `categorical_hinge` of a batch; see `Loss`."""
+
+    function = staticmethod(categorical_hinge)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
 from typing import Any
 
 from graphad.core.annotations import TensorLike
+from graphad.core.floatx import epsilon
 from graphad.core.tensor import Tensor
-from graphad.losses.base import Loss, floating, targets
+from graphad.losses.base import LossFunction, floating, targets
+from graphad.ops.linalg import l2_normalize
 from graphad.ops.math import abs as absolute
-from graphad.ops.math import clip_by_value, log, reduce_mean, reduce_sum, squared_difference, where
+from graphad.ops.math import clip_by_value, log, maximum, reduce_mean, reduce_sum, squared_difference, where
+from graphad.ops.nn import softplus
 from graphad.ops.nn.ranks import same_rank
 from graphad.ops.rules import require_fit
 
@@ -51,32 +54,105 @@ def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     return reduce_sum(y_true * log(y_true / y_pred), axis=-1)
 
 
-class Huber(Loss):
+def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """100 times the mean of |y_true - y_pred| / |y_true| over the last axis; |y_true| counts as 1e-7 at least."""
+    y_true, y_pred = _pair("mean_absolute_percentage_error", y_true, y_pred)
+    return 100.0 * reduce_mean(absolute((y_true - y_pred) / maximum(absolute(y_true), epsilon())), axis=-1)
+
+
+def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The mean of (log(1 + y_true) - log(1 + y_pred))**2 over the last axis; both count as 1e-7 at least."""
+    y_true, y_pred = _pair("mean_squared_logarithmic_error", y_true, y_pred)
+    wanted, found = (log(maximum(y, epsilon()) + 1.0) for y in (y_true, y_pred))
+    return reduce_mean(squared_difference(found, wanted), axis=-1)
+
+
+def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The mean of log(cosh(y_pred - y_true)) over the last axis."""
+    y_true, y_pred = _pair("log_cosh", y_true, y_pred)
+    error = y_pred - y_true
+    return reduce_mean(error + softplus(-2.0 * error) - math.log(2.0), axis=-1)
+
+
+def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The mean of y_pred - y_true * log(y_pred + 1e-7) over the last axis."""
+    y_true, y_pred = _pair("poisson", y_true, y_pred)
+    return reduce_mean(y_pred - y_true * log(y_pred + epsilon()), axis=-1)
+
+
+def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
+    """The cosine of the angle between labels and predictions, times -1, so that 1 is the worst and -1 the best."""
+    y_true, y_pred = _pair("cosine_similarity", y_true, y_pred)
+    return -reduce_sum(l2_normalize(y_true, axis) * l2_normalize(y_pred, axis), axis=axis)
+
+
+class Huber(LossFunction):
     """The mean Huber loss of a batch; see `huber` and `Loss`."""
 
+    function = staticmethod(huber)
+
     def __init__(
-        self, delta: float = 1.0, reduction: str | None = "sum_over_batch_size", name: str | None = None
+        self,
+        delta: float = 1.0,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
     ) -> None:
-        super().__init__(partial(huber, delta=delta), reduction, name)
-        self.delta = delta
+        super().__init__(reduction, name, dtype, delta=delta)
 
 
-class KLDivergence(Loss):
+class KLDivergence(LossFunction):
     """The mean divergence of a batch of distributions; see `kl_divergence` and `Loss`."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
-        super().__init__(kl_divergence, reduction, name)
+    function = staticmethod(kl_divergence)
 
 
-class MeanSquaredError(Loss):
+class MeanSquaredError(LossFunction):
     """The mean squared error of a batch as one number; see `Loss`."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
-        super().__init__(mean_squared_error, reduction, name)
+    function = staticmethod(mean_squared_error)
 
 
-class MeanAbsoluteError(Loss):
+class MeanAbsoluteError(LossFunction):
     """The mean absolute error of a batch as one number; see `Loss`."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = None) -> None:
-        super().__init__(mean_absolute_error, reduction, name)
+    function = staticmethod(mean_absolute_error)
+
+
+class MeanAbsolutePercentageError(LossFunction):
+    """The mean error of a batch in percent; see `mean_absolute_percentage_error` and `Loss`."""
+
+    function = staticmethod(mean_absolute_percentage_error)
+
+
+class MeanSquaredLogarithmicError(LossFunction):
+    """The mean squared error of the logarithms of a batch; see `mean_squared_logarithmic_error` and `Loss`."""
+
+    function = staticmethod(mean_squared_logarithmic_error)
+
+
+class LogCosh(LossFunction):
+    """The mean logarithm of the hyperbolic cosine of the errors of a batch; see `log_cosh` and `Loss`."""
+
+    function = staticmethod(log_cosh)
+
+
+class Poisson(LossFunction):
+    """The mean Poisson loss of a batch of counts and rates; see `poisson` and `Loss`."""
+
+    function = staticmethod(poisson)
+
+
+class CosineSimilarity(LossFunction):
+    """The mean of the cosines of a batch, times -1; see `cosine_similarity` and `Loss`."""
+
+    function = staticmethod(cosine_similarity)
+
+    def __init__(
+        self,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reduction, name, dtype, axis=axis)

@@ -1,16 +1,102 @@
-"""Adam (Kingma & Ba, 2015)."""
+"""Adam (Kingma & Ba, 2015) and its kin."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from graphad.eager.variable import Variable
-from graphad.ops.math import cast, sqrt, square
+from graphad.ops.math import abs as absolute
+from graphad.ops.math import cast, maximum, sign, sqrt, square
 from graphad.optimizers.base import Optimizer
 
 
 class Adam(Optimizer):
-    """Moving averages m of the gradient and v of its square; w -= rate * m / (sqrt(v) + epsilon), both bias-corrected."""
+    """Moving averages m of the gradient and v of its square; w -= rate * m / (sqrt(v) + epsilon), both bias-corrected.
+
+    With `amsgrad` the largest v so far takes the place of v.
+    """
+
+    slots: tuple[str, ...] = ("m", "v")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+        self.amsgrad = amsgrad
+        if amsgrad:
+            self.slots = ("m", "v", "largest_v")
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        m, v, *largest = slots
+        step = self.step(variable)
+        rate = self.rate(variable) * sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
+        new_m = m + (gradient - m) * (1.0 - self.beta_1)
+        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
+        m.assign(new_m)
+        v.assign(new_v)
+        if largest:
+            new_v = maximum(largest[0], new_v)
+            largest[0].assign(new_v)
+        variable.assign_sub(rate * new_m / (sqrt(new_v) + self.epsilon))
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient (Loshchilov & Hutter, 2019)."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        weight_decay: float | None = 0.004,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay=weight_decay, **options
+        )
+
+
+class Adamax(Optimizer):
+    """Adam with a decaying largest magnitude u in place of sqrt(v): w -= rate * m / ((1 - beta_1**step) * (u + epsilon))."""
+
+    slots = ("m", "u")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        m, u = slots
+        new_m = m + (gradient - m) * (1.0 - self.beta_1)
+        new_u = maximum(self.beta_2 * u, absolute(gradient))
+        m.assign(new_m)
+        u.assign(new_u)
+        correction = 1.0 - self.beta_1 ** self.step(variable)
+        variable.assign_sub(self.rate(variable) * new_m / (correction * (new_u + self.epsilon)))
+
+
+class Nadam(Optimizer):
+    """Adam that looks ahead as Nesterov's momentum does (Dozat, 2016), with a momentum that grows to beta_1.
+
+    In step t the momentum is u(t) = beta_1 * (1 - 0.96**t / 2), and P(t) is the product of all so far:
+    w -= rate * (u(t + 1) * m / (1 - P(t + 1)) + (1 - u(t)) * g / (1 - P(t))) / (sqrt(v / (1 - beta_2**t)) + epsilon).
+    """
 
     slots = ("m", "v")
 
@@ -20,19 +106,48 @@ class Adam(Optimizer):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
-        *,
-        name: str | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(learning_rate, name=name)
+        super().__init__(learning_rate, **options)
         self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
+        self.product = Variable(1.0, trainable=False, name="product")
+
+    @property
+    def variables(self) -> list[Any]:
+        return [self.iterations, self._rate, self.product, *self._slot_variables]
+
+    def _momentum(self, step: Any) -> Any:
+        return self.beta_1 * (1.0 - 0.5 * 0.96**step)
+
+    def begin(self, variables: list[Variable]) -> None:
+        self.product.assign(self.product * self._momentum(self.step(self.product)))
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
         m, v = slots
-        dtype = variable.dtype
-        step = cast(self.iterations, dtype)
-        rate = cast(self.learning_rate, dtype) * sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
+        step = self.step(variable)
+        now, ahead = self._momentum(step), self._momentum(step + 1.0)
+        product = cast(self.product, variable.dtype)
         new_m = m + (gradient - m) * (1.0 - self.beta_1)
         new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
         m.assign(new_m)
         v.assign(new_v)
-        variable.assign_sub(rate * new_m / (sqrt(new_v) + self.epsilon))
+        direction = ahead * new_m / (1.0 - product * ahead) + (1.0 - now) * gradient / (1.0 - product)
+        scale = sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon
+        variable.assign_sub(self.rate(variable) * direction / scale)
+
+
+class Lion(Optimizer):
+    """w -= rate * sign(beta_1 * m + (1 - beta_1) * g), then m = beta_2 * m + (1 - beta_2) * g (Chen et al., 2023)."""
+
+    slots = ("m",)
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **options: Any
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.beta_1, self.beta_2 = float(beta_1), float(beta_2)
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        (m,) = slots
+        variable.assign_sub(self.rate(variable) * sign(self.beta_1 * m + (1.0 - self.beta_1) * gradient))
+        m.assign(self.beta_2 * m + (1.0 - self.beta_2) * gradient)

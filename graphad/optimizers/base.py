@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,20 +16,46 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
+from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
+from graphad.ops.math import cast, clip_by_value
+from graphad.optimizers.decay import LearningRateSchedule
 
 
 class Optimizer(Trackable):
     """Base class. Subclasses name their `slots` and define `update(variable, gradient, slots)`.
 
     Args:
-      learning_rate: A number or a function of no arguments.
+      learning_rate: A number, a schedule, or a function of no arguments.
+      weight_decay: Before its update each variable loses this part of itself times the learning rate.
+      clipnorm: The largest norm of the gradient of one variable; a larger one is scaled down.
+      clipvalue: The largest magnitude of an element of a gradient.
+      global_clipnorm: The largest norm of all gradients together.
+      name: Name.
+
+    Within `update`, `iterations` counts the steps before this one.
     """
 
     slots: tuple[str, ...] = ()
 
-    def __init__(self, learning_rate: Any = 0.001, *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        *,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        name: str | None = None,
+    ) -> None:
         self._graphad_name = name or type(self).__name__.lower()
-        self._graphad_schedule: Callable[[], Any] | None = learning_rate if callable(learning_rate) else None
+        limits = {"clipnorm": clipnorm, "clipvalue": clipvalue, "global_clipnorm": global_clipnorm}
+        given = [f"{limit}={value}" for limit, value in limits.items() if value is not None]
+        if len(given) > 1:
+            raise InvalidArgumentError(f"{self.name}: {' and '.join(given)}; one of them is taken.")
+        self.weight_decay = weight_decay
+        self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
+        self._graphad_schedule: Callable[..., Any] | None = learning_rate if callable(learning_rate) else None
+        self._graphad_undecayed: set[int] = set()
         rate = 0.0 if self._graphad_schedule is not None else learning_rate
         self._rate = Variable(float(rate), trainable=False, name="learning_rate")
         self.iterations = Variable(0, trainable=False, name="iterations", dtype="int64")
@@ -41,11 +68,22 @@ class Optimizer(Trackable):
 
     @property
     def learning_rate(self) -> Any:
-        return self._rate if self._graphad_schedule is None else self._graphad_schedule()
+        schedule = self._graphad_schedule
+        if schedule is None:
+            return self._rate
+        return schedule(self.iterations) if isinstance(schedule, LearningRateSchedule) else schedule()
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
-        self._rate.assign(value)
+        if callable(value):
+            self._graphad_schedule = value
+        elif self._graphad_schedule is not None:
+            raise ArgumentTypeError(
+                f"{self.name}: the learning rate is the schedule {self._graphad_schedule!r}, and {value!r} is none; "
+                "assign another schedule, or a function of no arguments."
+            )
+        else:
+            self._rate.assign(value)
 
     @property
     def variables(self) -> list[Any]:
@@ -62,7 +100,9 @@ class Optimizer(Trackable):
                 with entered(None):  # they belong to the optimizer, whichever function is being traced
                     made = tuple(
                         Variable(
-                            np.zeros_like(variable.data), trainable=False, name=f"{variable.name[:-2]}/{slot}"
+                            np.full_like(variable.data, self.first(slot)),
+                            trainable=False,
+                            name=f"{variable.name[:-2]}/{slot}",
                         )
                         for slot in self.slots
                     )
@@ -104,12 +144,77 @@ class Optimizer(Trackable):
         for gradient, variable in pairs:
             _require_shape(self.name, gradient, variable)
         self.build(variable for _, variable in pairs)
-        self.iterations.assign_add(1)
-        for gradient, variable in pairs:
-            dense = lift(gradient) if isinstance(gradient, IndexedSlices) else lift(gradient, variable.dtype)
-            self.update(variable, dense, self._graphad_slots[id(variable)][1:])
+        gradients = self._clipped(
+            [
+                lift(gradient) if isinstance(gradient, IndexedSlices) else lift(gradient, variable.dtype)
+                for gradient, variable in pairs
+            ]
+        )
+        variables = [variable for _, variable in pairs]
+        if self.weight_decay is not None:
+            for variable in variables:
+                if id(variable) not in self._graphad_undecayed:
+                    variable.assign_sub(variable * self.weight_decay * self.rate(variable))
+        self.begin(variables)
+        for gradient, variable in zip(gradients, variables, strict=True):
+            self.update(variable, gradient, self._graphad_slots[id(variable)][1:])
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable))
+        self.iterations.assign_add(1)
+
+    def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Any] | None = None) -> None:
+        """`apply_gradients` of gradients and variables in two lists; without the second, the variables of `build`."""
+        gradients = list(grads)
+        if trainable_variables is None:
+            trainable_variables = [kept[0] for kept in self._graphad_slots.values()]
+        variables = list(trainable_variables)
+        if len(gradients) != len(variables):
+            raise InvalidArgumentError(
+                f"{self.name}: {len(gradients)} gradients for {len(variables)} variables; "
+                "give as many variables, or call `build` with them first."
+            )
+        self.apply_gradients(zip(gradients, variables, strict=True))
+
+    def exclude_from_weight_decay(
+        self, var_list: Iterable[Any] | None = None, var_names: Iterable[str] | None = None
+    ) -> None:
+        """Leave these variables out of the weight decay: those listed, and those whose name has one of these parts.
+
+        Args:
+          var_list: Variables.
+          var_names: Regular expressions, looked for in the names of variables for which `build` was called.
+        """
+        self._graphad_undecayed |= {id(variable) for variable in var_list or ()}
+        parts = list(var_names or ())
+        self._graphad_undecayed |= {
+            key
+            for key, kept in self._graphad_slots.items()
+            if any(re.search(part, kept[0].name) for part in parts)
+        }
+
+    def rate(self, variable: Variable) -> Any:
+        """The learning rate in the dtype of the variable."""
+        return cast(self.learning_rate, variable.dtype)
+
+    def step(self, variable: Variable) -> Any:
+        """The number of this step, from 1, in the dtype of the variable."""
+        return cast(self.iterations, variable.dtype) + 1.0
+
+    def first(self, slot: str) -> float:
+        """The number with which all elements of a slot begin."""
+        return 0.0
+
+    def begin(self, variables: list[Variable]) -> None:
+        """What is done once in a step, before the first `update`."""
+
+    def _clipped(self, gradients: list[Any]) -> list[Any]:
+        if self.clipnorm:
+            return [clip_by_norm(gradient, self.clipnorm) for gradient in gradients]
+        if self.clipvalue:
+            return [clip_by_value(gradient, -self.clipvalue, self.clipvalue) for gradient in gradients]
+        if self.global_clipnorm:
+            return clip_by_global_norm(gradients, self.global_clipnorm)[0]
+        return gradients
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
         """Update one variable."""

@@ -6,7 +6,6 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.eager.variable import Variable
-from graphad.ops.math.cast import cast
 from graphad.optimizers.base import Optimizer
 
 
@@ -14,14 +13,9 @@ class SGD(Optimizer):
     """w -= learning_rate * g; with momentum: v = momentum * v - learning_rate * g, w += v (nesterov looks ahead)."""
 
     def __init__(
-        self,
-        learning_rate: Any = 0.01,
-        momentum: float = 0.0,
-        nesterov: bool = False,
-        *,
-        name: str | None = None,
+        self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any
     ) -> None:
-        super().__init__(learning_rate, name=name)
+        super().__init__(learning_rate, **options)
         if not 0 <= momentum <= 1:
             raise InvalidArgumentError(f"SGD: momentum {momentum} is out of range; 0 <= momentum <= 1.")
         self.momentum = float(momentum)
@@ -29,7 +23,7 @@ class SGD(Optimizer):
         self.slots = ("momentum",) if momentum else ()
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
-        step = gradient * cast(self.learning_rate, variable.dtype)
+        step = gradient * self.rate(variable)
         if not slots:
             variable.assign_sub(step)
             return

@@ -1,0 +1,261 @@
+"""Metrics of yes-or-no decisions, from how many were right and wrong at each threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.eager.variable import Variable
+from graphad.metrics.base import Metric
+from graphad.ops.array import broadcast_to, expand_dims, one_hot, reshape, shape
+from graphad.ops.linalg import diag_part, matmul
+from graphad.ops.math import argmax, cast, divide_no_nan, greater, log, maximum, minimum, reduce_sum, where
+from graphad.ops.nn import sigmoid
+from graphad.ops.nn.ranks import same_rank
+
+_KINDS = ("true_positives", "false_positives", "true_negatives", "false_negatives")
+
+
+class _Counts(Metric):
+    """Keeps some of the four counts, a number for each threshold."""
+
+    kinds: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        thresholds: float | Sequence[float] | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        class_id: int | None = None,
+    ) -> None:
+        super().__init__(name, dtype)
+        given = 0.5 if thresholds is None else thresholds
+        self.thresholds = [float(x) for x in given] if isinstance(given, list | tuple) else [float(given)]  # type: ignore[arg-type]
+        self.class_id = class_id
+        for kind in self.kinds:
+            setattr(self, kind, self.add_variable((len(self.thresholds),), name=kind))
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count decisions: labels 0 and 1, or True and False, and predictions of which those above a threshold are yes."""
+        dtype = self._graphad_dtype
+        labels, guesses = same_rank(cast(lift(y_true), dtype), cast(lift(y_pred), dtype))
+        if self.class_id is not None:
+            labels, guesses = labels[..., self.class_id], guesses[..., self.class_id]
+        weights = None
+        if sample_weight is not None:
+            weights = cast(lift(sample_weight), dtype)
+            while weights.ndim is not None and guesses.ndim is not None and 0 < weights.ndim < guesses.ndim:
+                weights = expand_dims(weights, -1)
+            weights = reshape(broadcast_to(weights, shape(guesses)), [1, -1])
+        guesses, is_so = reshape(guesses, [1, -1]), cast(reshape(labels, [1, -1]) > 0, dtype)
+        says_so = cast(greater(guesses, expand_dims(lift(self.thresholds, dtype), -1)), dtype)
+        both = {
+            "true_positives": (says_so, is_so),
+            "false_positives": (says_so, 1.0 - is_so),
+            "true_negatives": (1.0 - says_so, 1.0 - is_so),
+            "false_negatives": (1.0 - says_so, is_so),
+        }
+        for kind in self.kinds:
+            said, was = both[kind]
+            hits = said * was if weights is None else said * was * weights
+            getattr(self, kind).assign_add(reduce_sum(hits, axis=1))
+
+    def each(self, values: Any) -> Any:
+        """A number for each threshold, or the number for the one that there is."""
+        return values[0] if len(self.thresholds) == 1 else lift(values)
+
+
+class _Count(_Counts):
+    def __init__(
+        self, thresholds: float | Sequence[float] | None = None, name: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(thresholds, name, dtype)
+
+    def result(self) -> Tensor:
+        return self.each(getattr(self, self.kinds[0]).value())  # type: ignore[no-any-return]
+
+
+class TruePositives(_Count):
+    """How many predictions above the threshold have label 1."""
+
+    kinds = ("true_positives",)
+
+
+class FalsePositives(_Count):
+    """How many predictions above the threshold have label 0."""
+
+    kinds = ("false_positives",)
+
+
+class TrueNegatives(_Count):
+    """How many predictions up to the threshold have label 0."""
+
+    kinds = ("true_negatives",)
+
+
+class FalseNegatives(_Count):
+    """How many predictions up to the threshold have label 1."""
+
+    kinds = ("false_negatives",)
+
+
+class _Share(_Counts):
+    """The first count as a part of both."""
+
+    def __init__(
+        self,
+        thresholds: float | Sequence[float] | None = None,
+        top_k: int | None = None,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        if top_k is not None:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: top_k={top_k} is not supported; use thresholds."
+            )
+        super().__init__(thresholds, name, dtype, class_id)
+
+    def result(self) -> Tensor:
+        found, missed = (getattr(self, kind).value() for kind in self.kinds)
+        return self.each(divide_no_nan(found, found + missed))  # type: ignore[no-any-return]
+
+
+class Precision(_Share):
+    """The part of the predictions above the threshold that have label 1."""
+
+    kinds = ("true_positives", "false_positives")
+
+
+class Recall(_Share):
+    """The part of the labels 1 whose prediction is above the threshold."""
+
+    kinds = ("true_positives", "false_negatives")
+
+
+class AUC(_Counts):
+    """The area under the curve of true against false positives ("ROC"), or of precision against recall ("PR").
+
+    Args:
+      num_thresholds: In how many places the curve is known: 0, 1, and between them evenly.
+      curve: "ROC" or "PR".
+      summation_method: "interpolation", by trapezia or by Davis & Goadrich's formula for "PR"; "majoring" and "minoring" take the
+        larger and the smaller height of each step.
+      name: Name.
+      dtype: The dtype of the counts.
+      thresholds: Places between 0 and 1 instead of evenly spaced ones.
+      from_logits: Whether predictions are logits.
+    """
+
+    kinds = _KINDS
+    true_positives: Variable
+    false_positives: Variable
+    true_negatives: Variable
+    false_negatives: Variable
+
+    def __init__(
+        self,
+        num_thresholds: int = 200,
+        curve: str = "ROC",
+        summation_method: str = "interpolation",
+        name: str | None = None,
+        dtype: Any = None,
+        thresholds: Sequence[float] | None = None,
+        from_logits: bool = False,
+    ) -> None:
+        if curve not in ("ROC", "PR") or summation_method not in ("interpolation", "majoring", "minoring"):
+            raise InvalidArgumentError(
+                f"AUC: curve={curve!r} and summation_method={summation_method!r}; the curves are 'ROC' and 'PR', the methods "
+                "'interpolation', 'majoring' and 'minoring'."
+            )
+        if thresholds is None:
+            if num_thresholds < 2:
+                raise InvalidArgumentError(f"AUC: num_thresholds is {num_thresholds}; it is 2 at least.")
+            thresholds = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
+        edge = 1e-7
+        super().__init__([-edge, *sorted(thresholds), 1.0 + edge], name, dtype)
+        self.curve, self.summation_method, self.from_logits = curve, summation_method, from_logits
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        if self.from_logits:
+            y_pred = sigmoid(cast(lift(y_pred), self._graphad_dtype))
+        super().update_state(y_true, y_pred, sample_weight)
+
+    def result(self) -> Tensor:
+        hits, alarms = self.true_positives.value(), self.false_positives.value()
+        rests, misses = self.true_negatives.value(), self.false_negatives.value()
+        if self.curve == "PR" and self.summation_method == "interpolation":
+            return _under_precision(hits, alarms, misses)
+        recall = divide_no_nan(hits, hits + misses)
+        if self.curve == "ROC":
+            x, y = divide_no_nan(alarms, alarms + rests), recall
+        else:
+            x, y = recall, divide_no_nan(hits, hits + alarms)
+        if self.summation_method == "interpolation":
+            heights = (y[:-1] + y[1:]) / 2.0
+        else:
+            heights = (minimum if self.summation_method == "minoring" else maximum)(y[:-1], y[1:])
+        return reduce_sum((x[:-1] - x[1:]) * heights)
+
+
+def _under_precision(hits: Any, alarms: Any, misses: Any) -> Tensor:
+    """The area under precision against recall where hits and alarms change in a line between two thresholds.
+
+    With `a` the slope of the hits in all that was said yes, precision is (a * p + b) / p at p such answers, and its integral over
+    the hits is a * (difference of hits + b * log of the ratio of the ends), each as a part of all labels 1.
+    """
+    said = hits + alarms
+    more_hits, more_said = hits[:-1] - hits[1:], maximum(said[:-1] - said[1:], 0.0)
+    slope = divide_no_nan(more_hits, more_said)
+    rest = hits[1:] - slope * said[1:]
+    both = (said[:-1] > 0) & (said[1:] > 0)
+    ratio = where(both, divide_no_nan(said[:-1], maximum(said[1:], 0.0)), lift(1.0, said.dtype))
+    parts = divide_no_nan(slope * (more_hits + rest * log(ratio)), maximum(hits[1:] + misses[1:], 0.0))
+    return reduce_sum(parts)
+
+
+class MeanIoU(Metric):
+    """For each class, what labels and predictions share over what either has, averaged over the classes that there are.
+
+    Args:
+      num_classes: Integers from 0 to below this.
+      name: Name.
+      dtype: The dtype of the counts.
+      sparse_y_true: Whether labels are integers; else they are the largest of [..., classes].
+      sparse_y_pred: The same of predictions.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        name: str | None = None,
+        dtype: Any = None,
+        sparse_y_true: bool = True,
+        sparse_y_pred: bool = True,
+    ) -> None:
+        super().__init__(name or "mean_io_u", dtype)
+        self.num_classes, self.sparse_y_true, self.sparse_y_pred = num_classes, sparse_y_true, sparse_y_pred
+        self.total_cm = self.add_variable((num_classes, num_classes), name="total_confusion_matrix")
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        dtype = self._graphad_dtype
+        labels = lift(y_true) if self.sparse_y_true else argmax(lift(y_true), axis=-1)
+        guesses = lift(y_pred) if self.sparse_y_pred else argmax(lift(y_pred), axis=-1)
+        rows, columns = (
+            one_hot(reshape(cast(part, "int64"), [-1]), self.num_classes, dtype=dtype)
+            for part in (labels, guesses)
+        )
+        if sample_weight is not None:
+            weights = broadcast_to(cast(lift(sample_weight), dtype), shape(labels))
+            rows = rows * reshape(weights, [-1, 1])
+        self.total_cm.assign_add(matmul(rows, columns, transpose_a=True))
+
+    def result(self) -> Tensor:
+        counts = self.total_cm.value()
+        shared = diag_part(counts)
+        either = reduce_sum(counts, axis=0) + reduce_sum(counts, axis=1) - shared
+        there = reduce_sum(cast(either > 0, counts.dtype))
+        return divide_no_nan(reduce_sum(divide_no_nan(shared, either)), there)

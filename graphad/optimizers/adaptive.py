@@ -1,0 +1,137 @@
+"""Optimizers that divide each element of the gradient by a root of the squares seen so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.eager.variable import Variable
+from graphad.ops.math import clip_by_value, sqrt, square
+from graphad.optimizers.base import Optimizer
+
+
+class Adagrad(Optimizer):
+    """The sum a of all squared gradients: w -= rate * g / sqrt(a + epsilon) (Duchi et al., 2011)."""
+
+    slots = ("accumulator",)
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        initial_accumulator_value: float = 0.1,
+        epsilon: float = 1e-7,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.initial_accumulator_value, self.epsilon = float(initial_accumulator_value), float(epsilon)
+
+    def first(self, slot: str) -> float:
+        return self.initial_accumulator_value
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        (accumulator,) = slots
+        total = accumulator + square(gradient)
+        accumulator.assign(total)
+        variable.assign_sub(self.rate(variable) * gradient / sqrt(total + self.epsilon))
+
+
+class Adadelta(Optimizer):
+    """Moving averages of the squares of gradients and of steps; a step is -g * sqrt(steps + epsilon) / sqrt(gradients + epsilon).
+
+    The learning rate multiplies the step (Zeiler, 2012).
+    """
+
+    slots = ("accumulated_grad", "accumulated_delta")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **options: Any
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.rho, self.epsilon = float(rho), float(epsilon)
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        gradients, steps = slots
+        seen = self.rho * gradients + (1.0 - self.rho) * square(gradient)
+        step = gradient * sqrt(steps + self.epsilon) / sqrt(seen + self.epsilon)
+        gradients.assign(seen)
+        steps.assign(self.rho * steps + (1.0 - self.rho) * square(step))
+        variable.assign_sub(self.rate(variable) * step)
+
+
+class RMSprop(Optimizer):
+    """A moving average v of the squared gradient: w -= rate * g / sqrt(v + epsilon) (Hinton, 2012).
+
+    With `centered` the square of the gradient's own moving average is taken off v; with `momentum` the steps are summed,
+    each time multiplied by it.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-7,
+        centered: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.rho, self.momentum, self.epsilon = float(rho), float(momentum), float(epsilon)
+        self.centered = centered
+        kinds = {"momentum": momentum > 0, "average_gradient": centered}
+        self.slots = ("velocity", *(kind for kind, is_kept in kinds.items() if is_kept))
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        kept = dict(zip(self.slots, slots, strict=True))
+        new = self.rho * kept["velocity"] + (1.0 - self.rho) * square(gradient)
+        kept["velocity"].assign(new)
+        if self.centered:
+            average = self.rho * kept["average_gradient"] + (1.0 - self.rho) * gradient
+            kept["average_gradient"].assign(average)
+            new = new - square(average)
+        step = self.rate(variable) * gradient / sqrt(new + self.epsilon)
+        if self.momentum > 0:
+            step = self.momentum * kept["momentum"] + step
+            kept["momentum"].assign(step)
+        variable.assign_sub(step)
+
+
+class Ftrl(Optimizer):
+    """Follow the regularised leader (McMahan et al., 2013), with penalties of the sum of magnitudes and of squares.
+
+    With the sums a of the squared gradients and z of the gradients less what the variable had of them:
+    w = (clip(z, -l1, l1) - z) / (a**-power / rate + 2 * l2 + beta / rate).
+    """
+
+    slots = ("accumulator", "linear")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        self.learning_rate_power = float(learning_rate_power)
+        self.initial_accumulator_value = float(initial_accumulator_value)
+        self.l1_regularization_strength = float(l1_regularization_strength)
+        self.l2_regularization_strength = float(l2_regularization_strength)
+        self.l2_shrinkage_regularization_strength = float(l2_shrinkage_regularization_strength)
+        self.beta = float(beta)
+
+    def first(self, slot: str) -> float:
+        return self.initial_accumulator_value if slot == "accumulator" else 0.0
+
+    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        accumulator, linear = slots
+        rate, power, l1 = self.rate(variable), -self.learning_rate_power, self.l1_regularization_strength
+        total = accumulator + square(gradient)
+        shrunk = gradient + 2.0 * self.l2_shrinkage_regularization_strength * variable
+        z = linear + shrunk - (total**power - accumulator**power) / rate * variable
+        accumulator.assign(total)
+        linear.assign(z)
+        scale = total**power / rate + 2.0 * self.l2_regularization_strength + self.beta / rate
+        variable.assign((clip_by_value(z, -l1, l1) - z) / scale)

@@ -1,0 +1,248 @@
+"""Learning rates as functions of the number of steps that were made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.floatx import floatx_dtype
+from graphad.core.tensor import Tensor
+from graphad.core.trackable import Trackable
+from graphad.ops.math import cast, ceil, cos, floor, less, log, maximum, minimum, where
+
+
+class LearningRateSchedule(Trackable):
+    """Base class: an optimizer calls the schedule with the number of steps before this one.
+
+    Subclasses define `__call__(self, step)`.
+    """
+
+    def __call__(self, step: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}: a schedule must define __call__(self, step).")
+
+    def get_config(self) -> dict[str, Any]:
+        raise NotImplementedError(f"{type(self).__name__}: the schedule does not define get_config(self).")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**config)
+
+
+class _Kept(LearningRateSchedule):
+    """A schedule that keeps its arguments, which are attributes too."""
+
+    def __init__(self, name: str, **config: Any) -> None:
+        self._graphad_config = {**config, "name": name}
+        for key, value in self._graphad_config.items():
+            setattr(self, key, value)
+
+    def get_config(self) -> dict[str, Any]:
+        return dict(self._graphad_config)
+
+    def parts(self, step: Any, *names: str) -> tuple[Any, ...]:
+        """The number of steps and these arguments, in one dtype."""
+        config = self._graphad_config
+        start = lift(config["initial_learning_rate"])
+        dtype = start.dtype if start.dtype.is_differentiable else floatx_dtype()
+        return cast(step, dtype), *(cast(config[name], dtype) for name in names)
+
+
+def _positive(schedule: str, name: str, steps: Any) -> None:
+    if steps <= 0:
+        raise InvalidArgumentError(f"{schedule}: {name} is {steps}; it must be positive.")
+
+
+class ExponentialDecay(_Kept):
+    """initial_learning_rate * decay_rate ** (step / decay_steps); with `staircase` the exponent is rounded down."""
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str = "ExponentialDecay",
+    ) -> None:
+        _positive("ExponentialDecay", "decay_steps", decay_steps)
+        super().__init__(
+            name,
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            decay_rate=decay_rate,
+            staircase=staircase,
+        )
+
+    def __call__(self, step: Any) -> Tensor:
+        step, first, steps, rate = self.parts(step, "initial_learning_rate", "decay_steps", "decay_rate")
+        done = floor(step / steps) if self._graphad_config["staircase"] else step / steps
+        return first * rate**done  # type: ignore[no-any-return]
+
+
+class InverseTimeDecay(_Kept):
+    """initial_learning_rate / (1 + decay_rate * step / decay_steps); with `staircase` the quotient is rounded down."""
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str = "InverseTimeDecay",
+    ) -> None:
+        _positive("InverseTimeDecay", "decay_steps", decay_steps)
+        super().__init__(
+            name,
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            decay_rate=decay_rate,
+            staircase=staircase,
+        )
+
+    def __call__(self, step: Any) -> Tensor:
+        step, first, steps, rate = self.parts(step, "initial_learning_rate", "decay_steps", "decay_rate")
+        done = floor(step / steps) if self._graphad_config["staircase"] else step / steps
+        return first / (1.0 + rate * done)  # type: ignore[no-any-return]
+
+
+class PolynomialDecay(_Kept):
+    """From the first learning rate to the last as (1 - step / decay_steps) ** power.
+
+    After `decay_steps` it stays at `end_learning_rate`; with `cycle` the number of steps becomes the next multiple instead.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        end_learning_rate: Any = 0.0001,
+        power: Any = 1.0,
+        cycle: bool = False,
+        name: str = "PolynomialDecay",
+    ) -> None:
+        _positive("PolynomialDecay", "decay_steps", decay_steps)
+        super().__init__(
+            name,
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            end_learning_rate=end_learning_rate,
+            power=power,
+            cycle=cycle,
+        )
+
+    def __call__(self, step: Any) -> Tensor:
+        step, first, steps, last, power = self.parts(
+            step, "initial_learning_rate", "decay_steps", "end_learning_rate", "power"
+        )
+        if self._graphad_config["cycle"]:
+            steps = steps * maximum(ceil(step / steps), 1.0)
+        else:
+            step = minimum(step, steps)
+        return (first - last) * (1.0 - step / steps) ** power + last  # type: ignore[no-any-return]
+
+
+class CosineDecay(_Kept):
+    """Half a wave of the cosine from the first learning rate down to `alpha` times it, over `decay_steps`.
+
+    With a `warmup_target` the rate first grows in a line to it, for `warmup_steps`, and falls from there.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        alpha: Any = 0.0,
+        name: str = "CosineDecay",
+        warmup_target: Any = None,
+        warmup_steps: Any = 0,
+    ) -> None:
+        _positive("CosineDecay", "decay_steps", decay_steps)
+        super().__init__(
+            name,
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            alpha=alpha,
+            warmup_target=warmup_target,
+            warmup_steps=warmup_steps,
+        )
+
+    def __call__(self, step: Any) -> Tensor:
+        step, first, steps, alpha = self.parts(step, "initial_learning_rate", "decay_steps", "alpha")
+        if self._graphad_config["warmup_target"] is None:
+            return first * _above(alpha, _half_wave(minimum(step, steps) / steps))  # type: ignore[no-any-return]
+        warm, target = self.parts(step, "warmup_steps", "warmup_target")[1:]
+        rising = first + (target - first) * step / maximum(warm, 1.0)
+        falling = target * _above(alpha, _half_wave(minimum(maximum(step - warm, 0.0), steps) / steps))
+        return where(less(step, warm), rising, falling)
+
+
+class CosineDecayRestarts(_Kept):
+    """`CosineDecay` that begins again after `first_decay_steps`, each time `t_mul` times as long and `m_mul` times as high."""
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        first_decay_steps: Any,
+        t_mul: Any = 2.0,
+        m_mul: Any = 1.0,
+        alpha: Any = 0.0,
+        name: str = "SGDRDecay",
+    ) -> None:
+        _positive("CosineDecayRestarts", "first_decay_steps", first_decay_steps)
+        super().__init__(
+            name,
+            initial_learning_rate=initial_learning_rate,
+            first_decay_steps=first_decay_steps,
+            t_mul=t_mul,
+            m_mul=m_mul,
+            alpha=alpha,
+        )
+
+    def __call__(self, step: Any) -> Tensor:
+        step, first, steps, longer, height, alpha = self.parts(
+            step, "initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha"
+        )
+        done = step / steps
+        if self._graphad_config["t_mul"] == 1.0:
+            count = floor(done)
+            part = done - count
+        else:  # the waves before number n take (1 - longer ** n) / (1 - longer) of the first one's time
+            count = floor(log(1.0 - done * (1.0 - longer)) / log(longer))
+            part = (done - (1.0 - longer**count) / (1.0 - longer)) / longer**count
+        return first * _above(alpha, height**count * _half_wave(part))  # type: ignore[no-any-return]
+
+
+def _half_wave(part: Any) -> Any:
+    """From 1 to 0 while `part` goes from 0 to 1."""
+    return 0.5 * (1.0 + cos(math.pi * part))
+
+
+def _above(alpha: Any, height: Any) -> Any:
+    """A height from 0 to 1 as one from `alpha` to 1."""
+    return (1.0 - alpha) * height + alpha
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """values[i] for steps above boundaries[i - 1] and up to boundaries[i]."""
+
+    def __init__(
+        self, boundaries: Sequence[Any], values: Sequence[Any], name: str = "PiecewiseConstant"
+    ) -> None:
+        if len(boundaries) != len(values) - 1:
+            raise InvalidArgumentError(
+                f"PiecewiseConstantDecay: {len(boundaries)} boundaries and {len(values)} values; "
+                "there must be one value more than boundaries."
+            )
+        self.boundaries, self.values, self.name = boundaries, values, name
+
+    def __call__(self, step: Any) -> Tensor:
+        step = lift(step)
+        rate = lift(self.values[0])
+        for boundary, value in zip(self.boundaries, self.values[1:], strict=True):
+            rate = where(step > cast(boundary, step.dtype), cast(value, rate.dtype), rate)
+        return rate
+
+    def get_config(self) -> dict[str, Any]:
+        return {"boundaries": self.boundaries, "values": self.values, "name": self.name}
