@@ -50,6 +50,8 @@ SERIALIZATION_FLOORS = (
     ("inspect",),
     ("__main__",),
 )
+# Rooms of the compiler that hold a device each, behind `compiler/backend.py`.
+BACKENDS = ("cpu", "cuda")
 # Packages that only give public names a second place; single files directly in `graphad` are the same.
 ROOF = ("compat", "config", "experimental", "keras", "math", "numpy")
 WITHOUT_GRAPHAD = (
@@ -238,6 +240,21 @@ def test_roof_modules_are_imported_by_nothing_below():
         if not f.typing and f.target in sources() and _on_roof(f.target)
     ]
     none([f"{f.place}: {f.target}" for f in found])
+
+
+def test_planning_imports_no_backend():
+    """A device is found by its name, so that the next one needs no line of partition or plan; nor does one know another."""
+    rooms = {name: f"graphad.compiler.{name}" for name in BACKENDS}
+    wrong = []
+    for module in sources():
+        if not _inside(module, ("graphad.compiler",)):
+            continue
+        mine = next((name for name, room in rooms.items() if _inside(module, (room,))), None)
+        for found in imports_of(module):
+            other = next((name for name, room in rooms.items() if _inside(found.target, (room,))), None)
+            if other not in (None, mine) and not found.typing:
+                wrong.append(f"{found.place}: {module} imports {found.target}")
+    none(wrong)
 
 
 def test_graphad_knows_serialization_only_on_the_roof():

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.compiler.backend import Backend, backend_of
 from graphad.compiler.chain import Chain
-from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
 from graphad.compiler.pipeline import DEFAULT, Options
@@ -49,16 +49,14 @@ from graphad.ops.elementwise import Elementwise
 
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
 STREAMS = 6  # arrays that loops merged for sharing some may read: what one loop reads is all there at once, soon in no cache
-GEMM_DTYPES = ("float32", "float64")
-COPIED = (1, 2, 4, 8, 16)  # bytes of the elements that a native step can copy
 _UNKNOWN = -1  # a handle that a host step may have given another array
 
 
 class _Partitioner:
     """Collects the units of one graph."""
 
-    def __init__(self, graph: Graph, options: Options) -> None:
-        self.graph, self.options = graph, options
+    def __init__(self, graph: Graph, options: Options, backend: Backend) -> None:
+        self.graph, self.options, self.backend = graph, options, backend
         self.specs: list[TensorSpec] = list(graph.specs)
         self.sites: dict[int, Site] = {}
         self.units: list[Unit] = []
@@ -90,9 +88,9 @@ class _Partitioner:
         for unit in self.units:
             if unit.kind == LOOP and self._find(unit.index) == unit.index:
                 self._compose(unit)
-        return Partition(
-            self.graph, self._ordered(), self.sites, self.specs, self.outputs, self.given, self.reads
-        )
+        units = self._ordered()
+        found = (self.graph, units, self.sites, self.specs, self.outputs, self.given, self.reads)
+        return Partition(self.backend, *found)
 
     # units and their dependencies
 
@@ -180,10 +178,10 @@ class _Partitioner:
         if isinstance(op, Elementwise):
             key = (op, *[spec.dtype for spec in specs])
             if key not in self.lowered:
-                self.lowered[key] = supported(op.lower(*specs))
+                self.lowered[key] = self.backend.supported(op.lower(*specs))
             return self.lowered[key]
         try:
-            return supported(op.lower(*specs))
+            return self.backend.supported(op.lower(*specs))
         except UndecidedSize:
             return None
 
@@ -279,7 +277,7 @@ class _Partitioner:
             return False
         if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
             return False  # how many slices there will be is not known
-        repeat = native_form(op, self.options)
+        repeat = native_form(op, self.options, self.backend)
         if repeat is None:
             return False
         places = op.inputs
@@ -318,7 +316,7 @@ class _Partitioner:
         if views is not None:
             self.sites.update(zip(node.outputs, views, strict=True))
             return True
-        if not is_moved(op) or node.specs[0].dtype.itemsize not in COPIED:
+        if not is_moved(op) or node.specs[0].dtype.itemsize not in self.backend.copied:
             return False
         shape = ranked(node.specs[0].dims)
         whole = Site(node.start, shape, row_strides(shape))
@@ -335,7 +333,7 @@ class _Partitioner:
     # matrix products
 
     def _contract(self, node: Node, form: forms.Contract) -> bool:
-        if node.specs[0].dtype.name not in GEMM_DTYPES:
+        if node.specs[0].dtype.name not in self.backend.product_dtypes:
             return False
         operands = []
         for value, is_turned in zip(node.inputs, (form.transpose_a, form.transpose_b), strict=True):
@@ -588,13 +586,11 @@ class _Partitioner:
 
     def _sorted(self, units: Sequence[Unit], needs: dict[int, set[int]]) -> list[Unit]:
         found = in_order(units, needs)
-        if found is None:
-            raise InternalError(
-                f"partition: the units need each other in a circle\n{print_graph(self.graph)}"
-            )
-        return found
+        if found is not None:
+            return found
+        raise InternalError(f"partition: the units need each other in a circle\n{print_graph(self.graph)}")
 
 
-def partition(graph: Graph, options: Options = DEFAULT) -> Partition:
-    """The units of a specialised, optimised graph."""
-    return _Partitioner(graph, options).run()
+def partition(graph: Graph, options: Options = DEFAULT, backend: Backend | None = None) -> Partition:
+    """The units of a specialised, optimised graph, for a backend; None: the CPU's."""
+    return _Partitioner(graph, options, backend or backend_of("cpu")).run()

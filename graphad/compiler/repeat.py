@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
@@ -45,12 +46,12 @@ class Repeat(Struct):
         return [self.body] if self.test is None else [self.body, self.test]
 
 
-def native_form(op: Any, options: Options) -> Repeat | None:
+def native_form(op: Any, options: Options, backend: Backend) -> Repeat | None:
     """How a specialised loop op runs natively, None where a part of it cannot."""
     if op.effects or any(spec.is_handle for spec in op.body.inputs):
         return None
-    body = partition(optimise(op.body, options), options)
-    test = None if op.test is None else partition(optimise(op.test, options), options)
+    body = partition(optimise(op.body, options), options, backend)
+    test = None if op.test is None else partition(optimise(op.test, options), options, backend)
     for part in [body] if test is None else [body, test]:
         if any(not is_definite(spec.dims) for spec in part.specs) or any(
             unit.kind not in NATIVE for unit in part.units

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim
 from graphad.core.op import WRITES
 from graphad.core.spec import TensorSpec
@@ -63,6 +64,7 @@ class Unit(Struct):
 class Partition(Struct):
     """The units of a graph in the order in which they run, and where every value lives."""
 
+    backend: Backend
     graph: Graph
     units: list[Unit]
     sites: dict[int, Site]

@@ -151,7 +151,6 @@ def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True)
 
 
 def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, values: Sequence[Any]) -> None:
-    from graphad.compiler.cpu.emit import emit
     from graphad.compiler.plan.schedule import ARENA, SCALAR
     from graphad.compiler.units import describe
 
@@ -169,7 +168,9 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
             for i, unit in enumerate(partition.units)
             if unit.loop is not None and unit.loop.kernel == kernel
         ]
-        out.kernels[f"{k} (unit {', '.join(users)}; {kernel.digest()[:12]})"] = emit(kernel).text
+        out.kernels[f"{k} (unit {', '.join(users)}; {kernel.digest()[:12]})"] = compilation.backend.emit(
+            kernel
+        ).text
     for root, kind in compilation.schedule.storage.items():
         dims = partition.specs[root].dims
         shape = "?" if dims is None or None in [s if s is None else 0 for s in dims] else bound.shape(root)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from graphad.compiler.cpu import objects, target
+from graphad.compiler import objects
+from graphad.compiler.cpu import target
 from graphad.compiler.source import may_contract
 from graphad.core import forks
 from graphad.core.errors import GraphadError

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from graphad.compiler.cpu import image, target
-from graphad.compiler.cpu.objects import ObjectError, check_kernel
+from graphad.compiler.objects import ObjectError, check_kernel
 from graphad.core import forks
 
 SYMBOL = "graphad_kernel"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphad.compiler.cpu.objects import read_symbols
+from graphad.compiler.objects import read_symbols
 from graphad.compiler.source import may_contract
 from graphad.core import forks
 from graphad.core.errors import GraphadError, UnavailableError

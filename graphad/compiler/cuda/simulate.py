@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu import oracle
+from graphad.compiler import oracle
 from graphad.compiler.cuda.emit import BUILTIN, THREADS, emit
 from graphad.compiler.source import NAMES
 from graphad.core.dtypes import as_dtype

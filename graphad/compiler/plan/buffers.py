@@ -91,6 +91,17 @@ def own(y: Any, *sources: Any) -> Any:
     return y
 
 
+def strided(root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+    """A read-only view of contiguous memory."""
+    if 0 in shape:
+        return np.empty(shape, root.dtype)
+    flat = np.asarray(root).reshape(-1)
+    view = np.lib.stride_tricks.as_strided(
+        flat[offset // root.dtype.itemsize :], shape, strides, writeable=False
+    )
+    return view if shape else view[()]
+
+
 class _Row:
     """The arrays of one shape and dtype, and when one was last asked for."""
 

@@ -148,7 +148,7 @@ class Executable:
         if native is not None:
             outputs = native(values)
             if outputs is None:
-                self._register(values)
+                self._register(cls, values)
                 outputs = native(self._fitted(values))
             else:
                 with self._lock:
@@ -239,12 +239,10 @@ class Executable:
                         self._last = None
                     sizes.native = sizes.bound = None
 
-    def _register(self, values: Sequence[Any]) -> None:
+    def _register(self, cls: SizeClass, values: Sequence[Any]) -> None:
         """Have the native entry look inside handles of these classes."""
-        from graphad.compiler.cpu.runtime import entry
-
         for i in self._handles:
-            entry.register_holder(type(values[i]), "data")
+            cls.compilation.backend.register_holder(type(values[i]), "data")
 
     def _fitted(self, values: Sequence[Any]) -> list[Any]:
         """Values that native code can read: C order, aligned, plain arrays."""

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphad.compiler.cpu.runtime import entry, pool, repeat
-from graphad.compiler.cpu.runtime.plan_block import PlanBuilder, PlanImage, Row
+from graphad.compiler import rows
+from graphad.compiler.backend import Expected
 from graphad.compiler.plan import buffers, steps
 from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.exclusive import written
@@ -29,23 +29,17 @@ from graphad.compiler.plan.schedule import (
     Segment,
     is_whole,
 )
-from graphad.compiler.plan.steps import Address, Made, Place, Scope
-from graphad.compiler.units import ASSIGN, LOOP, Unit
-from graphad.core import dtypes
+from graphad.compiler.plan.steps import Address, Place, Scope
+from graphad.compiler.units import ASSIGN, Unit
 from graphad.core.dims import evaluate
-from graphad.core.errors import InternalError, InvalidArgumentError
+from graphad.core.errors import InternalError, InvalidArgumentError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import IO, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
-from graphad.kernels.forms import block_layout
 from graphad.kernels.sites import Site, reach
 from graphad.trace.numbered import with_sizes
-
-PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads
-ROW_NANOSECONDS = 40_000
-MOST_ROWS = 32
 
 
 class Bound:
@@ -56,13 +50,14 @@ class Bound:
         self.numbers = dict(numbers)
         self._address = address
         self.partition = schedule.partition
+        self.backend = schedule.partition.backend
         self.graph = self.partition.graph
         self._names: dict[str, Any] = {}
         self.shapes: dict[int, tuple[int, ...]] = {}
         self._keep: list[Any] = []
         self.arena_bytes: list[int] = []
         self.places: dict[int, int] = {}  # root -> arena offset
-        self.images: list[PlanImage] = []
+        self.images: list[Any] = []
         self.work = 0.0
         self.regions = 0
         self._is_guarded = bool(written(self.graph))
@@ -130,7 +125,7 @@ class Bound:
         inputs = list(range(len(self.graph.inputs)))
         return [*inputs, *[root for root in segment.reads if root >= len(inputs)]]
 
-    def _image(self, segment: Segment) -> PlanImage:
+    def _image(self, segment: Segment) -> Any:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
         scope = Scope(self.partition, self.numbers, self._address, self._keep)
@@ -149,61 +144,27 @@ class Bound:
             scope.places[value] = Place.of(steps.ARENA, 0, offset, life.size)
             self.places[value] = offset
         self.arena_bytes.append(total)
-        builder = PlanBuilder(len(arguments))
+        builder = self.backend.plan(len(arguments))
         work = 0.0
         for at, unit in enumerate(segment.units, segment.first):
             for made in scope.make(unit, scope.places.get(-1 - at)):
                 work += made.work
-                if unit.kind == LOOP:
-                    self._add_loop(builder, unit, made)
+                if unit.loop is not None:
+                    self.regions += self.backend.launch(builder, unit.loop, self.numbers, made.row, made.work)
                 else:
                     builder.add_row(made.row)
         self.work += work
         guard = self._guard(len(arguments)) if self.schedule.is_single else None
         return builder.build(total, work > steps.RELEASE_NANOSECONDS, guard)
 
-    def _guard(self, count: int) -> np.ndarray:
-        expected: list[entry.Expected] = [
+    def _guard(self, count: int) -> Any:
+        expected: list[Expected] = [
             (spec.dtype.numpy, self.shape(value) if is_definite(spec.dims) else None)
             for value, spec in enumerate(self.graph.inputs)
         ]
-        guard = entry.make_guard([*expected, *[(None, None)] * (count - len(expected))])
+        guard = self.backend.guard([*expected, *[(None, None)] * (count - len(expected))])
         self._keep.append(guard)
         return guard
-
-    def _add_loop(self, builder: PlanBuilder, unit: Unit, made: Made) -> None:
-        """A kernel's step, its range shared among threads where that is worth it."""
-        loop = unit.loop
-        assert loop is not None
-        rows = self._rows(loop, made.work)
-        if len(rows) < 2:
-            builder.add_row(made.row)
-            return
-        layout, row = block_layout(loop.kernel), made.row
-        blocks = []
-        for low, high in rows:
-            words = list(row.words)
-            words[layout.lo], words[layout.hi] = low, high
-            blocks.append(Row(row.function, words, row.arguments, row.arena))
-        builder.add_region(pool.region_kernel(), blocks, pool.control())
-        self.regions += 1
-        if loop.kernel.is_full_reduction:  # a run of an empty range adds the partial results up
-            words = list(row.words)
-            words[layout.lo] = words[layout.hi] = words[layout.extents[layout.split]]
-            builder.add_step(row.function, words, row.arguments, row.arena)
-
-    def _rows(self, loop: Any, work: float) -> list[tuple[int, int]]:
-        """Ranges of the split dimension, fixed by the sizes alone."""
-        if work < PARALLEL_NANOSECONDS or pool.thread_count() < 2:
-            return []
-        extent = loop.numbers(self.numbers)[loop.kernel.split]
-        chunk = loop.chunk(self.numbers)
-        count = int(min(MOST_ROWS, max(8, work // ROW_NANOSECONDS)))
-        step = -(-extent // count)
-        step = -(-step // chunk) * chunk
-        if loop.kernel.split == loop.kernel.rank - 1:
-            step = -(-step // 64) * 64  # no two rows write to one cache line
-        return [(low, min(low + step, extent)) for low in range(0, extent, step)]
 
     # the Python function
 
@@ -213,8 +174,7 @@ class Bound:
         out: list[Any] = self._runs(instances)
         for root in self._scalars:
             instance = instances[self._scalar_segment[root]]
-            start, dtype = self.places[root], self.partition.specs[root].dtype.numpy
-            out.append(instance.arena[start : start + dtype.itemsize].view(dtype).reshape(()))
+            out.append(instance.scalar(self.places[root], self.partition.specs[root].dtype.numpy))
         return out[0] if len(out) == 1 else tuple(out)
 
     def _runs(self, instances: Sequence[Any]) -> list[Any]:
@@ -223,9 +183,12 @@ class Bound:
 
     def _text(self) -> str:
         schedule, partition, graph = self.schedule, self.partition, self.graph
-        helpers = (as_value, own, strided, same, fit, failed, blame)
+        helpers = (as_value, own, same, fit, failed, blame)
         names = self._names = {helper.__name__: helper for helper in helpers}
-        names["take"] = buffers.results.take
+        names["take"], names["empty"] = self.backend.take, self.backend.empty
+        names["to_host"], names["to_device"] = self.backend.to_host, self.backend.to_device
+        names["strided"], names["host_strided"] = self.backend.strided, buffers.strided
+        names["misfits"] = self.backend.misfits
         lines: list[str] = []
         inputs = [f"v{i}" for i in range(len(graph.inputs))]
         if inputs:
@@ -255,7 +218,7 @@ class Bound:
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if not schedule.is_single and self.images:
             # That array is the one that is checked: another thread may give the variable a new one at any moment.
-            names["check"] = entry.bind_check(self._guard(len(inputs)))
+            names["check"] = self.backend.bind_check(self._guard(len(inputs)))
             checked = [f"d{i}" if i in self._captured else name for i, name in enumerate(inputs)]
             lines.append(f"if not check({', '.join(checked)}): return None")
         if state:
@@ -304,7 +267,6 @@ class Bound:
                     if self._bytes(value) >= buffers.POOLED:
                         out.append(f"r{value} = take(n{value}, t{value})")
                     else:
-                        self._names["empty"] = np.empty
                         out.append(f"r{value} = empty(n{value}, t{value})")
         arguments = [self._array_name(root, True) for root in self.arguments(segment)]
         out.append(f"status = run{number}({', '.join(arguments)})")
@@ -315,7 +277,7 @@ class Bound:
         out.append(f"    push({packed})")
         # Who is told that the arguments did not fit calls again: not where something may have been printed or assigned.
         acts = not self.schedule.is_single and self.graph.effects & (WRITES | IO)
-        out.append(f"    return failed(status{', True' if acts else ''})")
+        out.append(f"    return failed(status{'' if acts else ', misfits'})")
         return out
 
     def _array_name(self, root: int, as_argument: bool = False) -> str:
@@ -331,12 +293,17 @@ class Bound:
             return f"c{root}"
         return f"r{root}"
 
-    def _value(self, value: int, site: Site) -> str:
-        """A value as an expression for an eval: an array, a view of one, or a NumPy scalar."""
+    def _value(self, value: int, site: Site, for_host: bool = False) -> str:
+        """A value as an expression, an array or a view of one, `for_host` as an eval takes it: also a NumPy scalar."""
         root = site.root
         if root < len(self.graph.inputs) and value == root and self.graph.inputs[root].is_handle:
             return f"v{root}"
-        name = self._array_name(root)
+        name, strided = self._array_name(root), "strided"
+        if not self.backend.is_host:
+            # All arrays are the device's but those of constants.
+            if (self.schedule.storage[root] == CONSTANT) != for_host:
+                name = f"{'to_host' if for_host else 'to_device'}({name})"
+            strided = "host_strided" if for_host else strided
         if root not in self.partition.sites:
             return name
         if is_whole(self.partition, value):
@@ -351,7 +318,7 @@ class Bound:
         whole = steps.Place.of(steps.ARGUMENT, 0, 0, self._bytes(root))
         whole.shifted(offset).check(*reach(shape, strides, self.partition.specs[root].dtype.itemsize))
         self._names[f"view{value}"] = (shape, strides, offset)
-        return f"strided({name}, *view{value})"
+        return f"{strided}({name}, *view{value})"
 
     def _python(self, unit: Unit, hosts: list[Asked]) -> list[str]:
         node = unit.nodes[0]
@@ -366,7 +333,11 @@ class Bound:
                 lines.append(f"r{node.start} = v{handle}.data")
             return lines
         k, op = len(hosts), with_sizes(node.op, self.numbers)
-        values = [self._value(v, site) for v, site in zip(node.inputs, unit.reads, strict=True)]
+        values = [self._value(v, site, True) for v, site in zip(node.inputs, unit.reads, strict=True)]
+        if not self.backend.is_host and any(self.partition.specs[v].is_handle for v in node.inputs):
+            raise UnavailableError(
+                f"{op.name}: it takes a variable and has no code for {self.backend.name}; the host cannot run it there."
+            )
         # Named by its place among the steps: a node without outputs has no value of its own to be named by.
         self._names[f"f{k}"] = op.eval
         hosts.append(Asked(op, f"[{', '.join(values)}]", node.line))
@@ -397,6 +368,8 @@ class Bound:
                     )
                 else:
                     lines.append(f"if {differs}: fit(r{value}, n{value}, t{value})")
+            if not self.backend.is_host:
+                lines.append(f"r{value} = to_device(r{value})")
         return lines
 
     def _sources(self, root: int) -> str:
@@ -449,27 +422,13 @@ def fit(y: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return y
 
 
-def strided(root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """A read-only view of contiguous memory."""
-    if 0 in shape:
-        return np.empty(shape, root.dtype)
-    flat = np.asarray(root).reshape(-1)
-    view = np.lib.stride_tricks.as_strided(
-        flat[offset // root.dtype.itemsize :], shape, strides, writeable=False
-    )
-    return view if shape else view[()]
-
-
-_SOFT = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
-
-
-def failed(status: int, acted: bool = False) -> None:
-    """What a status that is not 0 means: None where the arguments did not fit and nothing was done yet, an error otherwise."""
-    if status in _SOFT and not acted:
+def failed(status: int, misfits: frozenset[int] = frozenset()) -> None:
+    """What a status that is not 0 means: None where it is one of `misfits` and the call is made anew, an error otherwise."""
+    if status in misfits:
         return
-    if status == repeat.WRONG_STEPS:
+    if status == rows.WRONG_STEPS:
         raise InvalidArgumentError("loop: the limit is not the number of steps that the loop was made for.")
-    if status == repeat.TOO_LONG:
+    if status == rows.TOO_LONG:
         raise InvalidArgumentError(
             "loop: it would run for more steps than the values it walks along have slices."
         )
@@ -503,7 +462,6 @@ def _compiled(text: str) -> Any:
 
 def bind(schedule: Schedule, numbers: Mapping[str, int], address: Address) -> Bound:
     """The schedule with numbers; raises a GraphadError where this machine cannot run it natively."""
-    for dtype in {spec.dtype for spec in schedule.partition.specs}:
-        if dtype is dtypes.bfloat16:
-            entry.register_scalar(dtype.numpy.type)
+    part = schedule.partition
+    part.backend.prepare({spec.dtype for spec in part.specs})
     return Bound(schedule, numbers, address)

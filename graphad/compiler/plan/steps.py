@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphad.compiler.cpu.emit import HEAVY
-from graphad.compiler.cpu.runtime import blas, blas_text, movement, repeat
-from graphad.compiler.cpu.runtime.plan_block import Arena, Argument, Pointer, Row
+from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
+from graphad.compiler.rows import Arena, Argument, Pointer, Row, Step
 from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
@@ -99,6 +98,7 @@ class Scope:
         self, part: Partition, numbers: Mapping[str, int], address: Address, keep: list[Any]
     ) -> None:
         self.part = part
+        self.backend = part.backend
         self.numbers = numbers
         self.address = address
         self.keep = keep
@@ -136,8 +136,9 @@ class Scope:
         found = self.places.get(site.root)
         if found is None:
             data = as_storage(constant_of(self.part, site.root, self.numbers))
-            self.keep.append(data)
-            found = self.places[site.root] = Place.of(FIXED, data.ctypes.data, 0, data.nbytes)
+            address, kept = self.backend.constant(data)
+            self.keep.append(kept)
+            found = self.places[site.root] = Place.of(FIXED, address, 0, data.nbytes)
             found.check(0, self.bytes(site.root))
         offset = self.size(site.offset)
         return found.shifted(offset * self.part.specs[site.root].dtype.itemsize) if offset else found
@@ -159,7 +160,7 @@ class Scope:
     def workspace(self, unit: Unit) -> int:
         """Bytes that a unit needs for itself while it runs."""
         if unit.loop is not None:
-            return unit.loop.workspace(self.numbers)
+            return self.backend.workspace(unit.loop, self.numbers)
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
         return 0
@@ -218,6 +219,10 @@ class Scope:
                 words[word] = place.number + place.offset
         return Made(Row(function, words, arguments, arena), work, moves)
 
+    def _step(self, step: Step, places: Sequence[Place], work: float) -> Made:
+        """A library step as a row: its operands are at these places."""
+        return self.filled(step.function, step.words, list(zip(step.places, places, strict=True)), work)
+
     def _loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
         loop = unit.loop
         assert loop is not None
@@ -235,25 +240,26 @@ class Scope:
         if workspace is not None:  # as large as `workspace` says
             places.append((layout.workspace, workspace))
         return self.filled(
-            self.address(kernel), words, places, 15 + loop.elements(self.numbers) * nanoseconds(kernel)
+            self.address(kernel),
+            words,
+            places,
+            15 + loop.elements(self.numbers) * self.backend.nanoseconds(kernel),
         )
 
     def _product(self, unit: Unit, target: Site, is_inside: bool) -> Made:
         dtype = self.part.specs[target.root].dtype
         a, b, c = (self.strided(site) for site in (*unit.reads, target))
-        words = blas.matmul_words(dtype.name, a, b, c)
-        if words is None:
+        step = self.backend.product(dtype.name, a, b, c)
+        if step is None:
             raise UnavailableError("plan: no BLAS takes this matrix product")
         places = [
-            (word, self.place(site) if is_inside else self._checked(site, walk, dtype.itemsize))
-            for word, site, walk in zip(
-                (blas_text.A, blas_text.B, blas_text.C), (*unit.reads, target), (a, b, c), strict=True
-            )
+            self.place(site) if is_inside else self._checked(site, walk, dtype.itemsize)
+            for site, walk in zip((*unit.reads, target), (a, b, c), strict=True)
         ]
         work = 0.04 * a[0][-1]
         for size in c[0]:
             work *= size
-        return self.filled(blas.kernel(), words, places, 300 + work)
+        return self._step(step, places, 300 + work)
 
     def _checked(self, site: Site, walk: tuple[Sequence[int], Sequence[int]], itemsize: int) -> Place:
         """The place of a site, from which a walk stays inside of its storage."""
@@ -265,23 +271,21 @@ class Scope:
         """A row that copies one site onto another of the same shape; `is_inside`: both are known to stay in their storage."""
         dtype = self.part.specs[target.root].dtype
         (shape, to), (_, come) = self.strided(target), self.strided(source)
-        words = movement.copy_words(dtype.itemsize, shape, to, come)
+        step = self.backend.copy(dtype.itemsize, shape, to, come)
         found = [self.place(source), self.place(target)]
         if not is_inside:
             found[0].check(*reach(shape, come, dtype.itemsize))
             found[1].check(*reach(shape, to, dtype.itemsize))
-        places = list(zip((movement.SOURCE, movement.TARGET), found, strict=True))
-        work = 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float))
-        return self.filled(movement.copy_kernel(dtype.itemsize), words, places, work)
+        return self._step(step, found, 20 + 0.3 * dtype.itemsize * float(np.prod(shape, dtype=float)))
 
     def fill(self, value: Any, target: Site, is_inside: bool = False) -> Made:
         """A row that stores one number all over a site; `is_inside`: it is known to stay in its storage."""
         dtype = self.part.specs[target.root].dtype
         shape, to = self.strided(target)
-        words = movement.fill_words(np.asarray(value, dtype.numpy), shape, to)
+        step = self.backend.fill(np.asarray(value, dtype.numpy), shape, to)
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
         place = self.place(target) if is_inside else self._checked(target, (shape, to), dtype.itemsize)
-        return self.filled(movement.fill_kernel(dtype.itemsize), words, [(movement.TARGET, place)], work)
+        return self._step(step, [place], work)
 
     def known(self, scalar: Any) -> Any:
         """The number of a scalar that is a constant or the node of a size."""
@@ -480,13 +484,10 @@ class RepeatMaker:
         count = 1
         for size in shape:
             count *= size
-        words = movement.copy_words(dtype.itemsize, (count,), (dtype.itemsize,), (dtype.itemsize,))
+        step = scope.backend.copy(dtype.itemsize, (count,), (dtype.itemsize,), (dtype.itemsize,))
         source.check(0, count * dtype.itemsize)
         target.check(0, count * dtype.itemsize)
-        places = [(movement.SOURCE, source), (movement.TARGET, target)]
-        return scope.filled(
-            movement.copy_kernel(dtype.itemsize), words, places, 20 + 0.1 * dtype.itemsize * count
-        )
+        return scope._step(step, [source, target], 20 + 0.1 * dtype.itemsize * count)
 
     def _single(self, scope: Scope, site: Site, size: int) -> Place:
         """The place of one element of `size` bytes."""
@@ -514,32 +515,32 @@ class RepeatMaker:
             for r, made in enumerate(rows)
             for word, place in made.moves
         ]
-        words = [0] * (repeat.MOVE + repeat.MOVE_WORDS * len(moves))
-        words[repeat.BODY_ROWS], words[repeat.REVERSE], words[repeat.MOVES] = (
+        words = [0] * (table.MOVE + table.MOVE_WORDS * len(moves))
+        words[table.BODY_ROWS], words[table.REVERSE], words[table.MOVES] = (
             len(tables[0]),
             int(op.reverse),
             len(moves),
         )
-        words[repeat.MOST] = self._most()
-        words[repeat.STEPS] = -1 if op.steps is None or op.test is not None else outer.size(op.steps)
+        words[table.MOST] = self._most()
+        words[table.STEPS] = -1 if op.steps is None or op.test is not None else outer.size(op.steps)
         places: list[tuple[int, Place]] = [
-            (repeat.COUNT, self._single(outer, self._result(op.outputs.count[0]), 4))
+            (table.COUNT, self._single(outer, self._result(op.outputs.count[0]), 4))
         ]
         rounds = ROUNDS
         if limit is None:
             scalar = self.unit.scalars[0]
-            words[repeat.FIXED] = int(outer.known(scalar))
-            rounds = float(words[repeat.FIXED]) if self.test is None else min(ROUNDS, words[repeat.FIXED])
+            words[table.FIXED] = int(outer.known(scalar))
+            rounds = float(words[table.FIXED]) if self.test is None else min(ROUNDS, words[table.FIXED])
         else:
-            words[repeat.LIMIT_BYTES] = outer.part.specs[limit.root].dtype.itemsize
-            places.append((repeat.LIMIT, self._single(outer, limit, words[repeat.LIMIT_BYTES])))
+            words[table.LIMIT_BYTES] = outer.part.specs[limit.root].dtype.itemsize
+            places.append((table.LIMIT, self._single(outer, limit, words[table.LIMIT_BYTES])))
         if self.test is not None:
-            words[repeat.TEST_ROWS] = len(tables[1])
+            words[table.TEST_ROWS] = len(tables[1])
             answer = self.test.part.sites[self.test.part.outputs[0]]
-            places.append((repeat.ANSWER, self._single(self.test, answer, 1)))
+            places.append((table.ANSWER, self._single(self.test, answer, 1)))
         pointers = []
         for k, (t, r, word, place) in enumerate(moves):
-            at = repeat.MOVE + repeat.MOVE_WORDS * k
+            at = table.MOVE + table.MOVE_WORDS * k
             pointers.append(Pointer(at, t, r, word))
             strides = place.strides
             if strides[0][0] is self:
@@ -547,24 +548,13 @@ class RepeatMaker:
             # What only a loop further out moves is put in anew before each first round.
             places.append((at + 1, place._replace(strides=strides)))
         work = 30 + rounds * sum(made.work for rows in tables for made in rows)
-        if limit is not None or (self.test is not None and words[repeat.FIXED] > ROUNDS):
+        if limit is not None or (self.test is not None and words[table.FIXED] > ROUNDS):
             work = max(work, RELEASE_NANOSECONDS + 1)  # nobody knows how long
         if work > RELEASE_NANOSECONDS:
-            words[repeat.POLL] = repeat.poll()
-        made = outer.filled(repeat.kernel(), words, places, work)
+            words[table.POLL] = outer.backend.poll()
+        made = outer.filled(outer.backend.repeat(), words, places, work)
         row = made.row
-        named = [(repeat.BODY, [m.row for m in tables[0]])]
+        named = [(table.BODY, [m.row for m in tables[0]])]
         if self.test is not None:
-            named.append((repeat.TEST, [m.row for m in tables[1]]))
+            named.append((table.TEST, [m.row for m in tables[1]]))
         return Made(Row(row.function, row.words, row.arguments, row.arena, named, pointers), work, made.moves)
-
-
-def nanoseconds(kernel: Kernel) -> float:
-    """An estimate per element, for choosing threads; results never depend on it."""
-    total = 0.05
-    for statement in kernel.body:
-        total += 0.9 if statement.fn in HEAVY else 0.06
-    for access in (*kernel.inputs, *[store.access for store in kernel.outputs]):
-        inner = access.strides[-1]
-        total += 0.02 * access.dtype.itemsize if inner == "1" else 0.6 if inner == "s" else 0.0
-    return total

@@ -33,6 +33,7 @@ from graphad.trace.numbered import with_numbers, with_sizes
 if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
     import queue
 
+    from graphad.compiler.backend import Backend
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
     from graphad.kernels.forms import Kernel
@@ -163,8 +164,11 @@ class Compilation:
       compiled: How many kernels had to be compiled, as against found in the cache.
     """
 
-    def __init__(self, graph: Graph, literals: frozenset[int], options: Options = DEFAULT) -> None:
+    def __init__(
+        self, graph: Graph, literals: frozenset[int], options: Options = DEFAULT, device: str = "cpu"
+    ) -> None:
         self.graph = graph
+        self.device = device
         self.literals = literals
         self.options = options
         self.state: str | None = None
@@ -177,6 +181,13 @@ class Compilation:
         self._awaited = False
         self._missing: set[Kernel | None] = set()
         self._started = 0.0
+
+    @property
+    def backend(self) -> Backend:
+        """What compiles and runs it; imported when it is first asked for."""
+        from graphad.compiler.backend import backend_of
+
+        return backend_of(self.device)
 
     def ask(self, numbers: Mapping[str, int]) -> None:
         """Have the kernels made in the background; returns at once. `numbers` are the sizes of the call that asks."""
@@ -233,27 +244,24 @@ class Compilation:
             return self._planned()
 
     def _planned(self) -> list[Kernel]:
-        from graphad.compiler.cpu import build
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
         from graphad.core.dims import apart_from
 
         if self.schedule is None:
             with apart_from(self.literals):
-                made = schedule(partition(self.graph, self.options))
+                made = schedule(partition(self.graph, self.options, self.backend))
             if not made.native_units:
                 raise GraphadError("none of its nodes has a kernel")
             self.schedule = made
         kernels = self.kernels()
         for kernel in kernels:
-            reason = build.supports(kernel)
+            reason = self.backend.why_not(kernel)
             if reason is not None:
                 raise GraphadError(reason)
         return kernels
 
     def _build(self) -> None:
-        from graphad.compiler.cpu import build
-
         kernels = self._plan()
         with held:
             missing = [kernel for kernel in kernels if not self._found(kernel)]
@@ -261,19 +269,17 @@ class Compilation:
         events = []
         for kernel in missing:  # all at once, so that the worker never idles
             done = threading.Event()
-            if build.request(kernel, lambda *_, done=done: done.set()):
+            if self.backend.request(kernel, lambda *_, done=done: done.set()):
                 events.append(done)
         for done in events:
             done.wait()
         for kernel in missing:
-            self.addresses[kernel] = build.build(kernel)
+            self.addresses[kernel] = self.backend.build(kernel)
         self._ready()
 
     def _found(self, kernel: Kernel) -> bool:
-        from graphad.compiler.cpu import build
-
         if kernel not in self.addresses:
-            address = build.find(kernel)
+            address = self.backend.find(kernel)
             if address is None:
                 return False
             self.addresses[kernel] = address
@@ -288,7 +294,6 @@ class Compilation:
                 raise
 
     def _prepare(self, numbers: Mapping[str, int]) -> None:
-        from graphad.compiler.cpu import build
         from graphad.compiler.plan.native import bind
 
         kernels = self._plan()
@@ -297,7 +302,7 @@ class Compilation:
         self.compiled = len(missing)
         self._missing = {None, *missing}  # None: the rehearsal
         for kernel in missing:
-            if not build.request(kernel, self._receiver(kernel)):
+            if not self.backend.request(kernel, self._receiver(kernel)):
                 self.fail("there is no compile worker")
                 return
         # While the worker compiles, everything that the first native call will need is loaded here, so that the caller's

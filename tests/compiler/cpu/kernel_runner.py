@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu import build, oracle
+from graphad.compiler import oracle
+from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import emit
 from graphad.core.dtypes import DType
 from graphad.kernels import forms

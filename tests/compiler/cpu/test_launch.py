@@ -16,8 +16,8 @@ import pytest
 
 from graphad.compiler.cpu import launch
 from graphad.compiler.cpu.emit import emit
-from graphad.compiler.cpu.objects import check_kernel
 from graphad.compiler.cpu.service import CompileService
+from graphad.compiler.objects import check_kernel
 from graphad.core.dtypes import float32
 from graphad.kernels import forms
 from graphad.kernels.collapse import collapse

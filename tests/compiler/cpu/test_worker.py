@@ -20,8 +20,8 @@ from graphad.compiler import cache
 from graphad.compiler.cpu import build, functions, load, service, target
 from graphad.compiler.cpu.compile import CompileError, compile_source
 from graphad.compiler.cpu.emit import emit
-from graphad.compiler.cpu.objects import ObjectError, check_kernel, read_symbols
 from graphad.compiler.cpu.service import CompileService
+from graphad.compiler.objects import ObjectError, check_kernel, read_symbols
 from graphad.core.dtypes import float32, float64
 from graphad.kernels import forms
 from graphad.kernels.collapse import collapse

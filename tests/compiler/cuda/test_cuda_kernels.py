@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from graphad.compiler import plain
-from graphad.compiler.cpu.objects import read_symbols
 from graphad.compiler.cuda.compile import CompileError, Cubin, compile_source, why_unavailable
 from graphad.compiler.cuda.emit import (
     CHUNK,
@@ -21,6 +20,7 @@ from graphad.compiler.cuda.emit import (
     supports,
     workspace_bytes,
 )
+from graphad.compiler.objects import read_symbols
 from graphad.compiler.source import code_of
 from graphad.core.dtypes import ALL, DType, complex64, float16, float32, float64
 from graphad.kernels import forms, scalars

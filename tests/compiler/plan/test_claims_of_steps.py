@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.compiler.cpu.runtime import repeat
+from graphad.compiler import rows
+from graphad.compiler.cpu.runtime import blas
 from graphad.compiler.plan import native, steps, tiers
 from graphad.compiler.plan.executable import executable_of
 from graphad.compiler.plan.steps import Place
@@ -310,9 +311,9 @@ def test_a_value_of_unknown_rank_has_no_shape_in_a_plan() -> None:
 
 def test_a_status_of_a_native_step_is_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="the number of steps that the loop was made for"):
-        native.failed(repeat.WRONG_STEPS)
+        native.failed(rows.WRONG_STEPS)
     with pytest.raises(InvalidArgumentError, match="more steps than the values it walks along"):
-        native.failed(repeat.TOO_LONG)
+        native.failed(rows.TOO_LONG)
     with pytest.raises(InternalError, match="status 1234"):
         native.failed(1234)
 
@@ -335,6 +336,6 @@ def test_what_is_no_native_unit_has_no_rows_and_what_is_computed_no_constant() -
 def test_a_product_that_no_library_takes_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.ones((4, 4), np.float32)
     compilation, numbers = plan_of(lambda a, b: tf.sin(a @ b) * 1.75, x, x)
-    monkeypatch.setattr(steps.blas, "matmul_words", lambda *_: None)
+    monkeypatch.setattr(blas, "matmul_words", lambda *_: None)
     with pytest.raises(UnavailableError, match="no BLAS takes this matrix product"):
         native.bind(compilation.schedule, numbers, compilation.address)

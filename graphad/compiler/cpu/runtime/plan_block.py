@@ -9,56 +9,20 @@ a free list: `acquire`, run, `release`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from graphad.compiler.backend import Builder
 from graphad.compiler.cpu.runtime import entry, entry_text
+from graphad.compiler.rows import Arena, Argument, Row
 from graphad.core.errors import InvalidArgumentError
 
 ALIGNMENT = 64
 REGION_WORDS = 3  # words of a parallel region's step: table, rows, control
 
 
-class Argument(NamedTuple):
-    """The word at `word` of a step is the address of argument `argument`, plus `offset` bytes."""
-
-    word: int
-    argument: int
-    offset: int = 0
-
-
-class Arena(NamedTuple):
-    """The word at `word` of a step is an address in the instance's own workspace."""
-
-    word: int
-    offset: int
-
-
-class Pointer(NamedTuple):
-    """The word at `word` of a step is the address of word `inner` of row `row` of the step's table `table`."""
-
-    word: int
-    table: int
-    row: int
-    inner: int
-
-
-class Row(NamedTuple):
-    """One row of a parallel region, or of a table that a step walks itself.
-
-    `tables` are (word, rows): that word of the step is the address of a table of these rows.
-    """
-
-    function: int
-    words: Sequence[int]
-    arguments: Sequence[Argument] = ()
-    arena: Sequence[Arena] = ()
-    tables: Sequence[tuple[int, Sequence[Row]]] = ()
-    pointers: Sequence[Pointer] = ()
-
-
-class PlanBuilder:
+class PlanBuilder(Builder):
     """Collects the steps of a plan in the order in which they run."""
 
     def __init__(self, argument_count: int) -> None:
@@ -288,6 +252,10 @@ class Instance:
         self._table, self._blocks = table, blocks
         self.address = int(words.ctypes.data)
         self.run = entry.bind_run(words, (arena, *keep))
+
+    def scalar(self, offset: int, dtype: np.dtype[Any]) -> np.ndarray:
+        """The scalar at an offset of the workspace, an array of rank 0."""
+        return self.arena[offset : offset + dtype.itemsize].view(dtype).reshape(())
 
     def set_function(self, step: int, address: int) -> None:
         self.words[self._table + 2 * step] = _signed(address)

@@ -1,8 +1,6 @@
 """A loop as one plan step: walk a table of steps again and again, moving pointers from slice to slice.
 
-The block holds two tables (the test and the body), where the limit and the test's answer are, and a list of moves: before the
-first round the word at `target` becomes `base` (its last slice when the loop runs backwards), after each round it advances by
-`stride`. STEPS is the number of rounds that somebody relies on, -1 for none.
+The block is laid out in `compiler/rows.py`.
 
 A loop may run for ever. So one that is not known to be short looks at the clock now and then, and when another second has
 begun it asks the interpreter whether a signal came. A handler that raises, as that of Ctrl-C does, ends the loop.
@@ -15,28 +13,27 @@ import sys
 
 from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.runtime.assembly import Function
-
-# words of the step's block
-(
+from graphad.compiler.rows import (
+    ANSWER,
     BODY,
     BODY_ROWS,
-    TEST,
-    TEST_ROWS,
-    ANSWER,
+    COUNT,
+    FIXED,
     LIMIT,
     LIMIT_BYTES,
-    FIXED,
     MOST,
-    STEPS,
-    REVERSE,
-    COUNT,
+    MOVE,
+    MOVE_WORDS,
     MOVES,
     POLL,
-) = range(14)
-MOVE = 14  # (target, base, stride) for each move
-MOVE_WORDS = 3
-TOO_LONG = 77  # status: more rounds than the stacks have slices
-WRONG_STEPS = 78  # status: another limit than the number of steps that the loop was made for
+    REVERSE,
+    STEPS,
+    TEST,
+    TEST_ROWS,
+    TOO_LONG,
+    WRONG_STEPS,
+)
+
 # words of the table at `poll`: the clock in seconds, and what asks about signals under the interpreter's lock
 CLOCK, ENSURE, SIGNALS, RELEASE = range(4)
 MOST_UNSEEN = 1024  # rounds between two looks at the clock

@@ -1,0 +1,194 @@
+"""The seam between planning and a device: what it supports, emits, compiles, launches, has libraries for, and keeps in memory.
+
+Partition and plans know a device by this class alone and import none; a device is found by its name. Addresses are 64-bit
+numbers that only the device's own steps follow. Where `is_host` is False they mean nothing to the host: plans then hand arrays
+to steps in Python, and take what these give, through `to_host` and `to_device`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.rows import Row, Step
+from graphad.compiler.source import Source
+from graphad.core.errors import UnavailableError
+from graphad.kernels.collapse import Loop
+from graphad.kernels.forms import Kernel
+
+# Which module holds the backend of a device, under the name BACKEND.
+_MODULES = {"cpu": "graphad.compiler.cpu.backend"}
+
+Walk = tuple[Sequence[int], Sequence[int]]  # a shape, and strides in bytes
+Expected = tuple[Any, Any]  # the dtype and the shape that an argument must have; None: any
+
+
+class Builder(ABC):
+    """Collects the rows of one native call."""
+
+    @abstractmethod
+    def add_row(self, row: Row) -> Any:
+        """Append a step with the tables that it walks."""
+
+    @abstractmethod
+    def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Any:
+        """The finished image. Its `instance()` is memory that can run: `run(*arguments)` gives a status, 0 when all went well,
+        and `scalar(offset, dtype)` something whose `[()]` is the value there.
+
+        Args:
+          arena_bytes: Bytes of workspace that each instance has.
+          release_lock: Whether other Python threads may run meanwhile.
+          guard: What `Backend.guard` gave: checked by every run; None where the arguments are known to fit.
+        """
+
+
+class Backend(ABC):
+    """One device as plans see it.
+
+    Attributes:
+      name: Its name in `graphad.device`.
+      is_host: Whether its memory is the host's: NumPy arrays are its arrays.
+      product_dtypes: Names of the dtypes of which it has matrix products.
+      copied: Bytes of the elements that it can copy and fill.
+      misfits: Statuses of a run which say that the arguments are not what the guard expects, and that nothing was done.
+    """
+
+    name: str
+    is_host: bool
+    product_dtypes: frozenset[str]
+    copied: frozenset[int]
+    misfits: frozenset[int]
+
+    # what it supports
+
+    @abstractmethod
+    def supported(self, form: Any) -> Any:
+        """A form as it is, None where it has no code."""
+
+    @abstractmethod
+    def why_not(self, kernel: Kernel) -> str | None:
+        """Why a kernel cannot be compiled; None when it can."""
+
+    # emit and compile
+
+    @abstractmethod
+    def emit(self, kernel: Kernel) -> Source:
+        """The source text of a kernel."""
+
+    @abstractmethod
+    def find(self, kernel: Kernel) -> int | None:
+        """The address of a kernel that is loaded or in the cache; None when it would have to be compiled."""
+
+    @abstractmethod
+    def build(self, kernel: Kernel) -> int:
+        """The address of a kernel, compiled now if need be."""
+
+    @abstractmethod
+    def request(self, kernel: Kernel, callback: Callable[[int | None, str | None], None]) -> bool:
+        """Have a kernel compiled in the background: `callback(address, why not)`. False: nothing compiles there."""
+
+    # launch rows
+
+    @abstractmethod
+    def nanoseconds(self, kernel: Kernel) -> float:
+        """An estimate of the time that one element takes; no result ever depends on it."""
+
+    @abstractmethod
+    def workspace(self, loop: Loop, numbers: Mapping[str, int]) -> int:
+        """Bytes that the workspace word of a kernel must point to."""
+
+    @abstractmethod
+    def launch(
+        self, builder: Any, loop: Loop, numbers: Mapping[str, int], row: Row, nanoseconds: float
+    ) -> int:
+        """Append what runs a kernel over its whole range; `row` does so in one step.
+
+        Returns: How many regions shared among threads that made.
+        """
+
+    # library steps
+
+    @abstractmethod
+    def copy(self, itemsize: int, shape: Sequence[int], target: Sequence[int], source: Sequence[int]) -> Step:
+        """Copy elements; strides in bytes. Operands: source, target."""
+
+    @abstractmethod
+    def fill(self, value: np.ndarray, shape: Sequence[int], target: Sequence[int]) -> Step:
+        """Store one value all over. Operands: target."""
+
+    @abstractmethod
+    def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
+        """A matrix product, batched over leading axes, None where it has none. Operands: a, b, c."""
+
+    @abstractmethod
+    def repeat(self) -> int:
+        """The address of the function of a loop's step, whose block is laid out in `rows`."""
+
+    @abstractmethod
+    def poll(self) -> int:
+        """The word POLL of a loop that may take long."""
+
+    # memory
+
+    @abstractmethod
+    def plan(self, arguments: int) -> Any:
+        """A `Builder` of a native call with so many arguments."""
+
+    @abstractmethod
+    def constant(self, array: np.ndarray) -> tuple[int, Any]:
+        """The address of an array's content for as long as the second result is referred to."""
+
+    @abstractmethod
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array with unspecified content."""
+
+    @abstractmethod
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """`empty` for a large one, from a pool of those that nobody refers to any more."""
+
+    @abstractmethod
+    def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+        """A view of one of its arrays in C order."""
+
+    @abstractmethod
+    def to_host(self, array: Any) -> Any:
+        """One of its arrays as a NumPy array, or a NumPy scalar where its shape is ()."""
+
+    @abstractmethod
+    def to_device(self, array: Any) -> Any:
+        """A NumPy array or scalar as one of its arrays."""
+
+    # arguments
+
+    @abstractmethod
+    def guard(self, expected: Sequence[Expected]) -> Any:
+        """What `Builder.build` and `bind_check` take to check arguments."""
+
+    @abstractmethod
+    def bind_check(self, guard: Any) -> Callable[..., Any]:
+        """A function of the arguments which says whether they are what a guard expects."""
+
+    @abstractmethod
+    def register_holder(self, kind: type, attribute: str) -> Any:
+        """Have runs take objects of a class for the array that is their attribute."""
+
+    @abstractmethod
+    def prepare(self, dtypes: Iterable[Any]) -> None:
+        """Called before a plan with values of these dtypes is bound."""
+
+
+@cache
+def backend_of(device: str) -> Backend:
+    """The backend of a device. Raises: UnavailableError: there is none."""
+    module = _MODULES.get(device)
+    if module is None:
+        raise UnavailableError(
+            f"device: {device!r} runs no compiled functions; {', '.join(map(repr, _MODULES))} does."
+        )
+    found: Backend = import_module(module).BACKEND
+    return found
