@@ -202,10 +202,6 @@ def _float(kind: Any, x: float) -> Any:
 
 def _fitted(value: Any, dtype: DType, x: Any) -> Any:
     try:
-        if dtype.is_integer and type(value) is int:
-            low, high = dtype.min, dtype.max
-            if not low <= value <= high:
-                raise OverflowError(value)
         with np.errstate(all="ignore"):
             out = np.asarray(value, dtype=dtype.numpy)
     except (OverflowError, TypeError, ValueError) as cause:

@@ -63,8 +63,14 @@ def push(
 ) -> list[Any]:
     """The tangents of the outputs for tangents of the inputs (None for none), as values of the current level.
 
-    Raises: NonlinearGradientError: the op's gradient is not linear in its cotangent.
+    Raises:
+      NonlinearGradientError: the op's gradient is not linear in its cotangent.
+      FailedPreconditionError: the op runs a graph that writes variables or prints, and would do so again.
     """
+    if op.structured and op.effects & (WRITES | IO):
+        raise FailedPreconditionError(
+            f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
+        )
     own = getattr(op, "jvp", None)
     if own is not None:
         context = DualContext(op, inputs, outputs, transforms)
@@ -242,19 +248,10 @@ def push_forward(
 
     Raises: FailedPreconditionError: an op on the way writes variables or prints, and would do so again.
     """
-    for op, *_ in entries:
-        _check_effects(op)
     tangents = {mark_of(x): dot for x, dot in zip(sources, dots, strict=True)}
     push_entries(entries, tangents, transforms)
     found = [tangents.get(mark_of(y)) for y in targets]
     return [zeros_of(y) if dot is None else dot for y, dot in zip(targets, found, strict=True)]
-
-
-def _check_effects(op: Op) -> None:
-    if op.structured and op.effects & (WRITES | IO):
-        raise FailedPreconditionError(
-            f"{op.name}: forward mode would run the effects of the called function twice; use a GradientTape."
-        )
 
 
 class ForwardAccumulator:
@@ -348,7 +345,6 @@ class ForwardAccumulator:
         x_dots = [self._tangent(x) for x in inputs]
         if all(dot is None for dot in x_dots):
             return
-        _check_effects(op)
         with paused(self._level, self):
             y_dots = push(op, inputs, outputs, x_dots, self.transforms)
         for y, dot in zip(outputs, y_dots, strict=True):

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.bind import bind
-from graphad.core.errors import FailedPreconditionError
-from graphad.core.op import IO, WRITES
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, rewired
 from graphad.graph.walk import with_outputs
@@ -19,7 +17,6 @@ from graphad.ops.control.layers import add_zeros, zeros_for
 
 def push_call(op: Any, call: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a call's outputs; `call` is the class of ops to bind."""
-    _refuse_effects(op)
     which = [dot is not None for dot in x_dots]
     dual, mask = ctx.dual_of(op.graph, which)
     n = len(op.graph.outputs)
@@ -32,7 +29,6 @@ def push_call(op: Any, call: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
 
 def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a cond's outputs; `cond` is the class of ops to bind."""
-    _refuse_effects(op)
     which = [dot is not None for dot in x_dots[1:]]
     sides = [(graph, *ctx.dual_of(graph, which)) for graph in (op.then_graph, op.else_graph)]
     # For each output its place among the outputs of either branch.
@@ -72,7 +68,6 @@ def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
 
 def push_loop(op: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a loop's outputs."""
-    _refuse_effects(op)
     places, gives = op.operands, op.results
     which = [dot is not None for dot in x_dots[1:]]
     while True:
@@ -129,10 +124,3 @@ def push_loop(op: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     for k, y_dot in zip(ys, dual_op.outputs.ys(results), strict=True):
         out[op.outputs.ys[k - gives.ys.start]] = y_dot
     return out
-
-
-def _refuse_effects(op: Any) -> None:
-    if op.effects & (WRITES | IO):
-        raise FailedPreconditionError(
-            f"{op.name}: forward mode would run the effects of its graph twice; use a GradientTape."
-        )

@@ -449,8 +449,6 @@ class TensorArray:
 
 def _number(x: Any) -> int | None:
     """An index or size as a number; None where it is not known yet."""
-    if type(x) is EagerTensor:
-        return int(x)
     if hasattr(x, "__index__") and not hasattr(x, "dims"):
         return int(x.__index__())
     x = lift(x)
