@@ -42,6 +42,8 @@ register_later(
     "graphad.ops.math.bessel",
     "graphad.ops.math.digits",
     "graphad.ops.math.incomplete",
+    "graphad.ops.math.segment_extremes",
+    "graphad.ops.math.truncated",
     "graphad.ops.nn",
     "graphad.ops.random",
     "graphad.ops.signal.cosine",

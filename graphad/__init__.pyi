@@ -142,9 +142,13 @@ from graphad.ops.array import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from graphad.ops.array import tensor_scatter_nd_update as tensor_scatter_nd_update
 from graphad.ops.array import tile as tile
 from graphad.ops.array import transpose as transpose
+from graphad.ops.array import unique as unique
+from graphad.ops.array import unique_with_counts as unique_with_counts
 from graphad.ops.array import unstack as unstack
 from graphad.ops.array import zeros as zeros
 from graphad.ops.array import zeros_like as zeros_like
+from graphad.ops.array.approximate import approx_top_k as approx_top_k
+from graphad.ops.array.join import parallel_stack as parallel_stack
 from graphad.ops.array.sort import argsort as argsort
 from graphad.ops.array.static import broadcast_dynamic_shape as broadcast_dynamic_shape
 from graphad.ops.array.static import broadcast_static_shape as broadcast_static_shape
@@ -218,6 +222,7 @@ from graphad.ops.math import reduce_prod as reduce_prod
 from graphad.ops.math import reduce_sum as reduce_sum
 from graphad.ops.math import round as round
 from graphad.ops.math import saturate_cast as saturate_cast
+from graphad.ops.math import scalar_mul as scalar_mul
 from graphad.ops.math import sigmoid as sigmoid
 from graphad.ops.math import sign as sign
 from graphad.ops.math import sin as sin
@@ -229,8 +234,13 @@ from graphad.ops.math import tan as tan
 from graphad.ops.math import tanh as tanh
 from graphad.ops.math import truediv as truediv
 from graphad.ops.math import where as where
+from graphad.ops.math.histogram import histogram_fixed_width as histogram_fixed_width
+from graphad.ops.math.histogram import histogram_fixed_width_bins as histogram_fixed_width_bins
+from graphad.ops.math.places import unravel_index as unravel_index
 from graphad.ops.math.search import searchsorted as searchsorted
 from graphad.ops.math.search import sequence_mask as sequence_mask
+from graphad.ops.math.truncated import truncatediv as truncatediv
+from graphad.ops.math.truncated import truncatemod as truncatemod
 from graphad.ops.state.checks import assert_equal as assert_equal
 from graphad.ops.state.checks import assert_greater as assert_greater
 from graphad.ops.state.checks import assert_less as assert_less
@@ -238,6 +248,10 @@ from graphad.ops.state.checks import assert_rank as assert_rank
 from graphad.ops.state.clock import timestamp as timestamp
 from graphad.ops.state.effects import Assert as Assert
 from graphad.ops.state.effects import print as print
+from graphad.signal import fftnd as fftnd
+from graphad.signal import ifftnd as ifftnd
+from graphad.signal import irfftnd as irfftnd
+from graphad.signal import rfftnd as rfftnd
 from graphad.tools.explain import explain as explain
 from graphad.tools.profile import profile as profile
 from graphad.vectorize.vectorized_map import vectorized_map as vectorized_map

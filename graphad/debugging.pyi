@@ -13,8 +13,11 @@ from graphad.ops.state.checks import assert_non_negative as assert_non_negative
 from graphad.ops.state.checks import assert_non_positive as assert_non_positive
 from graphad.ops.state.checks import assert_none_equal as assert_none_equal
 from graphad.ops.state.checks import assert_positive as assert_positive
+from graphad.ops.state.checks import assert_proper_iterable as assert_proper_iterable
 from graphad.ops.state.checks import assert_rank as assert_rank
 from graphad.ops.state.checks import assert_rank_at_least as assert_rank_at_least
+from graphad.ops.state.checks import assert_rank_in as assert_rank_in
+from graphad.ops.state.checks import assert_same_float_dtype as assert_same_float_dtype
 from graphad.ops.state.checks import assert_scalar as assert_scalar
 from graphad.ops.state.checks import assert_shapes as assert_shapes
 from graphad.ops.state.checks import assert_type as assert_type

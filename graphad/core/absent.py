@@ -48,9 +48,6 @@ _REASONS = {name: reason for reason, names in _SUBJECTS.items() for name in name
 
 # Names of TensorFlow's that are to come, by what serves until then.
 _LATER = {
-    "math.bincount of the numbers of the bins serves": "histogram_fixed_width histogram_fixed_width_bins",
-    "np.unique serves outside of functions": "unique unique_with_counts",
-    "np.unravel_index serves outside of functions": "unravel_index",
     "pad, reshape and transpose serve": "space_to_batch space_to_batch_nd batch_to_space required_space_to_batch_paddings",
     "linalg.solve and linalg.eigh of the full matrix serve":
         "tridiagonal_solve tridiagonal_matmul eigh_tridiagonal banded_triangular_solve",

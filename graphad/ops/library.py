@@ -34,6 +34,15 @@ def fft() -> Any:
     return scipy.fft
 
 
+def stats() -> Any:
+    """`scipy.stats`."""
+    try:
+        import scipy.stats
+    except ImportError as cause:
+        raise _missing() from cause
+    return scipy.stats
+
+
 def _missing() -> UnavailableError:
     return UnavailableError(
         "scipy: this op is computed by SciPy, which is not installed; install `graphad[scipy]` or `scipy`."

@@ -16,6 +16,8 @@ from graphad.ops.array.create import size as size
 from graphad.ops.array.create import stop_gradient as stop_gradient
 from graphad.ops.array.create import zeros as zeros
 from graphad.ops.array.create import zeros_like as zeros_like
+from graphad.ops.array.distinct import unique as unique
+from graphad.ops.array.distinct import unique_with_counts as unique_with_counts
 from graphad.ops.array.ensure import ensure_shape as ensure_shape
 from graphad.ops.array.gather import gather as gather
 from graphad.ops.array.gather import gather_nd as gather_nd

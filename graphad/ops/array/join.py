@@ -180,6 +180,11 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     return Stack.apply(tensors, place)  # type: ignore[no-any-return]
 
 
+def parallel_stack(values: Iterable[TensorLike], name: str | None = None) -> Tensor:
+    """Tensors of one shape joined along a new first axis; `stack` under a name of old programs."""
+    return stack(values)
+
+
 @define
 class Unstack(TupleOp):
     """The `num` slices of x along an axis, without that axis."""
@@ -430,4 +435,4 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
     return grids
 
 
-__all__ = ["concat", "meshgrid", "split", "stack", "unstack"]
+__all__ = ["concat", "meshgrid", "parallel_stack", "split", "stack", "unstack"]

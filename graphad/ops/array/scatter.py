@@ -178,35 +178,22 @@ def num_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
     return {**attributes, "num": (AT, 1)}
 
 
-@define
-class UnsortedSegmentSum(Op):
-    """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s, for s from 0 to num - 1; negative ids are left out. b
-    stands for `batch_dims` axes; ids have the first axes of data, all of which behind b count as i.
-    """
+class Segments(Op):
+    """What ops share that combine the slices of data with one id: y[b, s, k] of all data[b, i, k] with ids[b, i] = s."""
 
-    name = "unsorted_segment_sum"
     words = {"num": "num_segments"}
-    keeps = ((1,), False)
     num: Given[Size]
     batch_dims: Count = 0
-    formerly = {"unsorted_segment_sum_to": num_was_input}
 
     def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
         require_index(self.name, ids, "segment_ids")
-        if not _first_part(data.dims, ids.dims):
+        if not _first_part(self.name, data.dims, ids.dims):
             return data.with_dims(None)
         lead = ranked(ids.dims)
         return data.with_dims((*lead[: self.batch_dims], self.num, *ranked(data.dims)[len(lead) :]))
 
-    def eval(self, data: Any, ids: Any) -> Any:
-        return _segment_sum(data, ids, self.num, self.batch_dims)
-
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
-
     def batch(self, ctx: Any, data: Any, ids: Any, *given: Any) -> Any:
-        op = UnsortedSegmentSum(self.num, self.batch_dims + 1)
-        return bind(op, *all_stacked(ctx, (data, ids)), *given)
+        return bind(self.changed(batch_dims=self.batch_dims + 1), *all_stacked(ctx, (data, ids)), *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         d, i = axes
@@ -218,31 +205,50 @@ class UnsortedSegmentSum(Op):
         return d - width + self.batch_dims + 1 if i is None and d >= width else MIXED
 
 
-def _first_part(data: Any, ids: Any) -> bool:
+@define
+class UnsortedSegmentSum(Segments):
+    """y[b, s, k] is the sum of data[b, i, k] over all i with ids[b, i] = s, for s from 0 to num - 1; negative ids are left out. b
+    stands for `batch_dims` axes; ids have the first axes of data, all of which behind b count as i.
+    """
+
+    name = "unsorted_segment_sum"
+    keeps = ((1,), False)
+    num: Given[Size]
+    batch_dims: Count = 0
+    formerly = {"unsorted_segment_sum_to": num_was_input}
+
+    def eval(self, data: Any, ids: Any) -> Any:
+        lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
+        return added_at((math.prod(lead), self.num, *tail), at, values).reshape((*lead, self.num, *tail))
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
+
+
+def _first_part(op: str, data: Any, ids: Any) -> bool:
     """Whether both ranks are known. Raises: InvalidArgumentError: the shape of data does not begin with that of ids."""
     if data is None or ids is None:
         return False
     if not are_compatible(data[: len(ids)], ids):
         raise InvalidArgumentError(
-            f"unsorted_segment_sum: data has shape {format_dims(data)}, segment_ids {format_dims(ids)}; the shape of "
+            f"{op}: data has shape {format_dims(data)}, segment_ids {format_dims(ids)}; the shape of "
             "segment_ids must be the first part of the shape of data."
         )
     return True
 
 
-def _segment_sum(data: Any, ids: Any, num: int, batch_dims: int) -> Any:
-    _first_part(np.shape(data), np.shape(ids))
+def members(op: str, data: Any, ids: Any, num: int, batch_dims: int) -> tuple[Any, Any, Any, Any]:
+    """The sizes of the axes before and behind those of the ids, (row, segment) of each slice that has one, and those slices."""
+    _first_part(op, np.shape(data), np.shape(ids))
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
     if (np.asarray(ids) >= num).any():
         raise InvalidArgumentError(
-            f"unsorted_segment_sum: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
+            f"{op}: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
         )
-    rows = math.prod(lead)
-    flat = np.reshape(ids, (rows, math.prod(np.shape(ids)[batch_dims:])))
+    flat = np.reshape(ids, (math.prod(lead), math.prod(np.shape(ids)[batch_dims:])))
     values = np.reshape(data, (*flat.shape, *tail))
     row, keep = np.nonzero(flat >= 0)
-    out = added_at((rows, num, *tail), (row, flat[row, keep]), values[row, keep])
-    return out.reshape((*lead, num, *tail))
+    return lead, tail, (row, flat[row, keep]), values[row, keep]
 
 
 @define

@@ -2,4 +2,10 @@
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, at_once=True, late=("bessel", "composed", "digits", "incomplete"))  # fmt: skip
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    at_once=True,
+    late=(
+        "bessel", "composed", "digits", "histogram", "incomplete", "places", "segment_extremes", "truncated",
+    ),
+)  # fmt: skip

@@ -54,6 +54,7 @@ from graphad.ops.math.composed import is_strictly_increasing as is_strictly_incr
 from graphad.ops.math.composed import lbeta as lbeta
 from graphad.ops.math.composed import polyval as polyval
 from graphad.ops.math.composed import reciprocal_no_nan as reciprocal_no_nan
+from graphad.ops.math.composed import scalar_mul as scalar_mul
 from graphad.ops.math.composed import xlog1py as xlog1py
 from graphad.ops.math.composed import zero_fraction as zero_fraction
 from graphad.ops.math.cumulative import cumprod as cumprod
@@ -87,6 +88,7 @@ from graphad.ops.math.incomplete import ndtri as ndtri
 from graphad.ops.math.incomplete import nextafter as nextafter
 from graphad.ops.math.incomplete import polygamma as polygamma
 from graphad.ops.math.incomplete import zeta as zeta
+from graphad.ops.math.places import sobol_sample as sobol_sample
 from graphad.ops.math.position import argmax as argmax
 from graphad.ops.math.position import argmin as argmin
 from graphad.ops.math.power import pow as pow
@@ -110,6 +112,13 @@ from graphad.ops.math.rounding import trunc as trunc
 from graphad.ops.math.segment import segment_mean as segment_mean
 from graphad.ops.math.segment import segment_sum as segment_sum
 from graphad.ops.math.segment import unsorted_segment_mean as unsorted_segment_mean
+from graphad.ops.math.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from graphad.ops.math.segment_extremes import segment_max as segment_max
+from graphad.ops.math.segment_extremes import segment_min as segment_min
+from graphad.ops.math.segment_extremes import segment_prod as segment_prod
+from graphad.ops.math.segment_extremes import unsorted_segment_max as unsorted_segment_max
+from graphad.ops.math.segment_extremes import unsorted_segment_min as unsorted_segment_min
+from graphad.ops.math.segment_extremes import unsorted_segment_prod as unsorted_segment_prod
 from graphad.ops.math.select import clip_by_value as clip_by_value
 from graphad.ops.math.select import maximum as maximum
 from graphad.ops.math.select import minimum as minimum

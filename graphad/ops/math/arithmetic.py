@@ -77,7 +77,7 @@ def _div_vjp(ctx: Any, g: Any) -> Any:
     return x_bar, y_bar
 
 
-def _no_zero(op: str, y: Any) -> None:
+def no_zero(op: str, y: Any) -> None:
     # Sizes arrive as objects while a graph is specialised; they are never 0 there.
     if getattr(y, "dtype", np.dtype(object)).kind in "iu" and not np.all(y):
         raise InvalidArgumentError(f"{op}: Integer division by zero; make sure that no element of y is 0.")
@@ -86,14 +86,14 @@ def _no_zero(op: str, y: Any) -> None:
 def _floordiv(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iuO":
         return np.floor(x / y)
-    _no_zero("floordiv", y)
+    no_zero("floordiv", y)
     return x // y
 
 
 def _mod(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iuO":
         return float_remainder(x, y)
-    _no_zero("mod", y)
+    no_zero("mod", y)
     return x % y
 
 

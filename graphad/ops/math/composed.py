@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
-from graphad.core.convert import lift, lift_pair
+from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like, size, zeros_like
 from graphad.ops.array.join import stack
@@ -72,6 +73,17 @@ def accumulate_n(
 ) -> Tensor:
     """The sum of tensors of one shape."""
     return add_n(inputs)
+
+
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+    """scalar * x, for a scalar of the dtype of x. Raises: InvalidArgumentError (a ValueError): it has axes."""
+    x = x if isinstance(x, IndexedSlices) else lift(x)
+    factor = lift_like("scalar_mul", scalar, x.dtype)
+    if factor.ndim not in (None, 0):
+        raise InvalidArgumentError(f"scalar_mul: scalar has shape {factor.shape}; it must be a scalar.")
+    if isinstance(x, IndexedSlices):
+        return x.with_values(factor * x.values)  # type: ignore[return-value]
+    return factor * x  # type: ignore[no-any-return]
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:

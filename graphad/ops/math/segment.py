@@ -10,6 +10,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INEXACT, require_kind
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Text
 from graphad.core.spec import TensorSpec
@@ -21,6 +22,7 @@ from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.support import index_tensor, require_index, static_array
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.cast import cast
+from graphad.ops.math.power import sqrt
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.math.rounding import sign
 from graphad.ops.math.select import maximum
@@ -54,7 +56,7 @@ class SortedIds(Op):
         return MIXED if axes[0] is not None and axes[0] == rank - 1 else axes[0]
 
 
-def _segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
+def sorted_segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
     """Sorted ids as a tensor, and how many segments there are."""
     ids = index_tensor(op, segment_ids, "segment_ids")
     if ids.ndim not in (None, 1):
@@ -70,13 +72,16 @@ def _segments(op: str, segment_ids: Any) -> tuple[Any, Any]:
 def _totals(data: Any, ids: Any, count: Any) -> tuple[Any, Any]:
     """The sum of each segment and how many members it has, at least 1, shaped to divide the sum by."""
     total = unsorted_segment_sum(data, ids, count)
+    return total, maximum(members_of(total, ids, count), 1)
+
+
+def members_of(total: Any, ids: Any, count: Any) -> Any:
+    """How many members each segment has, in the dtype of `total`, which it is shaped to meet."""
     members = unsorted_segment_sum(ones(shape(ids), total.dtype), ids, count)
     if total.ndim is None:
         sizes = concat([shape(members), ones(shape(shape(total)[1:]), "int32")], 0)
-        members = reshape(members, sizes)
-    elif total.ndim > 1:
-        members = reshape(members, [-1, *[1] * (total.ndim - 1)])
-    return total, maximum(members, 1)
+        return reshape(members, sizes)
+    return reshape(members, [-1, *[1] * (total.ndim - 1)]) if total.ndim > 1 else members
 
 
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -87,7 +92,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       segment_ids: Sorted integer vector of n ids from 0 on.
     Returns: Tensor [last id + 1, ...], zero for segments without members.
     """
-    ids, count = _segments("segment_sum", segment_ids)
+    ids, count = sorted_segments("segment_sum", segment_ids)
     return unsorted_segment_sum(data, ids, count)
 
 
@@ -96,7 +101,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
     Means of integers are cut off towards 0.
     """
-    ids, count = _segments("segment_mean", segment_ids)
+    ids, count = sorted_segments("segment_mean", segment_ids)
     data = lift(data)
     dtype = data.dtype
     if not dtype.is_integer:
@@ -116,3 +121,16 @@ def unsorted_segment_mean(
     ids = index_tensor("unsorted_segment_mean", segment_ids, "segment_ids")
     total, members = _totals(data, ids, num_segments)
     return total / members  # type: ignore[no-any-return]
+
+
+def unsorted_segment_sqrt_n(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
+    """Sums of the slices of `data` that share a segment id, by the square root of how many they are; float or complex dtypes, 0
+    for segments without members.
+    """
+    ids = index_tensor("unsorted_segment_sqrt_n", segment_ids, "segment_ids")
+    data = lift(data)
+    require_kind("unsorted_segment_sqrt_n", data, INEXACT, "data")
+    total, members = _totals(data, ids, num_segments)
+    return total / sqrt(members)  # type: ignore[no-any-return]

@@ -10,8 +10,9 @@ import numpy as np
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dtypes import as_dtype
+from graphad.core.dtypes import DType, as_dtype, float32
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import IO, Op, define
 from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
@@ -19,10 +20,11 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.create import rank as rank_of
+from graphad.ops.array.join import stack
 from graphad.ops.array.sizes import known_value
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.compare import equal, greater, greater_equal, is_finite, less, less_equal, not_equal
-from graphad.ops.math.reduce import reduce_all
+from graphad.ops.math.reduce import reduce_all, reduce_any
 from graphad.ops.rules import INEXACT, require_kind
 from graphad.ops.state.effects import require
 
@@ -189,6 +191,70 @@ def assert_rank_at_least(
 ) -> None:
     """Raise unless x has at least the given rank. Raises: InvalidArgumentError (a ValueError): the rank is lower."""
     _check_rank("assert_rank_at_least", x, rank, message, greater_equal, "at least", lambda a, b: a >= b)
+
+
+def assert_rank_in(
+    x: TensorLike, ranks: Sequence[TensorLike], message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless the rank of x is one of some; at once where it is known, else at run time.
+
+    Raises: InvalidArgumentError (a ValueError): it is none of them.
+    """
+    a, wanted = lift(x), [lift(rank) for rank in ranks]
+    known = [known_value(rank) for rank in wanted]
+    lead = f"{message} " if message else ""
+    if a.dims is not None and not any(rank is None for rank in known):
+        numbers = [int(rank) for rank in known]
+        if len(a.dims) not in numbers:
+            raise InvalidArgumentError(
+                f"assert_rank_in: {lead}x has shape {format_dims(a.dims)} of rank {len(a.dims)}; it must be one of {numbers}."
+            )
+        return
+    found, numbers = rank_of(a), stack(wanted)
+    require(
+        reduce_any(equal(found, numbers)),
+        f"assert_rank_in: {lead}x has rank {SLOT}; it must be one of {SLOT}.",
+        [found, numbers],
+    )
+
+
+def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLike | None = None) -> DType:
+    """The float dtype that all of some tensors have; those that are None are passed over. float32 for none.
+
+    Args:
+      tensors: Tensors, or None among them.
+      dtype: The dtype that they must have.
+    Raises: DTypeError (a TypeError and a ValueError): they differ, or their dtype is no float one.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    for k, tensor in enumerate(tensors or ()):
+        if tensor is None:
+            continue
+        own = lift(tensor).dtype
+        if wanted is not None and own is not wanted:
+            raise DTypeError(
+                f"assert_same_float_dtype: tensors[{k}] has dtype {own.name}; {wanted.name} is needed."
+            )
+        wanted = own
+    wanted = float32 if wanted is None else wanted
+    if not wanted.is_floating:
+        raise DTypeError(f"assert_same_float_dtype: the dtype is {wanted.name}; a float dtype is needed.")
+    return wanted
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raise unless `values` is something to go through that is no single value: a tensor, an array or a string.
+
+    Raises: ArgumentTypeError (a TypeError): it is not.
+    """
+    if isinstance(values, Tensor | np.ndarray | str | bytes | IndexedSlices):
+        raise ArgumentTypeError(
+            f"assert_proper_iterable: values is a {type(values).__name__}, a single value; give a list or a tuple."
+        )
+    if not hasattr(values, "__iter__"):
+        raise ArgumentTypeError(
+            f"assert_proper_iterable: values is a {type(values).__name__}, which cannot be gone through; give a list or a tuple."
+        )
 
 
 def _check_rank(

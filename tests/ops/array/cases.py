@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad as tf
 from graphad.core.bind import bind
 from graphad.core.dtypes import as_dtype
 from graphad.ops import array as a
@@ -569,4 +570,47 @@ PAD = [
     ),
 ]
 
-CASES = [*CREATE, *SHAPES, *JOIN, *SLICE, *LOOKUP, *PAD]
+
+def _unique(x: Any) -> Any:
+    values, first, inverse = np.unique(x, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return [values[order], np.argsort(order)[inverse].astype(np.int32)]
+
+
+def _unique_with_counts(x: Any) -> Any:
+    y, idx = _unique(x)
+    return [y, idx, np.bincount(idx).astype(np.int32)]
+
+
+def _largest(x: Any, k: int, axis: int) -> Any:
+    order = np.argsort(-x, axis, kind="stable").take(range(k), axis)
+    return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
+
+
+TWICE = np.array([2.5, 1.0, 2.5, -1.0, 1.0])
+DISTINCT = [
+    OpCase(tf.unique, TWICE, expected=_unique, batched=False),
+    OpCase(tf.unique, integer(9), expected=_unique, batched=False),
+    OpCase(
+        tf.unique, np.zeros((0,)), expected=lambda x: [x, np.zeros(0, np.int32)], batched=False, label="empty"
+    ),
+    OpCase(tf.unique_with_counts, TWICE, expected=_unique_with_counts, batched=False),
+    OpCase(
+        tf.math.approx_max_k,
+        real(3, 5),
+        k=2,
+        unknown=SIZES,
+        expected=lambda x: _largest(x, 2, 1),
+    ),
+    OpCase(
+        tf.math.approx_min_k,
+        real(4, 3),
+        k=2,
+        reduction_dimension=0,
+        unknown=SIZES,
+        expected=lambda x: [_largest(-x, 2, 0)[0] * -1, _largest(-x, 2, 0)[1]],
+    ),
+    OpCase(tf.parallel_stack, [real(2), real(2, seed=1)], expected=lambda x, y: np.stack([x, y])),
+]
+
+CASES = [*CREATE, *SHAPES, *JOIN, *SLICE, *LOOKUP, *PAD, *DISTINCT]

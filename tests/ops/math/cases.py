@@ -477,3 +477,83 @@ CASES += [
     ),
     *SCIPY,
 ]
+
+
+def _unsorted(combine: Any, empty: float) -> Any:
+    def formula(x: Any, ids: Any, num_segments: int = 4) -> Any:
+        tail = x.shape[ids.ndim :]
+        flat, parts = x.reshape(-1, *tail), []
+        for k in range(num_segments):
+            rows = flat[ids.ravel() == k]
+            parts.append(combine(rows, 0) if len(rows) else np.full(tail, empty))
+        return np.stack(parts)
+
+    return formula
+
+
+_LOW, _HIGH = np.finfo(np.float64).min, np.finfo(np.float64).max
+_SCATTERED = np.array([2, -1, 0, 2, 2], np.int32)
+for _name, _combine, _empty in [("max", np.max, _LOW), ("min", np.min, _HIGH), ("prod", np.prod, 1.0)]:
+    _unsorted_f, _sorted_f = (
+        getattr(tf.math, f"unsorted_segment_{_name}"),
+        getattr(tf.math, f"segment_{_name}"),
+    )
+    # The numbers of empty segments cannot be told from others in float32, where they are others.
+    CASES += [
+        OpCase(
+            _unsorted_f,
+            real(5, 2),
+            _SCATTERED,
+            num_segments=4,
+            expected=_unsorted(_combine, _empty),
+            float32=_empty == 1,
+        ),
+        OpCase(
+            _unsorted_f, real(2, 3), np.array([[0, 1, 1], [0, 1, 0]]), num_segments=2, label="of a matrix"
+        ),
+        OpCase(_sorted_f, real(4, 2), IDS, batched=False, unknown=(), label="sorted"),
+    ]
+_sqrt_n = _unsorted(lambda rows, axis: np.sum(rows, axis) / np.sqrt(len(rows)), 0.0)
+CASES += [
+    OpCase(tf.math.unsorted_segment_prod, complex_(4), IDS, num_segments=4, label="complex"),
+    OpCase(
+        tf.math.unsorted_segment_prod,
+        np.array([2.0, 0.0, 3.0, 5.0]),
+        np.array([0, 0, 0, 1]),
+        num_segments=2,
+        label="a zero",
+    ),
+    OpCase(tf.math.unsorted_segment_sqrt_n, real(5, 2), _SCATTERED, num_segments=4, expected=_sqrt_n),
+    OpCase(tf.truncatemod, real(3, 4), positive(4, seed=1), expected=np.fmod),
+    OpCase(tf.truncatemod, integer(3, 4), np.array([-3, 2, 5, -1], np.int32), expected=np.fmod),
+    OpCase(tf.truncatediv, real(3, 4), positive(4, seed=1), expected=lambda x, y: np.trunc(x / y), order=0),
+    OpCase(
+        tf.truncatediv,
+        integer(3, 4),
+        np.array([-3, 2, 5, -1], np.int32),
+        expected=lambda x, y: np.trunc(x / y).astype(x.dtype),
+    ),
+    OpCase(
+        tf.histogram_fixed_width,
+        real(3, 4),
+        [-1.0, 1.0],
+        nbins=5,
+        order=0,
+        expected=lambda x: np.histogram(np.clip(x, -1, 1), 5, (-1, 1))[0].astype(np.int32),
+    ),
+    OpCase(
+        tf.histogram_fixed_width_bins,
+        real(3, 4),
+        [-1.0, 1.0],
+        nbins=5,
+        order=0,
+        expected=lambda x: np.clip(np.floor((x + 1) * 2.5), 0, 4).astype(np.int32),
+    ),
+    OpCase(tf.scalar_mul, 3.0, real(3), expected=lambda x: 3 * x),
+    OpCase(
+        tf.unravel_index,
+        integer(2, 3, low=0, high=12),
+        np.array([3, 4], np.int32),
+        expected=lambda i, d: np.stack(np.unravel_index(i, d)).astype(np.int32),
+    ),
+]

@@ -1,0 +1,88 @@
+"""`approx_max_k`, `approx_min_k` and `approx_top_k`: here the results are exact, which every recall target allows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.shapes import normalize_axis
+from graphad.ops.array.gather import gather
+from graphad.ops.array.sort import top_k
+from graphad.ops.array.transpose import transpose
+
+
+class ApproxTopK(NamedTuple):
+    """What the functions of this module give."""
+
+    values: Any
+    indices: Any
+
+
+def approx_top_k(
+    input: TensorLike,
+    k: TensorLike,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    is_max_k: bool = True,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The k largest elements along an axis, or the smallest, and their int32 indices; always exactly those.
+
+    Args:
+      input: Float tensor.
+      k: How many.
+      reduction_dimension: The axis.
+      recall_target: How many of them may be missed, above 0 and up to 1; none is.
+      is_max_k: Whether the largest are asked for.
+      reduction_input_size_override, aggregate_to_topk: Of no effect.
+    """
+    op = "approx_top_k"
+    x = lift(input)
+    if not x.dtype.is_floating:
+        raise DTypeError(f"{op}: input has dtype {x.dtype.name}; a float dtype is needed.")
+    if not 0.0 < recall_target <= 1.0:
+        raise InvalidArgumentError(f"{op}: recall_target is {recall_target}; it is above 0 and at most 1.")
+    if x.ndim is None:
+        raise InvalidArgumentError(f"{op}: the rank of input must be known.")
+    axis = normalize_axis(op, reduction_dimension, x.ndim, "input", x.dims)
+    turn = [*(k for k in range(x.ndim) if k != axis), axis]
+    last = x if axis == x.ndim - 1 else transpose(x, turn)
+    indices = top_k(last if is_max_k else -last, k).indices
+    values = gather(last, indices, batch_dims=x.ndim - 1)
+    if last is not x:
+        back = [turn.index(k) for k in range(x.ndim)]
+        values, indices = transpose(values, back), transpose(indices, back)
+    return ApproxTopK(values, indices)
+
+
+def approx_max_k(
+    operand: TensorLike,
+    k: TensorLike,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The k largest elements along an axis and their int32 indices, as `approx_top_k`."""
+    return approx_top_k(operand, k, reduction_dimension, recall_target)
+
+
+def approx_min_k(
+    operand: TensorLike,
+    k: TensorLike,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The k smallest elements along an axis and their int32 indices, as `approx_top_k`."""
+    return approx_top_k(operand, k, reduction_dimension, recall_target, False)
+
+
+__all__ = ["ApproxTopK", "approx_max_k", "approx_min_k", "approx_top_k"]

@@ -1,0 +1,78 @@
+"""The different elements of a vector in the order in which they come first."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.convert import lift
+from graphad.core.dtypes import as_dtype, bool_, int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.ops.array.create import ones_like
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
+from graphad.ops.array.shape import shape
+from graphad.ops.array.sort import argsort
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import not_equal
+from graphad.ops.math.composed import invert_permutation
+from graphad.ops.math.cumulative import cumsum
+
+
+class Unique(NamedTuple):
+    """What `unique` gives."""
+
+    y: Any
+    idx: Any
+
+
+class UniqueWithCounts(NamedTuple):
+    """What `unique_with_counts` gives."""
+
+    y: Any
+    idx: Any
+    count: Any
+
+
+def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Unique:
+    """The different elements y of a vector in the order in which they come first, and idx with x[i] = y[idx[i]].
+
+    A NaN differs from all others, 0.0 and -0.0 are the same. The gradient of y goes to where each element comes first.
+
+    Args:
+      x: Vector.
+      out_idx: int32 or int64.
+    Returns: (y, idx); y has as many elements as the values say, an unknown size in a traced function.
+    """
+    y, idx, _ = _unique("unique", x, out_idx)
+    return Unique(y, idx)
+
+
+def unique_with_counts(
+    x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
+) -> UniqueWithCounts:
+    """As `unique`, and how often each element of y occurs, of dtype `out_idx`."""
+    y, idx, count = _unique("unique_with_counts", x, out_idx)
+    return UniqueWithCounts(y, idx, unsorted_segment_sum(ones_like(idx), idx, count))
+
+
+def _unique(op: str, x: Any, out_idx: Any) -> tuple[Any, Any, Any]:
+    """The different elements, where each element is among them, and how many they are."""
+    x, dtype = lift(x), as_dtype(out_idx)
+    if x.ndim not in (None, 1):
+        raise InvalidArgumentError(f"{op}: x has shape {x.shape}; a vector is needed.")
+    order = argsort(x)
+    ranked = gather(x, order)
+    is_new = concat([ones_like(ranked[:1], dtype=bool_), not_equal(ranked[1:], ranked[:-1])], 0)
+    firsts = boolean_mask(
+        order, is_new
+    )  # equal elements keep their order, so the first of a group is the earliest
+    by_place = argsort(firsts)
+    group = cumsum(cast(is_new, int32)) - 1
+    number = gather(invert_permutation(by_place), group)
+    idx = gather(number, invert_permutation(order))
+    return gather(x, gather(firsts, by_place)), cast(idx, dtype), shape(firsts)[0]
+
+
+__all__ = ["Unique", "UniqueWithCounts", "unique", "unique_with_counts"]

@@ -1,0 +1,75 @@
+"""Histograms with bins of one width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import as_dtype, float64, int32
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import ones_like
+from graphad.ops.array.scatter import unsorted_segment_sum
+from graphad.ops.array.shape import reshape
+from graphad.ops.array.support import static_array, static_int
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import is_nan
+from graphad.ops.math.rounding import floor
+from graphad.ops.math.select import clip_by_value, where
+
+
+def histogram_fixed_width(
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many of `values` lie in each of `nbins` bins of one width: [nbins]. No gradient.
+
+    Args:
+      values: Real tensor of any shape; a NaN is in no bin.
+      value_range: Two numbers of the same dtype, the ends of the first and of the last bin; what lies outside counts in those.
+      nbins: How many bins there are.
+      dtype: int32 or int64.
+    """
+    at = _bins("histogram_fixed_width", values, value_range, nbins)
+    at = reshape(where(is_nan(at), -ones_like(at), at), [-1])
+    return unsorted_segment_sum(ones_like(at, dtype=as_dtype(dtype)), cast(at, int32), nbins)
+
+
+def histogram_fixed_width_bins(
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = int32,
+    name: str | None = None,
+) -> Tensor:
+    """The number of the bin in which each of `values` lies, from 0 to nbins - 1; arguments as for `histogram_fixed_width`. No
+    gradient. Of a NaN it is not promised.
+    """
+    return cast(_bins("histogram_fixed_width_bins", values, value_range, nbins), as_dtype(dtype))
+
+
+def _bins(op: str, values: Any, value_range: Any, nbins: Any) -> Any:
+    """The numbers of bins as float64, NaN for NaN."""
+    values, value_range = lift_pair(op, values, value_range)
+    if not (values.dtype.is_floating or values.dtype.is_integer):
+        raise DTypeError(f"{op}: values have dtype {values.dtype.name}; a real dtype is needed.")
+    if value_range.dims is not None and value_range.dims != (2,):
+        raise InvalidArgumentError(f"{op}: value_range has shape {value_range.shape}; it is two numbers.")
+    count, ends = static_int(op, nbins, "nbins"), static_array(value_range)
+    if type(count) is int and count < 1:
+        raise InvalidArgumentError(f"{op}: nbins is {count}; one bin is needed at least.")
+    if ends is not None and not ends[0] < ends[1]:
+        raise InvalidArgumentError(
+            f"{op}: value_range is ({ends[0]}, {ends[1]}); the lower end comes first, below the other."
+        )
+    bins = cast(lift(nbins), float64)
+    low, high = cast(value_range[0], float64), cast(value_range[1], float64)
+    at = floor((cast(values, float64) - low) / (high - low) * bins)
+    return where(is_nan(at), at, clip_by_value(at, 0.0, bins - 1.0))
+
+
+__all__ = ["histogram_fixed_width", "histogram_fixed_width_bins"]

@@ -1,0 +1,90 @@
+"""Points and places by number: Sobol sequences, and elements that are numbered in row-major order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import as_dtype, float32
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops import library
+from graphad.ops.array.create import ones
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.support import index_tensor, static_int
+from graphad.ops.math.arithmetic import floordiv, floormod
+from graphad.ops.math.cumulative import cumprod
+from graphad.ops.math.reduce import reduce_all, reduce_prod
+from graphad.ops.state.checks import SLOT
+from graphad.ops.state.effects import require
+
+_DIMENSIONS = 21201  # for how many SciPy has direction numbers
+_POINTS = 2**30
+
+
+def sobol_sample(
+    dim: int,
+    num_results: TensorLike,
+    skip: TensorLike = 0,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
+) -> Tensor:
+    """Points of the Sobol sequence in the unit cube, without its first one, which is 0: [num_results, dim]. No gradient.
+
+    Args:
+      dim: The dimension of the cube, up to 21201.
+      num_results: How many points; known while tracing, as `skip` is.
+      skip: How many points to leave out before.
+      dtype: float32 or float64.
+    """
+    sizes = {
+        word: static_int("sobol_sample", x, word)
+        for word, x in (("dim", dim), ("num_results", num_results), ("skip", skip))
+    }
+    for word, size in sizes.items():
+        least = int(word == "dim")
+        if not isinstance(size, int) or size < least:
+            raise InvalidArgumentError(
+                f"sobol_sample: {word} is {size}; a number from {least} on is needed, known while tracing."
+            )
+    d, n, first = sizes["dim"], sizes["num_results"], sizes["skip"]
+    if d > _DIMENSIONS or first + n >= _POINTS:
+        raise InvalidArgumentError(
+            f"sobol_sample: {n} points in {d} dimensions behind {first} others; there are {_DIMENSIONS} dimensions and "
+            "2**30 points."
+        )
+    if not as_dtype(dtype).is_floating:
+        raise DTypeError(f"sobol_sample: dtype is {as_dtype(dtype).name}; a float dtype is needed.")
+    points = np.zeros((0, d))
+    if n:
+        points = library.stats().qmc.Sobol(d, scramble=False).fast_forward(first + 1).random(n)
+    return lift(points.astype(as_dtype(dtype).numpy))
+
+
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
+    """The index along each axis of elements that are numbered in row-major order: [rank, *shape of indices]. No gradient.
+
+    Args:
+      indices: Integers from 0 to the number of elements, which is left out.
+      dims: The sizes of the axes, a vector of the same dtype.
+    Raises: InvalidArgumentError: an index is out of range.
+    """
+    op = "unravel_index"
+    i, sizes = lift_pair(op, indices, dims)
+    index_tensor(op, i, "indices")
+    if sizes.ndim not in (None, 1):
+        raise InvalidArgumentError(f"{op}: dims has shape {sizes.shape}; a vector of sizes is needed.")
+    count = reduce_prod(sizes)
+    require(
+        reduce_all((i >= 0) & (i < count)),
+        f"{op}: indices hold {SLOT}; for dims {SLOT} they are from 0 to {SLOT}, which is left out.",
+        [i, sizes, count],
+    )
+    strides = cumprod(sizes, exclusive=True, reverse=True)
+    column = concat([[-1], ones(shape(shape(i)), "int32")], 0)
+    return floormod(floordiv(i, reshape(strides, column)), reshape(sizes, column))
+
+
+__all__ = ["sobol_sample", "unravel_index"]

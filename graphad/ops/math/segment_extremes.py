@@ -1,0 +1,212 @@
+"""Largest and smallest members of segments, and their products: `segment_max`, `unsorted_segment_prod` and kin.
+
+Ids are as for `unsorted_segment_sum`. Members that are equally large share the gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Size
+from graphad.core.op import define
+from graphad.core.references import AT
+from graphad.core.schema import Count, Given
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.accumulate import as_dtype_of, widened
+from graphad.ops.array.create import ones_like, zeros_like
+from graphad.ops.array.scatter import SegmentGather, Segments, UnsortedSegmentSum, members
+from graphad.ops.array.shape import shape
+from graphad.ops.array.support import index_tensor, requested_size
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import equal
+from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.segment import members_of, sorted_segments
+from graphad.ops.math.select import maximum, where
+from graphad.ops.rules import NUMERIC, REAL, require_kind, scalar_like
+
+
+class _Combined(Segments):
+    """y[b, s, k] of all data[b, i, k] with ids[b, i] = s, combined by a ufunc; see `UnsortedSegmentSum`."""
+
+    keeps = (True, True)
+    formula: ClassVar[np.ufunc]
+    kinds: ClassVar[frozenset[str]] = REAL
+    empty: ClassVar[Callable[[Any], Any]]  # of segments without members, by the dtype
+
+    def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
+        require_kind(self.name, data, self.kinds, "data")
+        return super().infer(data, ids)
+
+    def eval(self, data: Any, ids: Any) -> Any:
+        lead, tail, (row, segment), values = members(self.name, data, ids, self.num, self.batch_dims)
+        rows = math.prod(lead)
+        wide = widened(values)
+        out = np.full((rows * self.num, *tail), type(self).empty(data.dtype), wide.dtype)
+        if len(row):
+            at = row * self.num + segment
+            order = np.argsort(at, kind="stable")
+            at = at[order]
+            starts = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
+            out[at[starts]] = self.formula.reduceat(wide[order], starts, 0)
+        return as_dtype_of(out, values).reshape((*lead, self.num, *tail))
+
+    def total(self, values: Any, ids: Any, y: Any) -> Any:
+        """The sums of `values` over the segments of the result y."""
+        num = None if y.dims is None else y.dims[self.batch_dims]
+        given = () if num is not None else (shape(y)[self.batch_dims],)
+        return bind(UnsortedSegmentSum((AT, 1) if given else num, self.batch_dims), values, ids, *given)
+
+    def spread(self, x: Any, ids: Any) -> Any:
+        """For each slice of data what its segment has; 0 for those without a segment."""
+        return bind(SegmentGather(self.batch_dims), x, ids)
+
+
+def _extreme_vjp(self: Any, ctx: Any, g: Any) -> Sequence[Any]:
+    data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
+    is_chosen = equal(data, self.spread(y, ids))
+    count = self.total(cast(is_chosen, g.dtype), ids, y)
+    share = self.spread(g / maximum(count, scalar_like(1, count)), ids)
+    return where(is_chosen, share, zeros_like(share)), None
+
+
+@define
+class UnsortedSegmentMax(_Combined):
+    """y[b, s, k] is the largest data[b, i, k] with ids[b, i] = s, NaN if one is; the least number of the dtype for a segment
+    without members. As unsorted_segment_sum otherwise.
+    """
+
+    name, formula = "unsorted_segment_max", np.maximum
+    num: Given[Size]
+    batch_dims: Count = 0
+    empty = staticmethod(lambda dtype: _limits(dtype).min)
+    vjp = _extreme_vjp
+
+
+@define
+class UnsortedSegmentMin(_Combined):
+    """y[b, s, k] is the smallest data[b, i, k] with ids[b, i] = s, NaN if one is; the largest number of the dtype for a segment
+    without members. As unsorted_segment_sum otherwise.
+    """
+
+    name, formula = "unsorted_segment_min", np.minimum
+    num: Given[Size]
+    batch_dims: Count = 0
+    empty = staticmethod(lambda dtype: _limits(dtype).max)
+    vjp = _extreme_vjp
+
+
+@define
+class UnsortedSegmentProd(_Combined):
+    """y[b, s, k] is the product of all data[b, i, k] with ids[b, i] = s, 1 for a segment without members. As
+    unsorted_segment_sum otherwise.
+    """
+
+    name, formula, kinds = "unsorted_segment_prod", np.multiply, NUMERIC
+    num: Given[Size]
+    batch_dims: Count = 0
+    empty = staticmethod(lambda dtype: 1)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
+        is_zero = equal(data, scalar_like(0, data))
+        others = where(is_zero, ones_like(data), data)
+        zeros = self.total(cast(is_zero, "int32"), ids, y)
+        num = None if y.dims is None else y.dims[self.batch_dims]
+        given = () if num is not None else (shape(y)[self.batch_dims],)
+        without = bind(UnsortedSegmentProd((AT, 1) if given else num, self.batch_dims), others, ids, *given)
+        # One zero leaves the product of the others to its place alone, two leave nothing.
+        slope = where(is_zero, self.spread(without, ids), self.spread(y, ids) / others)
+        live = where(zeros > 1, zeros_like(g), g)
+        return self.spread(live, ids) * conjugate(slope), None
+
+
+def _limits(dtype: Any) -> Any:
+    if dtype.kind in "iu":
+        return np.iinfo(dtype)
+    if dtype.kind == "f":
+        return np.finfo(dtype)
+    from ml_dtypes import finfo
+
+    return finfo(dtype)
+
+
+def _unsorted(op_class: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    name = op_class.name
+    x, ids = lift(data), index_tensor(name, segment_ids, "segment_ids")
+    count, given = requested_size(name, num_segments, "num_segments")
+    return bind(op_class(count), x, ids, *given)
+
+
+def unsorted_segment_max(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
+    """The largest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
+
+    A segment without members has the least finite number of the dtype. Equal ones share the gradient.
+    """
+    return _unsorted(UnsortedSegmentMax, data, segment_ids, num_segments)  # type: ignore[no-any-return]
+
+
+def unsorted_segment_min(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
+    """The smallest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
+
+    A segment without members has the largest finite number of the dtype. Equal ones share the gradient.
+    """
+    return _unsorted(UnsortedSegmentMin, data, segment_ids, num_segments)  # type: ignore[no-any-return]
+
+
+def unsorted_segment_prod(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
+    """The products of the slices of `data` that share a segment id; arguments as for `unsorted_segment_sum`, 1 for segments
+    without members.
+
+    Where a segment has one zero, the gradient reaches that one alone; where it has more, the first and the second derivative
+    are 0.
+    """
+    return _unsorted(UnsortedSegmentProd, data, segment_ids, num_segments)  # type: ignore[no-any-return]
+
+
+def _sorted(op_class: Any, caller: str, data: Any, segment_ids: Any) -> Any:
+    ids, count = sorted_segments(caller, segment_ids)
+    y = _unsorted(op_class, data, ids, count)
+    if op_class is UnsortedSegmentProd:
+        return y
+    return where(members_of(y, ids, count) > 0, y, zeros_like(y))
+
+
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The largest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
+    shapes as for `segment_sum`. Equal ones share the gradient.
+    """
+    return _sorted(UnsortedSegmentMax, "segment_max", data, segment_ids)  # type: ignore[no-any-return]
+
+
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The smallest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
+    shapes as for `segment_sum`. Equal ones share the gradient.
+    """
+    return _sorted(UnsortedSegmentMin, "segment_min", data, segment_ids)  # type: ignore[no-any-return]
+
+
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """The products of the slices of `data` that share an id, 1 for segments without members; arguments and shapes as for
+    `segment_sum`, the gradient as for `unsorted_segment_prod`.
+    """
+    return _sorted(UnsortedSegmentProd, "segment_prod", data, segment_ids)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "segment_max", "segment_min", "segment_prod",
+    "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod",
+]  # fmt: skip

@@ -1,0 +1,72 @@
+"""Integer quotients cut off towards 0 with their remainders, and greatest common divisors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift_pair
+from graphad.core.op import no_gradient
+from graphad.core.tensor import Tensor
+from graphad.ops.elementwise import binary_function, elementwise
+from graphad.ops.math.arithmetic import FLOORDIV, NEG, SUB, no_zero
+from graphad.ops.math.rounding import trunc
+from graphad.ops.rules import INTEGER, REAL, unbroadcast
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "iu":
+        no_zero("truncatemod", y)
+    return np.fmod(x, y)
+
+
+def _remainder_vjp(ctx: Any, g: Any) -> Any:
+    x, y = ctx.inputs
+    return (
+        unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, bind(NEG, g * truncatediv(x, y))) if ctx.needs(1) else None,
+    )
+
+
+TruncateMod = elementwise(
+    "truncatemod",
+    _remainder,
+    vjp=_remainder_vjp,
+    kinds=REAL,
+    refuses="zero",
+    takes_symbols=False,
+    doc="x - y * trunc(x / y) exactly: 0, or of the sign of x. An integer 0 as y is an error; NaN for a float 0.",
+)
+Gcd = elementwise(
+    "gcd",
+    np.gcd,
+    vjp=no_gradient("its result is integers"),
+    kinds=INTEGER,
+    keeps=(False, False),
+    takes_symbols=False,
+    doc="The largest integer that divides x and y, not negative; 0 for two zeros.",
+)
+truncatemod = binary_function(
+    TruncateMod,
+    "The remainder x - y * trunc(x / y), with the sign of x, elementwise, operands of one real dtype broadcast together.",
+)
+gcd = binary_function(
+    Gcd, "The greatest common divisor, elementwise, operands of one integer dtype broadcast together."
+)
+
+
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x / y cut off towards 0, elementwise, operands of one real dtype broadcast together. No gradient.
+
+    Raises: InvalidArgumentError: an integer is divided by 0.
+    """
+    x, y = lift_pair("truncatediv", x, y)
+    if x.dtype.is_integer:
+        return bind(FLOORDIV, bind(SUB, x, truncatemod(x, y)), y)
+    return trunc(x / y)
+
+
+__all__ = ["gcd", "truncatediv", "truncatemod"]
