@@ -241,6 +241,7 @@ from graphad.ops.math.search import searchsorted as searchsorted
 from graphad.ops.math.search import sequence_mask as sequence_mask
 from graphad.ops.math.truncated import truncatediv as truncatediv
 from graphad.ops.math.truncated import truncatemod as truncatemod
+from graphad.ops.random.index_shuffle import random_index_shuffle as random_index_shuffle
 from graphad.ops.state.checks import assert_equal as assert_equal
 from graphad.ops.state.checks import assert_greater as assert_greater
 from graphad.ops.state.checks import assert_less as assert_less

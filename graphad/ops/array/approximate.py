@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import normalize_axis
-from graphad.ops.array.gather import gather
+from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sort import top_k
 from graphad.ops.array.transpose import transpose
 
@@ -52,7 +53,7 @@ def approx_top_k(
     turn = [*(k for k in range(x.ndim) if k != axis), axis]
     last = x if axis == x.ndim - 1 else transpose(x, turn)
     indices = top_k(last if is_max_k else -last, k).indices
-    values = gather(last, indices, batch_dims=x.ndim - 1)
+    values = bind(TakeAlong(x.ndim - 1), last, indices)
     if last is not x:
         back = [turn.index(k) for k in range(x.ndim)]
         values, indices = transpose(values, back), transpose(indices, back)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, bool_, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.ops.array.create import ones_like
-from graphad.ops.array.gather import gather
+from graphad.ops.array.gather import TakeAlong, gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
 from graphad.ops.array.shape import shape
@@ -72,7 +73,7 @@ def _unique(op: str, x: Any, out_idx: Any) -> tuple[Any, Any, Any]:
     group = cumsum(cast(is_new, int32)) - 1
     number = gather(invert_permutation(by_place), group)
     idx = gather(number, invert_permutation(order))
-    return gather(x, gather(firsts, by_place)), cast(idx, dtype), shape(firsts)[0]
+    return bind(TakeAlong(0), x, gather(firsts, by_place)), cast(idx, dtype), shape(firsts)[0]
 
 
 __all__ = ["Unique", "UniqueWithCounts", "unique", "unique_with_counts"]

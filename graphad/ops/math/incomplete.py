@@ -54,7 +54,7 @@ ndtri = unary_function(
 )
 
 
-def _density(a: Any, x: Any) -> Any:
+def density_of_gamma(a: Any, x: Any) -> Any:
     """The derivative of igamma in x."""
     return exp(xlogy(a - scalar_like(1, a), x) - x - lgamma(a))
 
@@ -63,7 +63,7 @@ def _igamma_vjp(ctx: Any, g: Any) -> Any:
     a, x = ctx.inputs
     return (
         unbroadcast(ctx, 0, g * bind(_BY_A, a, x)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, g * _density(a, x)) if ctx.needs(1) else None,
+        unbroadcast(ctx, 1, g * density_of_gamma(a, x)) if ctx.needs(1) else None,
     )
 
 
@@ -128,7 +128,7 @@ class IgammaByA(Elementwise):
                 log(x) - bind(Polygamma(0), a),
                 *(bind(NEG, bind(Polygamma(k), a)) for k in range(1, self.n)),
             ]
-            of_x = unbroadcast(ctx, 1, g * _density(a, x) * _bell(slopes, scalar_like(1, x)))
+            of_x = unbroadcast(ctx, 1, g * density_of_gamma(a, x) * _bell(slopes, scalar_like(1, x)))
         return of_a, of_x
 
     def lower(self, *xs: Any) -> None:

@@ -1,7 +1,19 @@
 """Random numbers: counter-based, seeded, the same on every machine."""
 
+from graphad.ops.random.algorithm import Algorithm as Algorithm
 from graphad.ops.random.categorical import categorical as categorical
 from graphad.ops.random.categorical import stateless_categorical as stateless_categorical
+from graphad.ops.random.distributions import create_rng_state as create_rng_state
+from graphad.ops.random.distributions import fold_in as fold_in
+from graphad.ops.random.distributions import gamma as gamma
+from graphad.ops.random.distributions import poisson as poisson
+from graphad.ops.random.distributions import split as split
+from graphad.ops.random.distributions import stateless_binomial as stateless_binomial
+from graphad.ops.random.distributions import stateless_gamma as stateless_gamma
+from graphad.ops.random.distributions import (
+    stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal,
+)
+from graphad.ops.random.distributions import stateless_poisson as stateless_poisson
 from graphad.ops.random.generator import Generator as Generator
 from graphad.ops.random.generator import get_global_generator as get_global_generator
 from graphad.ops.random.generator import normal as normal

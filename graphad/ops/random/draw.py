@@ -68,7 +68,7 @@ class SplitKey(Op):
     n: Given[Size]
 
     def infer(self, key: TensorSpec) -> TensorSpec:
-        _require_key(key)
+        require_key(key)
         return TensorSpec.of((*(() if key.dims is None else key.dims[:-1]), self.n, 2), dtypes.int64)
 
     def eval(self, key: Any) -> Any:
@@ -93,7 +93,7 @@ def _require_state(op: str, state: TensorSpec, *values: TensorSpec) -> None:
         require_assignable(op, state, value)
 
 
-def _require_key(key: TensorSpec) -> None:
+def require_key(key: TensorSpec) -> None:
     if key.dtype not in (dtypes.int32, dtypes.int64):
         raise DTypeError(f"random: seed has dtype {key.dtype.name}; int32 or int64 is needed.")
     if key.dims is not None and (not key.dims or key.dims[-1] not in (2, None)):
@@ -156,7 +156,7 @@ class Draw(Op):
     formerly = {"draw_to": _shape_was_last}
 
     def infer(self, key: TensorSpec, *limits: TensorSpec) -> TensorSpec:
-        _require_key(key)
+        require_key(key)
         _check(self.kind, self.dtype, limits)
         lead = () if key.dims is None else key.dims[:-1]
         return TensorSpec.of(None if self.shape is None else (*lead, *self.shape), self.dtype)

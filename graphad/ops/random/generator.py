@@ -26,8 +26,11 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import requested, require_count, require_sizes
 from graphad.ops.array.sort import ArgSort
+from graphad.ops.math.cast import cast
 from graphad.ops.random import philox
+from graphad.ops.random.algorithm import Algorithm, check_algorithm
 from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw
+from graphad.ops.random.samples import counts_of
 from graphad.ops.state.variables import READ
 
 
@@ -70,7 +73,7 @@ def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: Any) -> Tenso
     return _draw("integers", key, size, dtype, limits)  # type: ignore[no-any-return]
 
 
-def _shuffled(key: Any, value: Any) -> Tensor:
+def shuffled(key: Any, value: Any) -> Tensor:
     x = lift(value)
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("random.shuffle: value is a scalar; it must have rank 1 or more.")
@@ -87,6 +90,21 @@ def _state_of(caller: str, state: Any) -> Any:
             f"{caller}: state has shape {data.shape} and dtype {data.dtype}; it is two integers: a seed and a count."
         )
     return data.astype(np.int64)
+
+
+def _state_of_key(caller: str, key: Any, counter: Any) -> np.ndarray:
+    """The state of a seed and a count, which may be a vector whose other elements are 0."""
+    seed, count = np.asarray(key), np.atleast_1d(np.asarray(counter))
+    if seed.size != 1 or not count.size or seed.dtype.kind not in "iu" or count.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"{caller}: key has shape {seed.shape} and dtype {seed.dtype}, counter {count.shape} and {count.dtype}; integers are "
+            "needed, one as key."
+        )
+    if count[1:].any():
+        raise InvalidArgumentError(
+            f"{caller}: counter is {count.tolist()}; it counts up to 2**63, so all but its first element are 0."
+        )
+    return np.array([seed.reshape(()).astype(np.int64), count[0].astype(np.int64)])
 
 
 class State(Handle):
@@ -124,6 +142,7 @@ class Generator:
     """
 
     def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
+        check_algorithm("Generator", alg)
         if copy_from is not None:
             state = copy_from.state.data
         if isinstance(state, Handle):
@@ -136,26 +155,45 @@ class Generator:
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
         """A generator that always gives the same numbers for the same seed."""
-        return cls(state=philox.key_of_seed(int(seed)))
+        return cls(state=philox.key_of_seed(int(seed)), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator seeded by the operating system."""
-        return cls(state=philox.key_of_seed(_entropy()))
+        return cls(state=philox.key_of_seed(_entropy()), alg=alg)
 
     @classmethod
     def from_state(cls, state: Any, alg: Any = None) -> Generator:
         """A generator that goes on from a state."""
-        return cls(state=state)
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+        """A generator with the seed `key` that has given `counter` keys: an integer, or a vector that begins with it."""
+        return cls(state=_state_of_key("Generator.from_key_counter", key, counter), alg=alg)
 
     @property
     def state(self) -> Handle:
         """The state: a seed and the number of keys given so far."""
         return self._state
 
+    @property
+    def key(self) -> Tensor:
+        """The seed, int64."""
+        return bind(READ, self._state)[0]  # type: ignore[no-any-return]
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the method that makes the bits: 1, Philox."""
+        return Algorithm.PHILOX.value
+
     def reset_from_seed(self, seed: int) -> None:
         """Start again from a seed."""
         self.reset(philox.key_of_seed(int(seed)))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Go on as `from_key_counter` starts."""
+        self.reset(_state_of_key("Generator.reset_from_key_counter", key, counter))
 
     def reset(self, state: Any) -> None:
         """Go on from another state."""
@@ -221,9 +259,16 @@ class Generator:
         """Integers over the whole range of the dtype."""
         return _uniform(self.next_key(), shape, None, None, dtype)
 
+    def binomial(
+        self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32, name: str | None = None
+    ) -> Tensor:
+        """Samples of the binomial distribution. See `random.stateless_binomial`."""
+        parameters = [cast(lift(counts), dtypes.float64), cast(lift(probs), dtypes.float64)]
+        return counts_of("Generator.binomial", "binomial", self.next_key(), shape, parameters, dtype)  # type: ignore[no-any-return]
+
     def shuffle(self, value: Any, name: str | None = None) -> Tensor:
         """`value` with its slices along axis 0 in random order."""
-        return _shuffled(self.next_key(), value)
+        return shuffled(self.next_key(), value)
 
     def __repr__(self) -> str:
         return f"<Generator state={np.asarray(self._state.data).tolist()}>"
@@ -274,7 +319,7 @@ def _seeded_state(own: int) -> np.ndarray:
     return np.array([philox.derived(philox.key_of_seed(own), _set_seed or 0)[0], 0], np.int64)
 
 
-def _key(seed: Any) -> Any:
+def fresh_key(seed: Any) -> Any:
     """A fresh key: of the global generator, or of the stream that belongs to a seed."""
     return shared_generator(None if seed is None else int(seed)).next_key()
 
@@ -312,7 +357,7 @@ def normal(
       dtype: A float dtype.
       seed: Names a stream of its own, which starts anew with `set_seed`.
     """
-    return _normal("normal", _key(seed), shape, mean, stddev, dtype)
+    return _normal("normal", fresh_key(seed), shape, mean, stddev, dtype)
 
 
 def truncated_normal(
@@ -324,7 +369,7 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normal numbers within two standard deviations of the mean; arguments as for `normal`."""
-    return _normal("truncated_normal", _key(seed), shape, mean, stddev, dtype)
+    return _normal("truncated_normal", fresh_key(seed), shape, mean, stddev, dtype)
 
 
 def uniform(
@@ -344,12 +389,12 @@ def uniform(
       dtype: A float or integer dtype.
       seed: Names a stream of its own, which starts anew with `set_seed`.
     """
-    return _uniform(_key(seed), shape, minval, maxval, dtype)
+    return _uniform(fresh_key(seed), shape, minval, maxval, dtype)
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """`value` with its slices along axis 0 in random order; differentiable."""
-    return _shuffled(_key(seed), value)
+    return shuffled(fresh_key(seed), value)
 
 
 def stateless_normal(
@@ -359,8 +404,10 @@ def stateless_normal(
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
+    alg: Any = "auto_select",
 ) -> Tensor:
     """Normal numbers that depend on `seed` ([2] integers) and nothing else."""
+    check_algorithm("random.stateless_normal", alg)
     return _normal("normal", lift(seed), shape, mean, stddev, dtype)
 
 
@@ -371,8 +418,10 @@ def stateless_truncated_normal(
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
+    alg: Any = "auto_select",
 ) -> Tensor:
     """Normal numbers within two standard deviations that depend on `seed` ([2] integers) and nothing else."""
+    check_algorithm("random.stateless_truncated_normal", alg)
     return _normal("truncated_normal", lift(seed), shape, mean, stddev, dtype)
 
 
@@ -383,8 +432,10 @@ def stateless_uniform(
     maxval: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
+    alg: Any = "auto_select",
 ) -> Tensor:
     """Numbers from `minval` to `maxval` that depend on `seed` ([2] integers) and nothing else."""
+    check_algorithm("random.stateless_uniform", alg)
     return _uniform(lift(seed), shape, minval, maxval, dtype)
 
 

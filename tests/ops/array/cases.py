@@ -587,9 +587,9 @@ def _largest(x: Any, k: int, axis: int) -> Any:
     return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
 
 
-TWICE = np.array([2.5, 1.0, 2.5, -1.0, 1.0])
+SEVERAL, TWICE = np.array([2.5, 1.0, 3.5, -1.0]), np.array([2, 1, 2, -1, 1])
 DISTINCT = [
-    OpCase(tf.unique, TWICE, expected=_unique, batched=False),
+    OpCase(tf.unique, SEVERAL, expected=_unique, batched=False),
     OpCase(tf.unique, integer(9), expected=_unique, batched=False),
     OpCase(
         tf.unique, np.zeros((0,)), expected=lambda x: [x, np.zeros(0, np.int32)], batched=False, label="empty"

@@ -491,28 +491,33 @@ def _unsorted(combine: Any, empty: float) -> Any:
     return formula
 
 
-_LOW, _HIGH = np.finfo(np.float64).min, np.finfo(np.float64).max
-_SCATTERED = np.array([2, -1, 0, 2, 2], np.int32)
-for _name, _combine, _empty in [("max", np.max, _LOW), ("min", np.min, _HIGH), ("prod", np.prod, 1.0)]:
+_SCATTERED = np.array([2, -1, 0, 2, 1, 3, 2], np.int32)
+for _name, _combine, _empty in [("max", np.max, 0.0), ("min", np.min, 0.0), ("prod", np.prod, 1.0)]:
     _unsorted_f, _sorted_f = (
         getattr(tf.math, f"unsorted_segment_{_name}"),
         getattr(tf.math, f"segment_{_name}"),
     )
-    # The numbers of empty segments cannot be told from others in float32, where they are others.
     CASES += [
+        OpCase(_unsorted_f, real(7, 2), _SCATTERED, num_segments=4, expected=_unsorted(_combine, _empty)),
         OpCase(
-            _unsorted_f,
-            real(5, 2),
-            _SCATTERED,
-            num_segments=4,
+            _sorted_f,
+            real(4),
+            IDS,
+            batched=False,
+            unknown=(),
             expected=_unsorted(_combine, _empty),
-            float32=_empty == 1,
+            label="sorted",
         ),
-        OpCase(
-            _unsorted_f, real(2, 3), np.array([[0, 1, 1], [0, 1, 0]]), num_segments=2, label="of a matrix"
-        ),
-        OpCase(_sorted_f, real(4, 2), IDS, batched=False, unknown=(), label="sorted"),
     ]
+CASES += [
+    OpCase(
+        tf.math.unsorted_segment_max,
+        real(2, 3),
+        np.array([[0, 1, 1], [0, 1, 0]]),
+        num_segments=2,
+        label="of a matrix",
+    ),
+]
 _sqrt_n = _unsorted(lambda rows, axis: np.sum(rows, axis) / np.sqrt(len(rows)), 0.0)
 CASES += [
     OpCase(tf.math.unsorted_segment_prod, complex_(4), IDS, num_segments=4, label="complex"),
@@ -523,7 +528,7 @@ CASES += [
         num_segments=2,
         label="a zero",
     ),
-    OpCase(tf.math.unsorted_segment_sqrt_n, real(5, 2), _SCATTERED, num_segments=4, expected=_sqrt_n),
+    OpCase(tf.math.unsorted_segment_sqrt_n, real(7, 2), _SCATTERED, num_segments=4, expected=_sqrt_n),
     OpCase(tf.truncatemod, real(3, 4), positive(4, seed=1), expected=np.fmod),
     OpCase(tf.truncatemod, integer(3, 4), np.array([-3, 2, 5, -1], np.int32), expected=np.fmod),
     OpCase(tf.truncatediv, real(3, 4), positive(4, seed=1), expected=lambda x, y: np.trunc(x / y), order=0),

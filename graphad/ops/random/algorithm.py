@@ -1,0 +1,41 @@
+"""Which method makes random bits of a key: Philox, whatever name it is asked for by."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.tensor import Tensor
+
+
+class Algorithm(Enum):
+    """How bits are made of a key. Here it is always Philox; Threefry is refused."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+_NAMES = {"philox": 1, "threefry": 2, "auto_select": 3}
+
+
+def check_algorithm(caller: str, alg: Any) -> None:
+    """Raises: ArgumentTypeError, InvalidArgumentError: `alg`, an argument of `caller`, is not the method that there is."""
+    if alg is None:
+        return
+    number = alg
+    if isinstance(alg, Tensor | np.ndarray | np.generic):
+        number = int(np.asarray(alg))
+    elif isinstance(alg, Enum):
+        number = alg.value
+    elif isinstance(alg, str):
+        number = _NAMES.get(alg.lower(), 0)
+    if not isinstance(number, int):
+        raise ArgumentTypeError(f"{caller}: alg is {alg!r}; it is 'philox' or 'auto_select'.")
+    if number not in (1, 3):
+        raise InvalidArgumentError(
+            f"{caller}: alg is {alg!r}; Philox is all that there is: 'philox' or 'auto_select'."
+        )

@@ -1,0 +1,223 @@
+"""Gamma, Poisson, binomial and bounded normal numbers, stateful and stateless, and keys made from keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import as_dtype
+from graphad.core.errors import DTypeError
+from graphad.core.shapes import is_definite
+from graphad.core.tensor import Tensor
+from graphad.ops.array.join import concat, stack
+from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.array.sizes import requested, require_sizes
+from graphad.ops.array.static import broadcast_dynamic_shape
+from graphad.ops.math.cast import cast
+from graphad.ops.math.incomplete import ndtri
+from graphad.ops.math.select import maximum, minimum, where
+from graphad.ops.math.special import erfc
+from graphad.ops.random import philox
+from graphad.ops.random.algorithm import check_algorithm
+from graphad.ops.random.generator import fresh_key, shuffled, stateless_uniform
+from graphad.ops.random.samples import DrawGamma, counts_of
+
+_WIDE = dtypes.float64
+
+
+def _joined(size: Any, *parameters: Any) -> Any:
+    """`size` and behind it the shape to which the parameters are broadcast together."""
+    known = all(is_definite(p.dims) for p in parameters)
+    inner: Any = np.broadcast_shapes(*[p.dims for p in parameters]) if known else None
+    if inner is None:
+        inner = shape_of(parameters[0])
+        for p in parameters[1:]:
+            inner = broadcast_dynamic_shape(inner, shape_of(p))
+    if known and isinstance(size, list | tuple) and all(isinstance(n, int) for n in size):
+        return [*size, *inner]
+    head = cast(lift(size) if not hasattr(size, "as_list") else lift(size.as_list()), dtypes.int32)
+    return concat([head, cast(lift(np.array(inner, np.int32) if known else inner), dtypes.int32)], 0)
+
+
+def _gamma(op: str, key: Any, size: Any, alpha: Any, beta: Any) -> Tensor:
+    sizes, given = requested(op, size)
+    require_sizes(op, sizes)
+    sample = bind(DrawGamma(sizes), key, alpha, *given)
+    return maximum(sample if beta is None else sample / beta, lift(_tiny(alpha.dtype), alpha.dtype))
+
+
+def _tiny(dtype: Any) -> float:
+    """The least normal number, below which no sample lies: its logarithm is finite."""
+    return 2.0**-14 if dtype is dtypes.float16 else 2.0**-126 if dtype.itemsize <= 4 else 2.0**-1022
+
+
+def _of_gamma(op: str, alpha: Any, beta: Any, dtype: Any) -> tuple[Any, Any]:
+    dtype = as_dtype(dtype)
+    if not dtype.is_floating:
+        raise DTypeError(f"{op}: dtype is {dtype.name}; a float dtype is needed.")
+    return lift_like(op, alpha, dtype), None if beta is None else lift_like(op, beta, dtype)
+
+
+def gamma(
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Samples of the gamma distribution: [*shape, *that of alpha and beta together].
+
+    Args:
+      shape: How many samples for each parameter.
+      alpha: The shape parameter, above 0; gradients flow to it, those of a sample at a fixed probability.
+      beta: The inverse of the scale, 1 by default; gradients flow to it.
+      dtype: A float dtype.
+      seed: Names a stream of its own, which starts anew with `set_seed`.
+    """
+    alpha, beta = _of_gamma("random.gamma", alpha, beta, dtype)
+    size = _joined(shape, alpha) if beta is None else _joined(shape, alpha, beta)
+    return _gamma("random.gamma", fresh_key(seed), size, alpha, beta)
+
+
+def stateless_gamma(
+    shape: ShapeLike,
+    seed: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Samples of the gamma distribution that depend on `seed` ([2] integers) and the parameters alone: as `gamma`, but of the
+    shape `shape`, to which alpha and beta are broadcast.
+    """
+    alpha, beta = _of_gamma("random.stateless_gamma", alpha, beta, dtype)
+    return _gamma("random.stateless_gamma", lift(seed), shape, alpha, beta)
+
+
+def poisson(
+    shape: ShapeLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Samples of the Poisson distribution: [*shape, *shape of lam]. No gradient.
+
+    Args:
+      shape: How many samples for each rate.
+      lam: The rates, from 0 on; -1 stands for a sample of another one.
+      dtype: A real dtype.
+      seed: Names a stream of its own, which starts anew with `set_seed`.
+    """
+    rate = cast(lift(lam), _WIDE)
+    return counts_of("random.poisson", "poisson", fresh_key(seed), _joined(shape, rate), [rate], dtype)
+
+
+def stateless_poisson(
+    shape: ShapeLike,
+    seed: TensorLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Samples of the Poisson distribution that depend on `seed` ([2] integers) and the rates alone: as `poisson`, but of the
+    shape `shape`, to which lam is broadcast.
+    """
+    return counts_of(
+        "random.stateless_poisson", "poisson", lift(seed), shape, [cast(lift(lam), _WIDE)], dtype
+    )
+
+
+def stateless_binomial(
+    shape: ShapeLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Samples of the binomial distribution that depend on `seed` ([2] integers) and the parameters alone. No gradient.
+
+    Args:
+      shape: The shape of the result, to which counts and probs are broadcast.
+      seed: Two integers.
+      counts: Numbers of trials, from 0 on.
+      probs: Probabilities; -1 stands for a sample of what is none.
+      output_dtype: A real dtype.
+    """
+    parameters = [cast(lift(counts), _WIDE), cast(lift(probs), _WIDE)]
+    return counts_of("random.stateless_binomial", "binomial", lift(seed), shape, parameters, output_dtype)
+
+
+def stateless_parameterized_truncated_normal(
+    shape: ShapeLike,
+    seed: TensorLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
+    name: str | None = None,
+) -> Tensor:
+    """Normal numbers between bounds that depend on `seed` ([2] integers) and the parameters alone; gradients flow to all of them.
+
+    Args:
+      shape: The shape of the result, to which the parameters are broadcast.
+      seed: Two integers.
+      means, stddevs: Those of the normal distribution, of which the part between the bounds is taken.
+      minvals, maxvals: The bounds.
+    """
+    op = "random.stateless_parameterized_truncated_normal"
+    mean = lift(means)
+    deviation, low, high = (lift_like(op, x, mean.dtype) for x in (stddevs, minvals, maxvals))
+    u = stateless_uniform(shape, seed, dtype=mean.dtype)
+    a, b = (low - mean) / deviation, (high - mean) / deviation
+    is_above = a + b > 0  # then on the other side, where small probabilities have all their digits
+    left, right = where(is_above, -b, a), where(is_above, -a, b)
+    below, upto = _probability(left), _probability(right)
+    z = minimum(maximum(ndtri(below + (upto - below) * u), left), right)
+    return mean + deviation * where(is_above, -z, z)  # type: ignore[no-any-return]
+
+
+def _probability(z: Any) -> Any:
+    """That of a standard normal number below z."""
+    return 0.5 * erfc(z * -(2.0**-0.5))
+
+
+def split(seed: TensorLike, num: TensorLike = 2, alg: Any = "auto_select") -> Tensor:
+    """New seeds for the stateless functions from one: [num, 2], of the dtype of `seed`."""
+    check_algorithm("random.split", alg)
+    key = lift(seed)
+    return stateless_uniform(stack([cast(lift(num), dtypes.int32), lift(2)]), key, None, None, key.dtype)
+
+
+def fold_in(seed: TensorLike, data: TensorLike, alg: Any = "auto_select") -> Tensor:
+    """A seed made of a seed and an integer, such as the number of a step: [2], of the dtype of `data`."""
+    check_algorithm("random.fold_in", alg)
+    number = lift(data)
+    return stack([stateless_uniform([], lift(seed), None, None, number.dtype), number])
+
+
+def create_rng_state(seed: int, alg: Any) -> np.ndarray:
+    """The state of a generator that starts from a seed, for `Generator.from_state`."""
+    check_algorithm("random.create_rng_state", alg)
+    return philox.key_of_seed(int(seed))
+
+
+def stateless_shuffle(
+    value: TensorLike, seed: TensorLike, alg: Any = "auto_select", name: str | None = None
+) -> Tensor:
+    """`value` with its slices along axis 0 in an order that depends on `seed` ([2] integers) alone; differentiable."""
+    check_algorithm("random.experimental.stateless_shuffle", alg)
+    return shuffled(lift(seed), value)
+
+
+__all__ = [
+    "create_rng_state", "fold_in", "gamma", "poisson", "split", "stateless_binomial", "stateless_gamma",
+    "stateless_parameterized_truncated_normal", "stateless_poisson", "stateless_shuffle",
+]  # fmt: skip

@@ -1,0 +1,147 @@
+"""The place of one element in a random order, without the order: a keyed permutation of the numbers from 0 to a largest one.
+
+A Feistel network permutes the numbers of an even count of bits; one that comes out too large is permuted again, until it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift, lift_pair
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.schema import Positive
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.join import concat
+from graphad.ops.array.support import all_stacked, require_index
+from graphad.ops.rules import same_dtype
+
+_MIX = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))  # the finaliser of MurmurHash3
+_ROUND = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(33)
+
+
+def _mixed(x: Any) -> Any:
+    for factor in _MIX:
+        x = (x ^ (x >> _SHIFT)) * factor
+    return x ^ (x >> _SHIFT)
+
+
+def _permuted(x: Any, keys: Any, half: int, rounds: int) -> Any:
+    """x, of 2 * half bits, after some rounds with a stack of three words of the key."""
+    width, mask = np.uint64(half), np.uint64(2**half - 1)
+    left, right = x >> width, x & mask
+    for k in range(rounds):
+        word = keys[k % 3] + np.uint64(k + 1) * _ROUND
+        left, right = right, left ^ (_mixed(right ^ word) & mask)
+    return left << width | right
+
+
+@define
+class IndexShuffle(Op):
+    """Where each of some numbers from 0 to a largest one stands when these are put into an order that three integers, the last
+    axis of `seed`, say. Index, seed without its last axis and the largest number are scalars or vectors of one length.
+    """
+
+    name = "random_index_shuffle"
+    keeps = (False, False)
+    takes_symbols = False
+    rounds: Positive
+
+    def infer(self, index: TensorSpec, seed: TensorSpec, largest: TensorSpec) -> TensorSpec:
+        dtype = same_dtype(self.name, (index, largest))
+        require_index(self.name, index, "index")
+        require_index(self.name, seed, "seed")
+        if seed.dims is not None and (not seed.dims or seed.dims[-1] not in (3, None)):
+            raise InvalidArgumentError(
+                f"{self.name}: seed has shape {format_dims(seed.dims)}; its last axis holds three integers."
+            )
+        shapes = [index.dims, None if seed.dims is None else seed.dims[:-1], largest.dims]
+        if any(dims is None for dims in shapes):
+            return TensorSpec.of(None, dtype)
+        vectors = [dims for dims in shapes if dims]
+        if any(dims != vectors[0] for dims in vectors[1:] if None not in dims and None not in vectors[0]):
+            raise InvalidArgumentError(
+                f"{self.name}: index, seed and max_index have shapes {', '.join(map(format_dims, shapes))} (that of seed "
+                "without its last axis); those that are no scalars must be equal."
+            )
+        return TensorSpec.of(vectors[0] if vectors else (), dtype)
+
+    def eval(self, index: Any, seed: Any, largest: Any) -> Any:
+        # A row axis stands first everywhere, so that vectors of one length meet.
+        shape = np.broadcast_shapes(index.shape, seed.shape[:-1], largest.shape)
+        at, top = np.broadcast_to(index, shape), np.broadcast_to(largest, shape)
+        if (at < 0).any() or (at > top).any():
+            raise InvalidArgumentError(
+                f"{self.name}: index is {np.asarray(index).tolist()}, max_index {np.asarray(largest).tolist()}; an index is from "
+                "0 to max_index."
+            )
+        keys = np.moveaxis(np.asarray(seed).astype(np.int64).view(np.uint64), -1, 0)
+        keys = _mixed(np.stack([np.broadcast_to(key, shape) for key in keys]))
+        out = at.astype(np.uint64)
+        limits = top.astype(np.uint64)
+        halves = np.array([(int(n).bit_length() + 1) // 2 or 1 for n in limits.ravel()]).reshape(shape)
+        for half in np.unique(halves).tolist():
+            open_ = np.flatnonzero(halves == half)
+            while open_.size:
+                found = _permuted(out.ravel()[open_], keys.reshape(3, -1)[:, open_], half, self.rounds)
+                out = out.reshape(-1)
+                out[open_] = found
+                open_ = open_[found > limits.ravel()[open_]]
+        y = out.reshape(shape).astype(index.dtype)
+        return y if y.ndim else y[()]
+
+    vjp = no_gradient("an index is an integer")
+
+    def batch(self, ctx: Any, index: Any, seed: Any, largest: Any) -> Any:
+        if any(len(x.dims) - ctx.stacked(i) - (i == 1) for i, x in enumerate((index, seed, largest))):
+            return ctx.rowwise(self, index, seed, largest)
+        return bind(self, *all_stacked(ctx, (index, seed, largest)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        ranks = [len(spec.dims or ()) - (i == 1) for i, spec in enumerate(specs)]
+        if all(axis is None for axis in axes):
+            return None
+        return (
+            0
+            if all(
+                axis in (None, 0) and rank for axis, rank in zip(axes, ranks, strict=True) if axis is not None
+            )
+            else MIXED
+        )
+
+
+def random_index_shuffle(
+    index: TensorLike, seed: TensorLike, max_index: TensorLike, rounds: int = 4, name: str | None = None
+) -> Tensor:
+    """Where each of some numbers from 0 to max_index stands in an order of all of them that the seed says. No gradient.
+
+    Args:
+      index: Integers, a scalar or a vector.
+      seed: Three integers, or three for each index.
+      max_index: The largest number, or one for each index.
+      rounds: How often a number is mixed; 4 at least.
+    """
+    number, largest = lift_pair("random_index_shuffle", index, max_index)
+    if not isinstance(rounds, int) or rounds < 4:
+        raise InvalidArgumentError(f"random_index_shuffle: rounds is {rounds!r}; at least 4 are needed.")
+    return bind(IndexShuffle(rounds), number, lift(seed), largest)  # type: ignore[no-any-return]
+
+
+def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
+    """As `random_index_shuffle`, for seeds of two integers, or of three."""
+    key = lift(seed)
+    if key.dims is not None and key.dims and key.dims[-1] == 2:
+        key = concat([key, zeros_like(key[..., :1])], -1)
+    return random_index_shuffle(index, key, max_index)
+
+
+__all__ = ["index_shuffle", "random_index_shuffle"]

@@ -1,0 +1,220 @@
+"""Numbers from distributions with parameters: gamma, Poisson and binomial, by NumPy's methods on the stream of a key.
+
+A sample of the gamma distribution has a derivative by its parameter: that of the sample at a fixed probability (implicit
+reparameterisation, Figurnov et al., 2018). Counts have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.dims import Size
+from graphad.core.dtypes import DType, as_dtype
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.schema import Given
+from graphad.core.shapes import broadcast_dims, format_dims
+from graphad.core.spec import TensorSpec
+from graphad.ops import library
+from graphad.ops.array.shape import ExpandDims
+from graphad.ops.array.sizes import requested, require_sizes
+from graphad.ops.array.support import as_stacked
+from graphad.ops.elementwise import elementwise
+from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.exponential import log
+from graphad.ops.math.gamma import DIGAMMA
+from graphad.ops.math.incomplete import IgammaByA, density_of_gamma
+from graphad.ops.random import philox
+from graphad.ops.random.draw import require_key
+from graphad.ops.rules import FLOATING, elementwise_rows, require_kind, same_dtype, scalar_like, unbroadcast
+
+
+def _drawn(kind: str, keys: Any, shape: Any, parameters: Sequence[Any], dtype: Any) -> Any:
+    """A draw for each key of a stack of keys; the parameters are broadcast against all of them."""
+    lead = keys.shape[:-1]
+    wide = [np.broadcast_to(np.asarray(p, np.float64), (*lead, *shape)) for p in parameters]
+    out = np.empty((*lead, *shape), dtype)
+    for place in np.ndindex(lead):
+        source = np.random.Generator(philox.stream(keys[place]))
+        out[place] = _METHODS[kind](source, shape, *[p[place] for p in wide])
+    return out
+
+
+def _gamma(source: Any, shape: Any, alpha: Any) -> Any:
+    fits = alpha >= 0
+    return np.where(fits, source.standard_gamma(np.where(fits, alpha, 1.0), shape), np.nan)
+
+
+def _poisson(source: Any, shape: Any, rate: Any) -> Any:
+    fits = (rate >= 0) & (rate < 2.0**62)
+    return np.where(fits, source.poisson(np.where(fits, rate, 1.0), shape), -1.0)
+
+
+def _binomial(source: Any, shape: Any, counts: Any, probabilities: Any) -> Any:
+    fits = (counts >= 0) & (counts < 2.0**62) & (probabilities >= 0) & (probabilities <= 1)
+    number, p = np.where(fits, counts, 0.0).astype(np.int64), np.where(fits, probabilities, 0.5)
+    return np.where(fits, source.binomial(number, p, shape), -1.0)
+
+
+_METHODS = {"gamma": _gamma, "poisson": _poisson, "binomial": _binomial}
+
+
+class _Sample(Op):
+    """An array of `shape` drawn with parameters that are broadcast to it, one for each key of a stack of keys."""
+
+    known_as = "random"
+    parameters: ClassVar[int]
+    shape: Given[tuple[Size, ...]]
+
+    def checked(self, key: TensorSpec, parameters: Sequence[TensorSpec], dtype: DType) -> TensorSpec:
+        """The spec of the result. Raises: InvalidArgumentError: the parameters are not broadcast to the shape."""
+        require_key(key)
+        same_dtype(self.name, parameters)
+        for parameter in parameters:
+            require_kind(self.name, parameter, FLOATING, "parameter")
+        if self.shape is None or key.dims is None:
+            return TensorSpec.of(None, dtype)
+        dims = (*key.dims[:-1], *self.shape)
+        for parameter in parameters:
+            if parameter.dims is None:
+                continue
+            found = broadcast_dims(self.name, dims, parameter.dims)
+            if found is not None and len(found) != len(dims):
+                raise InvalidArgumentError(
+                    f"{self.name}: a parameter has shape {format_dims(parameter.dims)}, the result {format_dims(dims)}, to which "
+                    "it must be broadcast."
+                )
+        return TensorSpec.of(dims, dtype)
+
+    def batch(self, ctx: Any, key: Any, *rest: Any) -> Any:
+        given = len(rest) - self.parameters
+        if self.shape is None or any(ctx.stacked(1 + self.parameters + k) for k in range(given)):
+            return ctx.rowwise(self, key, *rest)
+        rank = len(key.dims) - 1 - ctx.stacked(0) + len(self.shape)
+        aligned = []
+        for k, x in enumerate(rest[: self.parameters], 1):
+            missing = rank - (len(x.dims) - 1) if ctx.stacked(k) else 0
+            aligned.append(bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing else x)
+        return bind(self, as_stacked(ctx, 0, key), *aligned, *rest[self.parameters :])
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[0] is not None or self.shape is None:
+            return axes[0] if all(axis is None for axis in axes[1:]) else MIXED
+        whole = TensorSpec.of((*(specs[0].dims or (0,))[:-1], *self.shape), specs[1].dtype)
+        return elementwise_rows([whole, *specs[1:]], [None, *axes[1:]])
+
+    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        # How many words of the stream an element takes depends on its parameter, and so does where the next one begins.
+        return axes[0] if all(axis is None for axis in axes[1:]) else MIXED
+
+
+@define
+class DrawGamma(_Sample):
+    """Samples of the gamma distribution with shape parameter alpha and scale 1, of the dtype of alpha; NaN for alpha below 0. The
+    key is two integers; see `Draw`.
+    """
+
+    name = "draw_gamma"
+    keeps = ((1,), True)
+    parameters = 1
+    shape: Given[tuple[Size, ...]]
+
+    def infer(self, key: TensorSpec, alpha: TensorSpec) -> TensorSpec:
+        return self.checked(key, (alpha,), alpha.dtype)
+
+    def eval(self, key: Any, alpha: Any) -> Any:
+        return _drawn("gamma", key, self.shape, (alpha,), alpha.dtype)
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        alpha, y = ctx.inputs[1], ctx.outputs[0]
+        return None, unbroadcast(ctx, 1, g * bind(GammaSlope(), alpha, y))
+
+
+@define
+class DrawCounts(_Sample):
+    """Samples of `dtype` of the Poisson distribution with a rate, or of the binomial distribution with a number of trials and a
+    probability; -1 for parameters that have no distribution. The key is two integers; see `Draw`.
+    """
+
+    name = "draw_counts"
+    keeps = (False, False)
+    kind: Literal["binomial", "poisson"]
+    shape: Given[tuple[Size, ...]]
+    dtype: DType
+
+    @property
+    def parameters(self) -> int:  # type: ignore[override]
+        return 1 if self.kind == "poisson" else 2
+
+    def infer(self, key: TensorSpec, *parameters: TensorSpec) -> TensorSpec:
+        if len(parameters) != self.parameters:
+            raise InvalidArgumentError(
+                f"draw_counts: {len(parameters)} parameters were given; {self.kind} takes {self.parameters}."
+            )
+        if not (self.dtype.is_floating or self.dtype.is_integer):
+            raise DTypeError(f"random.{self.kind}: dtype is {self.dtype.name}; a real dtype is needed.")
+        return self.checked(key, parameters, self.dtype)
+
+    def eval(self, key: Any, *parameters: Any) -> Any:
+        return _drawn(self.kind, key, self.shape, parameters, self.dtype.numpy)
+
+    vjp = no_gradient("counts are whole numbers")
+
+
+def counts_of(op: str, kind: Any, key: Any, size: Any, parameters: Sequence[Any], dtype: Any) -> Any:
+    """Samples of a distribution of counts, drawn with a key; the parameters are float64."""
+    sizes, given = requested(op, size)
+    require_sizes(op, sizes)
+    return bind(DrawCounts(kind, sizes, as_dtype(dtype)), key, *parameters, *given)
+
+
+# -- the derivative of a sample --------------------------------------------------------------------------------------------
+
+
+def _slope(alpha: Any, y: Any) -> Any:
+    """-(dP / d alpha) / p for P(alpha, y) with the density p, term by term of
+    P / p = y / alpha * sum of y**k / ((alpha + 1) ... (alpha + k)).
+    """
+    dtype = alpha.dtype
+    psi = library.special().psi
+    a, x = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(y, np.float64))
+    fits = (x > 0) & (a > 0) & np.isfinite(x) & np.isfinite(a)
+    a, x = np.where(fits, a, 1.0), np.where(fits, x, 1.0)
+    part = np.log(x) - psi(a + 1)
+    term, total, k = np.ones_like(x), np.zeros_like(x), 0
+    last = np.maximum(x - a, 0) + 12 * np.sqrt(np.maximum(x, 1)) + 40
+    while (running := k <= last).any():
+        total = np.where(running, total + term * part, total)
+        k += 1
+        term = term * (x / (a + k))
+        part = part - 1 / (a + k)
+    slope = np.where(fits, -x / a * total, np.where((y == 0) & (alpha > 0), 0.0, np.nan)).astype(dtype)
+    return slope if slope.ndim else slope[()]
+
+
+def _slope_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+    a, x = ctx.inputs
+    s, one = ctx.outputs[0], scalar_like(1, x)
+    steep = log(x) - bind(DIGAMMA, a)  # of log p by alpha
+    of_a = of_x = None
+    if ctx.needs(0):
+        curve = bind(IgammaByA(2), a, x) / density_of_gamma(a, x)
+        of_a = unbroadcast(ctx, 0, bind(NEG, g) * (curve + s * steep))
+    if ctx.needs(1):
+        of_x = unbroadcast(ctx, 1, bind(NEG, g) * (steep + s * ((a - one) / x - one)))
+    return of_a, of_x
+
+
+GammaSlope = elementwise(
+    "gamma_slope",
+    _slope,
+    vjp=_slope_vjp,
+    kinds=FLOATING,
+    keeps=(True, True),
+    doc="The derivative by x of the y below which a sample of the gamma distribution with parameter x is with a fixed "
+    "probability.",
+)

@@ -1,0 +1,5 @@
+"""`tf.random.experimental`: seeds made of seeds, shuffles that depend on a seed alone."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
