@@ -35,6 +35,7 @@ register_later(
     "graphad.ops.control.custom",
     "graphad.ops.control.loop",
     "graphad.ops.image.boxes",
+    "graphad.ops.linalg.banded",
     "graphad.ops.linalg.contraction",
     "graphad.ops.linalg.eigen",
     "graphad.ops.linalg.factors",

@@ -49,11 +49,7 @@ _REASONS = {name: reason for reason, names in _SUBJECTS.items() for name in name
 # Names of TensorFlow's that are to come, by what serves until then.
 _LATER = {
     "pad, reshape and transpose serve": "space_to_batch space_to_batch_nd batch_to_space required_space_to_batch_paddings",
-    "linalg.solve and linalg.eigh of the full matrix serve":
-        "tridiagonal_solve tridiagonal_matmul eigh_tridiagonal banded_triangular_solve",
     "a scan over the frames serves": "ctc_loss ctc_greedy_decoder ctc_beam_search_decoder ctc_unique_labels",
-    "a Generator of NumPy serves outside of functions":
-        "graphad.random.gamma graphad.random.poisson stateless_gamma stateless_poisson stateless_binomial",
 }  # fmt: skip
 _PLANNED = {name: cure for cure, names in _LATER.items() for name in names.split()}
 

@@ -2,6 +2,10 @@
 
 from graphad.ops.array.create import eye as eye
 from graphad.ops.array.transpose import matrix_transpose as matrix_transpose
+from graphad.ops.linalg.banded import banded_triangular_solve as banded_triangular_solve
+from graphad.ops.linalg.banded import eigh_tridiagonal as eigh_tridiagonal
+from graphad.ops.linalg.banded import tridiagonal_matmul as tridiagonal_matmul
+from graphad.ops.linalg.banded import tridiagonal_solve as tridiagonal_solve
 from graphad.ops.linalg.composed import lstsq as lstsq
 from graphad.ops.linalg.composed import matrix_rank as matrix_rank
 from graphad.ops.linalg.composed import normalize as normalize

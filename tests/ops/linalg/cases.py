@@ -346,4 +346,98 @@ FACTORS = [
     OpCase(real_roots, real(3, 3), expected=lambda x: scipy.linalg.sqrtm(x @ x.T + np.eye(3)).real),
 ]
 
-CASES = [*MATMUL, *EINSUM, *DIAGONAL, *SOLVE, *NORM, *EIGEN, *FACTORS]
+
+def _of_rows(bands: Any, above: int) -> Any:
+    """The full matrices of diagonals that are given as rows, the highest first."""
+    n = bands.shape[-1]
+    full = np.zeros((*bands.shape[:-1][:-1], n, n), bands.dtype)
+    for row in range(bands.shape[-2]):
+        for i in range(n):
+            if 0 <= i + above - row < n:
+                full[..., i, i + above - row] = bands[..., row, i]
+    return full
+
+
+def of_diagonals(upper: Any, middle: Any, lower: Any, rhs: Any) -> Any:
+    return la.tridiagonal_solve([upper, middle, lower], rhs, "sequence")
+
+
+def _of_diagonals(upper: Any, middle: Any, lower: Any, rhs: Any) -> Any:
+    return np.linalg.solve(np.diag(upper, 1) + np.diag(middle) + np.diag(lower, -1), rhs)
+
+
+def tridiagonal_values(alpha: Any, beta: Any) -> Any:
+    return la.eigh_tridiagonal(alpha, beta)
+
+
+def _within(x: Any) -> Any:
+    return x * (np.abs(np.subtract.outer(np.arange(4), np.arange(4))) < 2)
+
+
+THREE = real(2, 3, 4) + np.array([[0.0], [5.0], [0.0]])
+BANDED = [
+    OpCase(
+        la.tridiagonal_solve,
+        THREE,
+        real(2, 4, 2, seed=3),
+        unknown=SIZES,
+        expected=lambda d, b: np.linalg.solve(_of_rows(d, 1), b),
+    ),
+    OpCase(
+        la.tridiagonal_solve,
+        complex_(3, 4) + 5 * np.array([[0], [1], [0]]),
+        complex_(4, 2, seed=3),
+        unknown=SIZES,
+        expected=lambda d, b: np.linalg.solve(_of_rows(d, 1), b),
+    ),
+    OpCase(
+        la.tridiagonal_solve,
+        definite(4, 4),
+        real(2, 4, seed=3),
+        "matrix",
+        True,
+        unknown=(),
+        expected=lambda a, b: np.linalg.solve(_within(a), b.T),
+    ),
+    OpCase(
+        of_diagonals,
+        real(3),
+        definite(4, 4)[0] + 4,
+        real(3, seed=2),
+        real(4, seed=3),
+        unknown=(),
+        expected=_of_diagonals,
+    ),
+    OpCase(
+        la.tridiagonal_matmul,
+        THREE,
+        real(4, 3, seed=3),
+        unknown=SIZES,
+        expected=lambda d, b: _of_rows(d, 1) @ b,
+    ),
+    OpCase(
+        la.banded_triangular_solve,
+        THREE[:, [1, 0, 2]],
+        real(2, 4, 2, seed=3),
+        unknown=(),
+        expected=lambda d, b: np.linalg.solve(_of_rows(d, 0), b),
+    ),
+    OpCase(
+        la.banded_triangular_solve,
+        complex_(3, 4) + 5 * np.array([[0], [0], [1]]),
+        complex_(4, 2, seed=3),
+        lower=False,
+        adjoint=True,
+        unknown=(),
+        expected=lambda d, b: np.linalg.solve(np.conj(_of_rows(d, 2)).T, b),
+    ),
+    OpCase(
+        tridiagonal_values,
+        real(4),
+        real(3, seed=3),
+        unknown=SIZES,
+        expected=lambda d, e: np.linalg.eigvalsh(np.diag(d) + np.diag(e, 1) + np.diag(e, -1)),
+    ),
+]
+
+CASES = [*MATMUL, *EINSUM, *DIAGONAL, *SOLVE, *NORM, *EIGEN, *FACTORS, *BANDED]

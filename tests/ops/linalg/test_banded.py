@@ -1,0 +1,81 @@
+"""Formats of diagonals, choices of eigenvalues, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+COMPACT = np.array([[1.0, 2.0, np.nan], [4.0, 5.0, 6.0], [np.nan, 1.0, 2.0]])
+FULL = np.array([[4.0, 1.0, 0.0], [1.0, 5.0, 2.0], [0.0, 2.0, 6.0]])
+
+
+def test_formats_of_diagonals_agree_and_what_lies_outside_is_not_read() -> None:
+    b = np.array([1.0, 2.0, 3.0])
+    wanted = np.linalg.solve(FULL, b)
+    outside = FULL + np.array([[0.0, 0.0, 7.0], [0.0, 0.0, 0.0], [9.0, 0.0, 0.0]])
+    short = [COMPACT[0, :2], COMPACT[1], COMPACT[2, 1:]]
+    for diagonals, form in (
+        (COMPACT, "compact"),
+        (list(COMPACT), "sequence"),
+        (short, "sequence"),
+        (outside, "matrix"),
+    ):
+        diagonals = (
+            [tf.constant(d) for d in diagonals] if isinstance(diagonals, list) else tf.constant(diagonals)
+        )
+        np.testing.assert_allclose(tf.linalg.tridiagonal_solve(diagonals, tf.constant(b), form), wanted)
+    product = tf.linalg.tridiagonal_matmul(tf.constant(np.nan_to_num(COMPACT)), tf.constant(b[:, None]))
+    np.testing.assert_allclose(product[:, 0], FULL @ b)
+
+
+def test_the_right_side_may_be_transposed_and_conjugated() -> None:
+    b = np.array([[1.0 + 1j, 2.0, 3.0], [0.0, 1.0, 2.0 - 1j]])
+    diagonals = tf.constant(np.nan_to_num(COMPACT).astype(complex))
+    found = tf.linalg.tridiagonal_solve(diagonals, tf.constant(b), transpose_rhs=True, conjugate_rhs=True)
+    np.testing.assert_allclose(found, np.linalg.solve(FULL, np.conj(b).T))
+
+
+@pytest.mark.parametrize(("size", "columns"), [(0, 2), (1, 2), (3, 0)])
+def test_small_systems(size: int, columns: int) -> None:
+    found = tf.linalg.tridiagonal_solve(tf.ones([3, size]), tf.ones([size, columns]))
+    assert found.shape == (size, columns) and np.all(found.numpy() == 1)
+
+
+def test_eigenvalues_are_chosen_by_number_and_by_size() -> None:
+    alpha, beta = tf.constant([1.0, 2.0, 3.0], "float64"), tf.constant([0.5, 0.6], "float64")
+    every, vectors = tf.linalg.eigh_tridiagonal(alpha, beta, eigvals_only=False)
+    full = np.diag(alpha) + np.diag(beta, 1) + np.diag(beta, -1)
+    np.testing.assert_allclose(full @ vectors.numpy(), vectors.numpy() * every.numpy())
+    some = tf.linalg.eigh_tridiagonal(alpha, beta, select="i", select_range=(0, 1))
+    np.testing.assert_allclose(some, every[:2])
+    some, columns = tf.linalg.eigh_tridiagonal(alpha, beta, False, "v", (1.0, 2.5))
+    np.testing.assert_allclose(some, every[1:2])
+    assert columns.shape == (3, 1)
+    hermitian = tf.linalg.eigh_tridiagonal(
+        tf.constant([1.0, 2.0], "complex128"), tf.constant([1.0j], "complex128")
+    )
+    np.testing.assert_allclose(hermitian, np.linalg.eigvalsh([[1.0, -1j], [1j, 2.0]]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tf.linalg.tridiagonal_solve(np.zeros((3, 2)), np.ones((2, 1))), "not invertible"),
+        (
+            lambda: tf.linalg.tridiagonal_solve(np.zeros((2, 2)), np.ones((2, 1))),
+            r"diagonals have shape \(2, 2\)",
+        ),
+        (lambda: tf.linalg.tridiagonal_solve(np.ones((3, 2)), np.ones((3, 1))), "must equal rhs.shape"),
+        (lambda: tf.linalg.tridiagonal_solve(COMPACT, np.ones(3), "rows"), "'rows'; it is 'compact'"),
+        (lambda: tf.linalg.tridiagonal_solve(COMPACT, np.ones(3), perturb_singular=True), "perturb_singular"),
+        (lambda: tf.linalg.banded_triangular_solve(np.ones((0, 2)), np.ones((2, 1))), "how many diagonals"),
+        (lambda: tf.linalg.eigh_tridiagonal(np.ones(2), np.ones(1), select="v"), "select_range is None"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(call: Any, message: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        call()
