@@ -176,6 +176,7 @@ from graphad.ops.linalg import global_norm as global_norm
 from graphad.ops.linalg import matmul as matmul
 from graphad.ops.linalg import norm as norm
 from graphad.ops.linalg import tensordot as tensordot
+from graphad.ops.linalg.functions import sqrtm
 from graphad.ops.math import abs as abs
 from graphad.ops.math import acos as acos
 from graphad.ops.math import acosh as acosh
@@ -262,8 +263,10 @@ newaxis: None
 
 bool = bool_
 constant_initializer = Constant
+matrix_square_root = sqrtm
 ones_initializer = Ones
 random_normal_initializer = RandomNormal
 random_uniform_initializer = RandomUniform
 zeros_initializer = Zeros
+realdiv = truediv
 tuple = tuple_of

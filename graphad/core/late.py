@@ -1,9 +1,9 @@
 """A module's public names, said in one place: the stub beside its source, which this module and type checkers both read.
 
-`graphad/linalg.py` says what the namespace is for and calls `attach`. `graphad/linalg.pyi` is the list, a name in each line:
+`graphad/signal.py` says what the namespace is for and calls `attach`. `graphad/signal.pyi` is the list, a name in each line:
 
-    from graphad.ops.linalg.systems import solve as solve      a name, and the module where it is found
-    from graphad.ops.linalg import *                           all names of another list
+    from graphad.ops.signal.frames import stft as stft         a name, and the module where it is found
+    from graphad.ops.signal import *                           all names of another list
     from graphad.core.dtypes import bool_                      what is no name of the list itself,
     bool = bool_                                               but has another one here
     newaxis: None                                              a name that the source beside the stub defines

@@ -504,3 +504,23 @@ def test_array_api_compat_takes_tensors() -> None:
     assert compat.array_namespace(x, gnp.ones(2)) is gnp
     assert compat.size(x) == 12 and compat.device(x) == "cpu:0"
     assert compat.to_device(x, "cpu:0") is x
+
+
+def test_integers_have_divisors_and_multiples_as_in_numpy() -> None:
+    a, b = np.array([12, -18, 0, 7, 0], np.int32), np.array([18, 12, 5, -7, 0], np.int64)
+    for name in ("gcd", "lcm"):
+        found, wanted = getattr(tnp, name)(a, b), getattr(np, name)(a, b)
+        assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
+        assert np.array_equal(getattr(np, name)(gnp.asarray(a), b), wanted)
+    with pytest.raises(TypeError, match="gcd"):
+        gnp.gcd(1.5, 2)
+
+
+def test_vectors_index_together_and_dtypes_are_compared() -> None:
+    x = np.arange(12).reshape(3, 4)
+    key = gnp.ix_([2, 0], [True, False, True, False])
+    assert np.array_equal(gnp.asarray(x)[key], x[np.ix_([2, 0], [True, False, True, False])])
+    with pytest.raises(ValueError, match="ix_: argument 1"):
+        gnp.ix_([1], [[1]])
+    assert gnp.promote_types("int32", gnp.float32) == gnp.float64
+    assert gnp.issubdtype(gnp.float32, np.floating) and not gnp.issubdtype("int8", np.unsignedinteger)

@@ -26,6 +26,7 @@ CASES = [{**record, "volume": name} for name, index in INDEX.items() for record 
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-11, "complex64": 1e-5, "complex128": 1e-11}
 
 _SINGLE = "TensorFlow rounds the constant to float32 first"
+_CONJUGATE = "TensorFlow does not conjugate the complex derivative"
 _MOMENTS = "TensorFlow holds the mean fixed in the second derivative of the variance"
 
 # By the name of a case or program, or by its name and precision. Each has a row in docs/differences.md.
@@ -37,6 +38,8 @@ DIFFERENCES: dict[str, str] = {
     "nn.gelu_approximate-float64": _SINGLE,
     "nn.moments": _MOMENTS,
     "nn.moments_keepdims": _MOMENTS,
+    "segment.prod_complex": _CONJUGATE,
+    "band.tridiagonal_solve_turned": _CONJUGATE,
     "nn.softmax_cross_entropy": "TensorFlow's mixed second derivative by labels and logits lacks a term",
 }
 

@@ -2,10 +2,5 @@
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(
-    __name__,
-    at_once=True,
-    late=(
-        "bessel", "composed", "digits", "histogram", "incomplete", "places", "segment_extremes", "truncated",
-    ),
-)  # fmt: skip
+__getattr__, __dir__, __all__ = attach(__name__, at_once=True, late="bessel composed digits histogram incomplete places "
+                                       "segment_extremes truncated".split())  # fmt: skip

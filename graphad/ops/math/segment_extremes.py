@@ -15,6 +15,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
+from graphad.core.dtypes import from_numpy
 from graphad.core.op import define
 from graphad.core.references import AT
 from graphad.core.schema import Count, Given
@@ -86,7 +87,7 @@ class UnsortedSegmentMax(_Combined):
     name, formula = "unsorted_segment_max", np.maximum
     num: Given[Size]
     batch_dims: Count = 0
-    empty = staticmethod(lambda dtype: _limits(dtype).min)
+    empty = staticmethod(lambda dtype: from_numpy(dtype).min)
     vjp = _extreme_vjp
 
 
@@ -99,7 +100,7 @@ class UnsortedSegmentMin(_Combined):
     name, formula = "unsorted_segment_min", np.minimum
     num: Given[Size]
     batch_dims: Count = 0
-    empty = staticmethod(lambda dtype: _limits(dtype).max)
+    empty = staticmethod(lambda dtype: from_numpy(dtype).max)
     vjp = _extreme_vjp
 
 
@@ -126,16 +127,6 @@ class UnsortedSegmentProd(_Combined):
         slope = where(is_zero, self.spread(without, ids), self.spread(y, ids) / others)
         live = where(zeros > 1, zeros_like(g), g)
         return self.spread(live, ids) * conjugate(slope), None
-
-
-def _limits(dtype: Any) -> Any:
-    if dtype.kind in "iu":
-        return np.iinfo(dtype)
-    if dtype.kind == "f":
-        return np.finfo(dtype)
-    from ml_dtypes import finfo
-
-    return finfo(dtype)
 
 
 def _unsorted(op_class: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:

@@ -49,6 +49,7 @@ from graphad.ops.numpy.creation import full_like as full_like
 from graphad.ops.numpy.creation import geomspace as geomspace
 from graphad.ops.numpy.creation import identity as identity
 from graphad.ops.numpy.creation import indices as indices
+from graphad.ops.numpy.creation import ix_ as ix_
 from graphad.ops.numpy.creation import linspace as linspace
 from graphad.ops.numpy.creation import logspace as logspace
 from graphad.ops.numpy.creation import meshgrid as meshgrid
@@ -115,6 +116,7 @@ from graphad.ops.numpy.elementwise import floor_divide as floor_divide
 from graphad.ops.numpy.elementwise import fmax as fmax
 from graphad.ops.numpy.elementwise import fmin as fmin
 from graphad.ops.numpy.elementwise import fmod as fmod
+from graphad.ops.numpy.elementwise import gcd as gcd
 from graphad.ops.numpy.elementwise import greater as greater
 from graphad.ops.numpy.elementwise import greater_equal as greater_equal
 from graphad.ops.numpy.elementwise import heaviside as heaviside
@@ -130,6 +132,7 @@ from graphad.ops.numpy.elementwise import isnan as isnan
 from graphad.ops.numpy.elementwise import isneginf as isneginf
 from graphad.ops.numpy.elementwise import isposinf as isposinf
 from graphad.ops.numpy.elementwise import isreal as isreal
+from graphad.ops.numpy.elementwise import lcm as lcm
 from graphad.ops.numpy.elementwise import ldexp as ldexp
 from graphad.ops.numpy.elementwise import left_shift as left_shift
 from graphad.ops.numpy.elementwise import less as less
@@ -292,7 +295,9 @@ from graphad.ops.numpy.types import iscomplexobj as iscomplexobj
 from graphad.ops.numpy.types import isdtype as isdtype
 from graphad.ops.numpy.types import isrealobj as isrealobj
 from graphad.ops.numpy.types import isscalar as isscalar
+from graphad.ops.numpy.types import issubdtype as issubdtype
 from graphad.ops.numpy.types import ndim as ndim
+from graphad.ops.numpy.types import promote_types as promote_types
 from graphad.ops.numpy.types import result_type as result_type
 from graphad.ops.numpy.types import shape as shape
 from graphad.ops.numpy.types import size as size

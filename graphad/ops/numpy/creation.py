@@ -273,6 +273,18 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
     return _band(tensor_of(x), k, False)
 
 
+def ix_(*args: Any) -> tuple[Tensor, ...]:
+    """Vectors shaped to index together: number k gets its elements along axis k. A vector of bools stands for where it is True."""
+    found = []
+    for k, vector in enumerate(args):
+        x = tensor_of(vector)
+        if rank_of("ix_", x) != 1:
+            raise InvalidArgumentError(f"ix_: argument {k} has shape {x.shape}; a vector is needed.")
+        x = array.reshape(math.where(x), [-1]) if x.dtype.is_bool else x
+        found.append(array.reshape(x, [1] * k + [-1] + [1] * (len(args) - 1 - k)))
+    return tuple(found)
+
+
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     """Grids of coordinates of vectors, as many as there are vectors; the second varies along axis 0 with "xy"."""
     return array.meshgrid(*[tensor_of(x) for x in arrays], indexing=indexing) if arrays else []

@@ -16,7 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
-from graphad.ops.math import digits, incomplete
+from graphad.ops.math import digits, incomplete, truncated
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, promoted, tensor_of
 
 _Unary = Callable[..., Tensor]
@@ -413,3 +413,13 @@ def array_equiv(a1: Any, a2: Any) -> Tensor:
     except ValueError:
         return tensor_of(False)  # type: ignore[no-any-return]
     return math.reduce_all(same)
+
+
+gcd = _binary(np.gcd, truncated.gcd)
+
+
+def lcm(x1: Any, x2: Any, /) -> Tensor:
+    """The least common multiple of integers, not negative; 0 where one is 0."""
+    x1, x2 = operands(np.lcm, x1, x2)
+    divisor = truncated.gcd(x1, x2)
+    return math.abs(math.floordiv(x1, math.maximum(divisor, array.ones_like(divisor))) * x2)

@@ -126,6 +126,17 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return joint_dtype([tensor_of(x) for x in xs] if all(map(builtin, xs)) else xs)
 
 
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The smallest dtype that holds the elements of two."""
+    return result_type(default_dtype(type1), default_dtype(type2))
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is another one, or below an abstract one of NumPy's, such as `numpy.floating`."""
+    above = arg2 if isinstance(arg2, type) and issubclass(arg2, np.generic) else default_dtype(arg2).numpy
+    return bool(np.issubdtype(default_dtype(arg1).numpy, above))
+
+
 def builtin(x: Any) -> bool:
     """Whether x is a number of Python's."""
     return type(x) in NUMBERS

@@ -12,6 +12,7 @@ import graphad as tf
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.search import searchsorted, sequence_mask
+from graphad.ops.math.truncated import gcd
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
 
 INF, NAN = np.inf, np.nan
@@ -554,6 +555,7 @@ CASES += [
         order=0,
         expected=lambda x: np.clip(np.floor((x + 1) * 2.5), 0, 4).astype(np.int32),
     ),
+    OpCase(gcd, integer(3, 4), integer(4, seed=1), expected=np.gcd),
     OpCase(tf.scalar_mul, 3.0, real(3), expected=lambda x: 3 * x),
     OpCase(
         tf.unravel_index,
