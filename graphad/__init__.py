@@ -47,6 +47,7 @@ register_later(
     "graphad.ops.math.truncated",
     "graphad.ops.nn",
     "graphad.ops.random",
+    "graphad.ops.random.index_shuffle",
     "graphad.ops.signal.cosine",
     "graphad.ops.signal.fourier",
     "graphad.ops.state.checks",

@@ -135,10 +135,10 @@ def _compact(op: str, diagonals: Any, form: str) -> Any:
             raise ArgumentTypeError(
                 f"{op}: diagonals are {type(diagonals).__name__}; a list of three is needed: above the main one, that one, below."
             )
-        middle = lift(diagonals[1])
+        middle: Any = lift(diagonals[1])
         upper, _ = lift_pair(op, diagonals[0], middle)
         lower, _ = lift_pair(op, diagonals[2], middle)
-        known = [part.dims[-1] if part.dims else None for part in (upper, middle, lower)]
+        known: list[Any] = [part.dims[-1] if part.dims else None for part in (upper, middle, lower)]
         if None in known:
             raise InvalidArgumentError(
                 f"{op}: the sizes of a sequence of diagonals must be known while tracing."
@@ -180,7 +180,7 @@ def tridiagonal_matmul(
     upper, middle, lower = (expand_dims(getitem(a, (..., row, slice(None))), -1) for row in range(3))
     n = slice(None)
     above, below = getitem(wide, (..., slice(2, None), n)), getitem(wide, (..., slice(0, -2), n))
-    return upper * above + middle * x + lower * below  # type: ignore[no-any-return]
+    return upper * above + middle * x + lower * below
 
 
 def tridiagonal_solve(
@@ -221,7 +221,7 @@ def tridiagonal_solve(
         return squeeze(bind(BandedSolve(1, 1), a, expand_dims(b, -1)), -1)
     if transpose_rhs:
         b = adjoint_of(conj(b))
-    return bind(BandedSolve(1, 1), a, b)  # type: ignore[no-any-return]
+    return bind(BandedSolve(1, 1), a, b)
 
 
 def banded_triangular_solve(
@@ -249,7 +249,7 @@ def banded_triangular_solve(
     below, above = (count - 1, 0) if lower else (0, count - 1)
     if adjoint:
         a, below, above = turned(a, below, above), above, below
-    return bind(BandedSolve(below, above), a, b)  # type: ignore[no-any-return]
+    return bind(BandedSolve(below, above), a, b)
 
 
 def eigh_tridiagonal(

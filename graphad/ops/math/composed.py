@@ -83,7 +83,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
         raise InvalidArgumentError(f"scalar_mul: scalar has shape {factor.shape}; it must be a scalar.")
     if isinstance(x, IndexedSlices):
         return x.with_values(factor * x.values)  # type: ignore[return-value]
-    return factor * x  # type: ignore[no-any-return]
+    return factor * x
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from graphad.core.annotations import DTypeLike, TensorLike
@@ -39,17 +41,7 @@ def sobol_sample(
       skip: How many points to leave out before.
       dtype: float32 or float64.
     """
-    sizes = {
-        word: static_int("sobol_sample", x, word)
-        for word, x in (("dim", dim), ("num_results", num_results), ("skip", skip))
-    }
-    for word, size in sizes.items():
-        least = int(word == "dim")
-        if not isinstance(size, int) or size < least:
-            raise InvalidArgumentError(
-                f"sobol_sample: {word} is {size}; a number from {least} on is needed, known while tracing."
-            )
-    d, n, first = sizes["dim"], sizes["num_results"], sizes["skip"]
+    d, n, first = _number("dim", dim, 1), _number("num_results", num_results, 0), _number("skip", skip, 0)
     if d > _DIMENSIONS or first + n >= _POINTS:
         raise InvalidArgumentError(
             f"sobol_sample: {n} points in {d} dimensions behind {first} others; there are {_DIMENSIONS} dimensions and "
@@ -61,6 +53,15 @@ def sobol_sample(
     if n:
         points = library.stats().qmc.Sobol(d, scramble=False).fast_forward(first + 1).random(n)
     return lift(points.astype(as_dtype(dtype).numpy))
+
+
+def _number(word: str, x: Any, least: int) -> int:
+    number = static_int("sobol_sample", x, word)
+    if not isinstance(number, int) or number < least:
+        raise InvalidArgumentError(
+            f"sobol_sample: {word} is {number}; a number from {least} on is needed, known while tracing."
+        )
+    return number
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:

@@ -6,7 +6,7 @@ Ids are as for `unsorted_segment_sum`. Members that are equally large share the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +40,7 @@ class _Combined(Segments):
     keeps = (True, True)
     formula: ClassVar[np.ufunc]
     kinds: ClassVar[frozenset[str]] = REAL
-    empty: ClassVar[Callable[[Any], Any]]  # of segments without members, by the dtype
+    empty: ClassVar[Any]  # of segments without members, by the dtype
 
     def infer(self, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
         require_kind(self.name, data, self.kinds, "data")
@@ -59,7 +59,7 @@ class _Combined(Segments):
             out[at[starts]] = self.formula.reduceat(wide[order], starts, 0)
         return as_dtype_of(out, values).reshape((*lead, self.num, *tail))
 
-    def total(self, values: Any, ids: Any, y: Any) -> Any:
+    def added(self, values: Any, ids: Any, y: Any) -> Any:
         """The sums of `values` over the segments of the result y."""
         num = None if y.dims is None else y.dims[self.batch_dims]
         given = () if num is not None else (shape(y)[self.batch_dims],)
@@ -73,7 +73,7 @@ class _Combined(Segments):
 def _extreme_vjp(self: Any, ctx: Any, g: Any) -> Sequence[Any]:
     data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
     is_chosen = equal(data, self.spread(y, ids))
-    count = self.total(cast(is_chosen, g.dtype), ids, y)
+    count = self.added(cast(is_chosen, g.dtype), ids, y)
     share = self.spread(g / maximum(count, scalar_like(1, count)), ids)
     return where(is_chosen, share, zeros_like(share)), None
 
@@ -119,7 +119,7 @@ class UnsortedSegmentProd(_Combined):
         data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
         is_zero = equal(data, scalar_like(0, data))
         others = where(is_zero, ones_like(data), data)
-        zeros = self.total(cast(is_zero, "int32"), ids, y)
+        zeros = self.added(cast(is_zero, "int32"), ids, y)
         num = None if y.dims is None else y.dims[self.batch_dims]
         given = () if num is not None else (shape(y)[self.batch_dims],)
         without = bind(UnsortedSegmentProd((AT, 1) if given else num, self.batch_dims), others, ids, *given)

@@ -274,7 +274,7 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
-    """Vectors shaped to index together: number k gets its elements along axis k. A vector of bools stands for where it is True."""
+    """Vectors shaped to index together: number k has its elements along axis k. One of bools stands for where it is True."""
     found = []
     for k, vector in enumerate(args):
         x = tensor_of(vector)

@@ -181,7 +181,7 @@ def stateless_parameterized_truncated_normal(
     left, right = where(is_above, -b, a), where(is_above, -a, b)
     below, upto = _probability(left), _probability(right)
     z = minimum(maximum(ndtri(below + (upto - below) * u), left), right)
-    return mean + deviation * where(is_above, -z, z)  # type: ignore[no-any-return]
+    return mean + deviation * where(is_above, -z, z)
 
 
 def _probability(z: Any) -> Any:

@@ -180,7 +180,7 @@ class Generator:
     @property
     def key(self) -> Tensor:
         """The seed, int64."""
-        return bind(READ, self._state)[0]  # type: ignore[no-any-return]
+        return bind(READ, self._state)[0]
 
     @property
     def algorithm(self) -> int:
@@ -264,7 +264,7 @@ class Generator:
     ) -> Tensor:
         """Samples of the binomial distribution. See `random.stateless_binomial`."""
         parameters = [cast(lift(counts), dtypes.float64), cast(lift(probs), dtypes.float64)]
-        return counts_of("Generator.binomial", "binomial", self.next_key(), shape, parameters, dtype)  # type: ignore[no-any-return]
+        return counts_of("Generator.binomial", "binomial", self.next_key(), shape, parameters, dtype)
 
     def shuffle(self, value: Any, name: str | None = None) -> Tensor:
         """`value` with its slices along axis 0 in random order."""
@@ -428,7 +428,7 @@ def stateless_truncated_normal(
 def stateless_uniform(
     shape: ShapeLike,
     seed: TensorLike,
-    minval: TensorLike = 0,
+    minval: TensorLike | None = 0,
     maxval: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,

@@ -133,7 +133,7 @@ def random_index_shuffle(
     number, largest = lift_pair("random_index_shuffle", index, max_index)
     if not isinstance(rounds, int) or rounds < 4:
         raise InvalidArgumentError(f"random_index_shuffle: rounds is {rounds!r}; at least 4 are needed.")
-    return bind(IndexShuffle(rounds), number, lift(seed), largest)  # type: ignore[no-any-return]
+    return bind(IndexShuffle(rounds), number, lift(seed), largest)
 
 
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:

@@ -6,7 +6,7 @@ reparameterisation, Figurnov et al., 2018). Counts have none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Given
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.shape import ExpandDims
 from graphad.ops.array.sizes import requested, require_sizes
@@ -60,7 +61,7 @@ def _binomial(source: Any, shape: Any, counts: Any, probabilities: Any) -> Any:
     return np.where(fits, source.binomial(number, p, shape), -1.0)
 
 
-_METHODS = {"gamma": _gamma, "poisson": _poisson, "binomial": _binomial}
+_METHODS: dict[str, Callable[..., Any]] = {"gamma": _gamma, "poisson": _poisson, "binomial": _binomial}
 
 
 class _Sample(Op):
@@ -142,8 +143,8 @@ class DrawCounts(_Sample):
 
     name = "draw_counts"
     keeps = (False, False)
-    kind: Literal["binomial", "poisson"]
     shape: Given[tuple[Size, ...]]
+    kind: Literal["binomial", "poisson"]
     dtype: DType
 
     @property
@@ -165,11 +166,11 @@ class DrawCounts(_Sample):
     vjp = no_gradient("counts are whole numbers")
 
 
-def counts_of(op: str, kind: Any, key: Any, size: Any, parameters: Sequence[Any], dtype: Any) -> Any:
+def counts_of(op: str, kind: Any, key: Any, size: Any, parameters: Sequence[Any], dtype: Any) -> Tensor:
     """Samples of a distribution of counts, drawn with a key; the parameters are float64."""
     sizes, given = requested(op, size)
     require_sizes(op, sizes)
-    return bind(DrawCounts(kind, sizes, as_dtype(dtype)), key, *parameters, *given)
+    return bind(DrawCounts(sizes, kind, as_dtype(dtype)), key, *parameters, *given)
 
 
 # -- the derivative of a sample --------------------------------------------------------------------------------------------

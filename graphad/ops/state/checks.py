@@ -204,10 +204,10 @@ def assert_rank_in(
     known = [known_value(rank) for rank in wanted]
     lead = f"{message} " if message else ""
     if a.dims is not None and not any(rank is None for rank in known):
-        numbers = [int(rank) for rank in known]
-        if len(a.dims) not in numbers:
+        allowed = [int(rank) for rank in known]
+        if len(a.dims) not in allowed:
             raise InvalidArgumentError(
-                f"assert_rank_in: {lead}x has shape {format_dims(a.dims)} of rank {len(a.dims)}; it must be one of {numbers}."
+                f"assert_rank_in: {lead}x has shape {format_dims(a.dims)} of rank {len(a.dims)}; it must be one of {allowed}."
             )
         return
     found, numbers = rank_of(a), stack(wanted)
