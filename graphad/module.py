@@ -17,11 +17,18 @@ from graphad.eager.variable import Variable
 class Module(Trackable):
     """Base class of models: variables and modules assigned to attributes are found, trained and saved.
 
+    A subclass may name attributes that are not to be searched in `_TF_MODULE_IGNORED_PROPERTIES`, a set that holds its base's.
+
     Args:
       name: A Python identifier; by default the class name in snake case.
     Raises: InvalidArgumentError (a ValueError): the name is no identifier.
-
-    A subclass may name attributes that are not to be searched in `_TF_MODULE_IGNORED_PROPERTIES`, a set that holds its base's.
+    Example:
+      >>> class Net(Module):
+      ...     def __init__(self):
+      ...         super().__init__()
+      ...         self.w = Variable([1.0, 2.0])
+      >>> [v.shape for v in Net().trainable_variables]
+      [TensorShape([2])]
     """
 
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()

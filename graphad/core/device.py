@@ -41,6 +41,7 @@ def device(device_name: str | None) -> Iterator[str]:
 
     Args:
       device_name: "cpu", "cuda", "cuda:1", or TensorFlow's "/GPU:0"; None or "" for where they would run without it.
+    Returns: A context manager, which gives the device's name.
     Raises: UnavailableError (a RuntimeError): there is no such device, or this release does not run ops on it.
     """
     kind, index = parse(device_name or "cpu")

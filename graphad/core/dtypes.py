@@ -18,10 +18,16 @@ FLOAT, COMPLEX, SIGNED, UNSIGNED, BOOL = "float", "complex", "int", "uint", "boo
 class DType:
     """One element type.
 
+    Args:
+      name: Its name, such as "float32".
+      kind: One of "float", "complex", "int", "uint", "bool".
+      itemsize: Bytes per element.
+      numpy: NumPy's dtype; None for one whose package is not there.
     Attributes:
       name: Its name, such as "float32".
       kind: One of "float", "complex", "int", "uint", "bool".
       itemsize: Bytes per element.
+    Raises: Nothing; programs take those that are there, such as `float32`.
     """
 
     __slots__ = ("_numpy", "itemsize", "kind", "name")
@@ -211,7 +217,11 @@ def as_dtype(type_value: Any) -> DType:
 
     Args:
       type_value: A DType, NumPy dtype, NumPy scalar type, Python type (float is float32, int is int32) or a name.
+    Returns: The DType.
     Raises: ArgumentTypeError: `type_value` names no dtype that graphad has.
+    Example:
+      >>> as_dtype("float64")
+      tf.float64
     """
     x = type_value
     if isinstance(x, DType):

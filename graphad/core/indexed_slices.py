@@ -21,6 +21,8 @@ class IndexedSlices:
       values: Tensor [n, ...]: the slices.
       indices: Integer tensor [n]: the row of each slice; repeats add up.
       dense_shape: Integer tensor [rank]: the shape of the whole, None if it is not known.
+      dims: What is known of that shape while tracing.
+    Raises: Nothing at once; what uses the slices checks them.
     """
 
     __slots__ = ("_dims", "dense_shape", "indices", "values")

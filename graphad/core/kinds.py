@@ -28,6 +28,11 @@ _KIND_WORDS = {
 }
 
 
+def kind_words(kinds: frozenset[str]) -> str:
+    """What dtypes of some kinds are called, with their article: "a real"."""
+    return "any" if kinds == ANY else _KIND_WORDS.get(kinds, "another")
+
+
 def require_kind(op: str, spec: S, kinds: frozenset[str], name: str = "x") -> S:
     """`spec`, or the tensor, itself if its dtype is of one of `kinds`. Raises: DTypeError."""
     if spec.dtype.kind not in kinds:

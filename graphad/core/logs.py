@@ -9,7 +9,10 @@ DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARNING, 
 
 
 def get_logger() -> logging.Logger:
-    """The logger "graphad", whose level says how much is logged."""
+    """The logger "graphad", whose level says how much is logged.
+
+    Returns: A `logging.Logger`.
+    """
     return logging.getLogger("graphad")
 
 

@@ -19,7 +19,10 @@ def current_scope() -> str:
 
 
 def get_current_name_scope() -> str:
-    """The name scope in force, "outer/inner", or "" outside of all."""
+    """The name scope in force, "outer/inner", or "" outside of all.
+
+    Returns: A string.
+    """
     return current_scope().removesuffix("/")
 
 

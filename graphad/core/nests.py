@@ -162,6 +162,9 @@ def map_structure(
       check_types: Whether containers must be of one type.
       expand_composites: Whether what consists of tensors is taken apart: dataclasses and IndexedSlices.
     Raises: ArgumentTypeError, InvalidArgumentError: the structures differ; see `assert_same_structure`.
+    Example:
+      >>> nest.map_structure(lambda x: 2 * x, {"a": 1, "b": [2, 3]})
+      {'a': 2, 'b': [4, 6]}
     """
     if not callable(func):
         raise ArgumentTypeError(f"map_structure: func must be callable, got: {func!r}.")

@@ -24,16 +24,36 @@ class _Outside(type):
 
 
 class SparseTensor(metaclass=_Outside):
-    """No tensor of graphad is one: they are dense. `isinstance` answers so."""
+    """No tensor of graphad is one: they are dense. `isinstance` answers so.
+
+    Args:
+      args, kwargs: Whatever it is called with.
+    Raises: NotSupportedError, always: there are none.
+    """
 
 
 class RaggedTensor(metaclass=_Outside):
-    """No tensor of graphad is one: they are rectangular. `isinstance` answers so."""
+    """No tensor of graphad is one: they are rectangular. `isinstance` answers so.
+
+    Args:
+      args, kwargs: Whatever it is called with.
+    Raises: NotSupportedError, always: there are none.
+    """
 
 
 class SparseTensorSpec(metaclass=_Outside):
-    """No spec of graphad is one; see `SparseTensor`. `isinstance` answers so."""
+    """No spec of graphad is one; see `SparseTensor`. `isinstance` answers so.
+
+    Args:
+      args, kwargs: Whatever it is called with.
+    Raises: NotSupportedError, always: there are none.
+    """
 
 
 class RaggedTensorSpec(metaclass=_Outside):
-    """No spec of graphad is one; see `RaggedTensor`. `isinstance` answers so."""
+    """No spec of graphad is one; see `RaggedTensor`. `isinstance` answers so.
+
+    Args:
+      args, kwargs: Whatever it is called with.
+    Raises: NotSupportedError, always: there are none.
+    """

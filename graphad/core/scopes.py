@@ -13,12 +13,21 @@ from graphad.core.tensor import VALUES
 
 
 def executing_eagerly() -> bool:
-    """Whether ops run at once: not while a function is traced, not in the function of a loop or a branch that is traced."""
+    """Whether ops run at once: not while a function is traced, not in the function of a loop or a branch that is traced.
+
+    Returns: True or False.
+    Example:
+      >>> executing_eagerly()
+      True
+    """
     return trace_in_progress() is None
 
 
 def inside_function() -> bool:
-    """Whether a function is being traced."""
+    """Whether a function is being traced.
+
+    Returns: True or False.
+    """
     return trace_in_progress() is not None
 
 
@@ -26,6 +35,7 @@ def inside_function() -> bool:
 def init_scope() -> Iterator[None]:
     """Leave all functions that are being traced: ops in the block run at once, and no tape records them.
 
+    Returns: A context manager.
     Example:
       >>> @function
       ... def f():
@@ -43,8 +53,9 @@ def control_dependencies(control_inputs: NestLike) -> Iterator[None]:
     """A block whose ops run after `control_inputs`, which holds for every block: effects keep the program's order.
 
     Args:
-      control_inputs: A list of tensors, variables or what `group` gives, or None. While ops run at once, functions in it
-        are called.
+      control_inputs: A list of tensors, variables or what `group` gives, or None. While ops run at once, functions in it are
+        called.
+    Returns: A context manager.
     Raises: ArgumentTypeError (a TypeError): it is no list.
     """
     if control_inputs is not None and not isinstance(control_inputs, list | tuple):
@@ -64,6 +75,8 @@ def no_op(name: str | None = None) -> None:
 def group(*inputs: NestLike, name: str | None = None) -> None:
     """All of `inputs`, as one thing to wait for: nothing, since effects have happened, or are traced, in the program's order.
 
+    Args:
+      inputs: Tensors, variables, None, or nests of these.
     Raises: ArgumentTypeError (a TypeError): one of them is no tensor, variable or None.
     """
     for x in leaves_of(list(inputs)):

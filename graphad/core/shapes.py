@@ -17,7 +17,17 @@ Dims = tuple[Any, ...] | None
 
 
 class TensorShape:
-    """The shape of a tensor: a tuple of sizes, None for an unknown size; `TensorShape(None)` has unknown rank."""
+    """The shape of a tensor: a tuple of sizes, None for an unknown size; `TensorShape(None)` has unknown rank.
+
+    Args:
+      dims: Sizes (ints, None, or dimensions of a shape), another shape, one int, or None for unknown rank.
+    Raises: ArgumentTypeError (a TypeError): a size is no number; InvalidArgumentError (a ValueError): one is negative.
+    Example:
+      >>> TensorShape([None, 3]).as_list()
+      [None, 3]
+      >>> TensorShape([2, 3]).num_elements()
+      6
+    """
 
     __slots__ = ("_dims",)
 

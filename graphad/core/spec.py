@@ -33,6 +33,10 @@ class TensorSpec(TypeSpec):
       shape: A list of sizes with None for unknown ones, or None for unknown rank.
       dtype: The dtype, float32 by default.
       name: The name under which a saved signature takes the argument.
+    Raises: ArgumentTypeError (a TypeError): no dtype, or no shape.
+    Example:
+      >>> TensorSpec([None, 3], float64)
+      TensorSpec(shape=(None, 3), dtype=tf.float64, name=None)
     """
 
     __slots__ = ("_hash", "dims", "dtype", "name")

@@ -37,6 +37,21 @@ def tree_of(x: Any) -> Branch:
     return _branch("", x, {}, ())
 
 
+def variables_of(x: Any) -> list[Any]:
+    """The variables of an object and of all below it, each once, in the order of the tree."""
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    waiting: list[Any] = [x]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Handle):
+            found.setdefault(id(each), each)
+        elif id(each) not in seen:
+            seen.add(id(each))
+            waiting += [part for _, part in _parts(each)][::-1]
+    return list(found.values())
+
+
 def counts(x: Any) -> tuple[int, int, int]:
     """How many parameters are trained, how many are not, and how many bytes both take; shared ones count once."""
     trained = fixed = size = 0

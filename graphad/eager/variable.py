@@ -82,9 +82,15 @@ class Variable(Scattered, Handle, Arithmetic):
       synchronization, aggregation: What copies on several devices would do; kept, and without effect on one device. A variable
         that is synchronized ON_READ is not trained unless `trainable` says so.
       shape: The shapes it may take, the initial value's by default; `TensorShape(None)` allows every shape.
+      validate_shape: Taken; the shape is always checked.
+      caching_device, variable_def, import_scope, experimental_enable_variable_lifting: Accepted for compatibility.
     Raises:
       InvalidArgumentError (a ValueError): no initial value, one that `shape` does not allow, a constraint that cannot be called,
         an unknown synchronization or aggregation.
+    Example:
+      >>> v = Variable([1.0, 2.0])
+      >>> v.assign_add([0.5, 0.5]).numpy()
+      array([1.5, 2.5], dtype=float32)
     """
 
     # What few variables have is kept in their dictionary.

@@ -63,8 +63,16 @@ def function(
       jit_compile: True waits for compiled code, False never compiles, None compiles what is worth it in the background.
       experimental_autograph_options: Features that are converted on request, of `autograph.experimental.Feature`.
       reduce_retracing: Let sizes that change from call to call become unknown.
+      experimental_relax_shapes, experimental_compile: Older names of `reduce_retracing` and `jit_compile`.
+      experimental_implements, experimental_attributes, experimental_follow_type_hints: Accepted for compatibility.
     Returns: A `Function`, called like `func`.
     Raises: ArgumentTypeError (a TypeError): `func` is not callable, or the signature does not fit it.
+    Example:
+      >>> @function
+      ... def double(x):
+      ...     return 2 * x
+      >>> double(constant(3)).numpy()
+      np.int32(6)
     """
     if experimental_compile is not None:
         jit_compile = experimental_compile

@@ -31,8 +31,8 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callab
       out_axes: Where the batch goes in each result: an int for all, None for a result that is the same for all entries, or a
         nest like the result.
     Returns: A function of batches.
+    Raises: Nothing until it is called.
     Raises (when it is called): InvalidArgumentError: nothing is batched, sizes of the batch differ, an axis is not there.
-
     Example:
       >>> vmap(lambda row, bias: reduce_sum(row) + bias, in_axes=(0, None))(ones([3, 2]), 1.0).numpy()
       array([3., 3., 3.], dtype=float32)

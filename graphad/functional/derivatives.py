@@ -28,6 +28,9 @@ from graphad.gradient.tape import GradientTape
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that gives the gradient of `f`.
 
+    Raises (when that is called): InvalidArgumentError: the result is no scalar, or there is no such argument; DTypeError: an
+      argument has no derivatives.
+
     Args:
       f: A function whose result is a scalar of floating or complex dtype.
       argnums: Which positional arguments to differentiate: an int, or several. Each is a nest of floating or complex tensors,
@@ -35,9 +38,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
       has_aux: Whether `f` returns a pair, of which only the first part is differentiated.
     Returns: A function of the arguments of `f`: a nest like the argument, with tensors of the same shapes and dtypes (zeros
       where `f` does not depend on one); for several arguments a tuple of nests; with `has_aux` (gradient, auxiliary).
-    Raises (when that is called): InvalidArgumentError: the result is no scalar, or there is no such argument; DTypeError: an
-      argument has no derivatives.
-
+    Raises: InvalidArgumentError (a ValueError): there is no such argument.
     Example:
       >>> grad(lambda x: x**3)(2.0).numpy()
       12.0
@@ -98,9 +99,8 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -
     Returns: A function of the arguments of `f`: a nest like its result, in which each tensor of shape [*t] is replaced by a
       nest like the argument (a tuple of them for several) of tensors [*t, *s], s the shape of the source.
     Raises: As `grad`, but for scalars.
-
     Example:
-      >>> jacrev(lambda x: x**2)(constant([1.0, 2.0])).numpy()
+      >>> jacrev(lambda x: x * x)(constant([1.0, 2.0])).numpy()
       array([[2., 0.],
              [0., 4.]], dtype=float32)
     """
@@ -154,11 +154,10 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     Returns: A function of the arguments of `f`: a nest like its result, in which each tensor [*t] is replaced by a nest like
       the argument, and each tensor of that by a nest of tensors [*t, *s1, *s2].
     Raises: As `jacrev`.
-
     Example:
-      >>> hessian(lambda x: x[0] * x[1] ** 2)(constant([1.0, 2.0])).numpy()
-      array([[0., 4.],
-             [4., 2.]], dtype=float32)
+      >>> hessian(lambda x: reduce_sum(x**3))(constant([1.0, 2.0])).numpy()
+      array([[ 6.,  0.],
+             [ 0., 12.]], dtype=float32)
     """
     check_function("hessian", f)
     first = _jacobian("hessian", f, argnums, has_aux, False)

@@ -261,13 +261,19 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Decorator: give a function a gradient of its own.
 
     Args:
-      f: Called with tensors; returns (value, gradient function). The gradient function gets one upstream gradient per
-        flattened output and returns one gradient (or None) per flattened input. If `f` reads trainable variables, it must
-        take `variables` too and return (gradients, gradients of the variables).
+      f: Called with tensors; returns (value, gradient function). The gradient function gets one upstream gradient per flattened
+        output and returns one gradient (or None) per flattened input. If `f` reads trainable variables, it must take
+        `variables` too and return (gradients, gradients of the variables).
     Returns: A function that returns the value alone.
     Raises:
       InvalidArgumentError (a ValueError): a wrong number of gradients, when the gradient is computed.
       ArgumentTypeError (a TypeError): the gradient function cannot take `variables` although variables are read.
+    Example:
+      >>> @custom_gradient
+      ... def clipped(x):
+      ...     return x * 1.0, lambda upstream: clip_by_norm(upstream, 0.5)
+      >>> grad(clipped)(2.0).numpy()
+      np.float32(0.5)
     """
     if f is None:
         return custom_gradient

@@ -61,6 +61,37 @@ class Notes:
         return False
 
 
+class Past:
+    """What `why_none` needs of a tape whose record is gone, for the gradients that were None.
+
+    Attributes:
+      none: The pairs of marks of a target and a source.
+      entries: The record without its values; empty where nothing was noted beside it.
+      is_whole: Whether the entries are there.
+      notes, tracked, follows_variables: Those of the tape.
+    """
+
+    __slots__ = ("entries", "follows_variables", "is_whole", "none", "notes", "tracked")
+
+    def __init__(
+        self, tape: Any, targets: Sequence[Any], sources: Sequence[Any], entries: list[Any] | None
+    ) -> None:
+        self.none = {(target.mark, source.mark) for target in targets for source in sources}
+        self.entries, self.is_whole = entries or [], entries is not None
+        self.notes, self.tracked, self.follows_variables = tape.notes, tape.tracked, tape.follows_variables
+
+
+def without_values(entries: Sequence[Any]) -> list[Any]:
+    """The entries of a tape with the marks of their operands alone, so that no value is kept."""
+    found = []
+    for op, inputs, _, marks, out_marks in entries:
+        known = [
+            getattr(x, "mark", None) if mark is None else mark for x, mark in zip(inputs, marks, strict=True)
+        ]
+        found.append((op, known, (), known, out_marks))
+    return found
+
+
 _BRANCHES = ("then_graph", "else_graph")
 
 # What is known of a value: True where a derivative reaches it, the Break that ends the path to it, or None.
@@ -80,10 +111,12 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
     if not target.spec.dtype.is_differentiable:
         return f"the target has dtype {target.spec.dtype.name}; only float and complex values have gradients."
     if tape.is_used:
-        return (
-            "it is not known any more: the record of this tape was used up by the gradient that it computed; "
-            "ask before, or make the tape persistent."
-        )
+        tape = tape.past
+        if tape is None or (target.mark, source.mark) not in tape.none:
+            return (
+                "it is not known any more: the record of this tape was used up by a gradient that it computed; "
+                "ask before, or make the tape persistent."
+            )
     notes = tape.notes
     exits = _sentence_of_exits(notes, {source.mark}, kind)
     if source.mark is None or source.mark not in tape.tracked:
@@ -109,6 +142,11 @@ def why_none(tape: Any, target: Any, source: Any) -> str:
         return (
             f"the target was computed outside the tape, or while it was paused, or does not depend on the {kind}; "
             "move the computation inside the `with` block."
+        )
+    if isinstance(tape, Past) and not tape.is_whole:
+        return (
+            f"nothing that the tape recorded leads from the {kind} to the target, unless a rule on the way gave none: that of a "
+            "custom gradient, or of an op that has no derivative by this input."
         )
     return f"nothing that the tape recorded leads from the {kind} to the target."
 

@@ -260,7 +260,8 @@ class ForwardAccumulator:
     Args:
       primals: A tensor or variable, or a nest of these.
       tangents: A nest like `primals`, each of the primal's shape and dtype.
-
+    Raises: InvalidArgumentError (a ValueError): a tangent of another shape than its primal, or more or fewer of them;
+      DTypeError (a TypeError): a primal without derivatives.
     Example:
       >>> x = constant([2.0, 3.0])
       >>> with ForwardAccumulator(x, constant([1.0, 0.0])) as accumulator:

@@ -25,6 +25,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
       f: A function of tensors without side effects. Variables that it reads get gradients too, and so do tensors that it takes
         from outside.
     Returns: A function called like `f`; `__wrapped__` is `f`. Keyword arguments are passed on and not differentiated.
+    Raises: ArgumentTypeError (a TypeError), when it is called: an argument that no tensor is made of.
     """
 
     @functools.wraps(f)
@@ -56,6 +57,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     Args:
       f: A function with as many results as arguments; variables that it reads get None.
     Returns: A function called like `f`.
+    Raises: ArgumentTypeError (a TypeError), when it is called: an argument that no tensor is made of.
     """
 
     @functools.wraps(f)

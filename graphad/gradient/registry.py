@@ -23,6 +23,8 @@ class RegisterGradient:
     The function is called as f(op, *upstream) and returns one gradient per input of the op; `op.inputs`, `op.outputs` and
     `op.get_attr(name)` describe the call. The table is process-wide.
 
+    Args:
+      op_type: The name of the op, as `new_op` was given it.
     Raises:
       ArgumentTypeError (a TypeError): the name is no string.
       DuplicateGradientError (a KeyError): the op has a gradient already, graphad's own ops included.
@@ -39,7 +41,13 @@ class RegisterGradient:
 
 
 def no_gradient(op_type: str) -> None:
-    """Declare that the op called `op_type` has no gradient: its inputs get None."""
+    """Declare that the op called `op_type` has no gradient: its inputs get None.
+
+    Args:
+      op_type: The name of the op.
+    Raises: ArgumentTypeError (a TypeError): the name is no string; DuplicateGradientError (a KeyError): the op has a gradient
+      already.
+    """
     register_gradient(op_type, None, user_line() or "an unknown place")
 
 

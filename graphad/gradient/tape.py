@@ -23,7 +23,7 @@ from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite, ranked
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.gradient.backward import add_bars, backward
-from graphad.gradient.explain_none import Notes, why_none
+from graphad.gradient.explain_none import Notes, Past, why_none, without_values
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
@@ -43,7 +43,7 @@ class GradientTape(Recorder):
     Args:
       persistent: Keep the record after a gradient has been computed, so that more can be.
       watch_accessed_variables: Follow every trainable variable that is read inside the block.
-
+    Raises: InvalidArgumentError (a ValueError), when the block is entered: the tape is recording already.
     Example:
       >>> x = constant(3.0)
       >>> with GradientTape() as tape:
@@ -59,6 +59,7 @@ class GradientTape(Recorder):
         self._level: Any = None
         self._variables: dict[int, Any] = {}
         self._notes: Notes | None = None  # made when there is something to note
+        self._past: Past | None = None
         self._entered = False
         self._used = False
         self._failed: str | None = None  # the error of a gradient that has cost the record
@@ -261,6 +262,7 @@ class GradientTape(Recorder):
         marks = [mark_of(x) for x in wanted]
         # Entries are given up one by one, so that memory is free as soon as it can be; not where a user's rule may raise.
         consume = not (self._persistent or self._has_foreign)
+        noted = None if self._persistent or self._notes is None else without_values(self._entries)
         try:
             entries = self._entries if consume else self._entries[:]
             backward(entries, bars, set(marks), TRANSFORMS, self._leaves, consume)
@@ -271,9 +273,12 @@ class GradientTape(Recorder):
             else:
                 self._resume(level)
             raise
-        if not self._persistent:
-            self._release()
         results = [bars.get(mark) for mark in marks]
+        if not self._persistent:
+            unconnected = [x for x, bar in zip(wanted, results, strict=True) if bar is None]
+            past = Past(self, targets, unconnected, noted) if unconnected else None
+            self._release()
+            self._past = past
         if mode is UnconnectedGradients.ZERO:
             results = [zeros_like(x) if bar is None else bar for bar, x in zip(results, wanted, strict=True)]
         if any(isinstance(x, IndexedSlices) for x in given):
@@ -380,7 +385,12 @@ class GradientTape(Recorder):
     def why_none(self, target: Any, source: Any) -> str:
         """Why `gradient(target, source)` is None: which link is missing, with the user's line where a path broke.
 
-        Call it before the tape is used up, or on a persistent tape.
+        A tape that is not persistent knows it of the gradients that it has computed, and of all others until then.
+
+        Args:
+          target, source: A tensor or variable each, of any float or complex dtype; others are what is said of them.
+        Returns: A sentence.
+        Raises: ArgumentTypeError (a TypeError): one of them is neither a tensor nor a variable.
         """
         return why_none(self, target, source)
 
@@ -399,6 +409,11 @@ class GradientTape(Recorder):
     @property
     def is_used(self) -> bool:
         return self._used
+
+    @property
+    def past(self) -> Past | None:
+        """What is left of a tape that was used up, if a gradient of it was None."""
+        return self._past
 
     @property
     def follows_variables(self) -> bool:

@@ -36,6 +36,7 @@ class Layer(Module):
       dtype: Dtype of the weights, by default that of `keras.backend.floatx`; inputs are cast to it.
       input_shape: The shape of an input without the batch, for a first layer whose weights are to be made with the model.
       input_dim: The only size of such a shape.
+    Raises: ArgumentTypeError (a TypeError): no such argument, or no dtype.
     """
 
     def __init__(

@@ -21,8 +21,12 @@ class BatchNormalization(Layer):
       momentum: moving = moving * momentum + batch * (1 - momentum).
       epsilon: Added to the variance.
       center, scale: Whether there are beta and gamma.
+      beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer: Names or functions of (shape,
+        dtype).
+      options: Those of `Layer`.
     Call: (x, training=False); the batch variance is the biased one. Updates the moving averages when training; a frozen layer
       never does, and normalises by them.
+    Raises: InvalidArgumentError (a ValueError), when it is built: the axis is out of range.
     """
 
     def __init__(

@@ -19,8 +19,12 @@ class Dense(Layer):
       activation: A function or its name; None is linear.
       use_bias: Add a bias.
       kernel_initializer, bias_initializer: Names or functions of (shape, dtype).
+      options: Those of `Layer`.
     Call: x [..., inputs] gives [..., units].
     Raises: InvalidArgumentError (a ValueError): units is not positive; the input's rank is below 2 or its last size changed.
+    Example:
+      >>> keras.layers.Dense(3)(ones([2, 4])).shape
+      TensorShape([2, 3])
     """
 
     def __init__(

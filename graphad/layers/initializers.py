@@ -89,6 +89,7 @@ class Constant(Initializer):
 
     Args:
       value: A number, list or array.
+    Raises: ArgumentTypeError (a TypeError), when it is called: another number of elements than the shape has.
     """
 
     def __init__(self, value: Any = 0.0) -> None:
@@ -101,7 +102,16 @@ class Constant(Initializer):
 
 
 class Identity(Initializer):
-    """An identity matrix times `gain`, for weights of rank 2."""
+    """An identity matrix times `gain`, for weights of rank 2.
+
+    Args:
+      gain: A factor.
+    Raises: InvalidArgumentError (a ValueError), when it is called: the shape is no matrix.
+    Example:
+      >>> initializers.Identity()([2, 2]).numpy()
+      array([[1., 0.],
+             [0., 1.]], dtype=float32)
+    """
 
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
@@ -131,6 +141,7 @@ class RandomNormal(_Random):
     Args:
       mean, stddev: The mean and the standard deviation.
       seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
     """
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
@@ -141,7 +152,13 @@ class RandomNormal(_Random):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normal numbers without those beyond two standard deviations; see `RandomNormal`."""
+    """Normal numbers without those beyond two standard deviations; see `RandomNormal`.
+
+    Args:
+      mean, stddev: The mean and the standard deviation.
+      seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    """
 
     def values(self, shape: list[int], dtype: DType) -> Tensor:
         return self._drawn("truncated_normal", shape, dtype, self.mean, self.stddev)
@@ -153,6 +170,7 @@ class RandomUniform(_Random):
     Args:
       minval, maxval: The limits.
       seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
     """
 
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
@@ -206,42 +224,75 @@ class VarianceScaling(_Random):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal numbers of variance 2 / (inputs + outputs); with a `seed` the same ones at every call."""
+    """Truncated normal numbers of variance 2 / (inputs + outputs); with a `seed` the same ones at every call.
+
+    Args:
+      seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    """
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed)
 
 
 class GlorotUniform(VarianceScaling):
-    """Numbers spread evenly up to sqrt(6 / (inputs + outputs)) on both sides of 0; with a `seed` the same ones at every call."""
+    """Numbers spread evenly up to sqrt(6 / (inputs + outputs)) on both sides of 0; with a `seed` the same ones at every call.
+
+    Args:
+      seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Example:
+      >>> initializers.GlorotUniform(seed=1)([3, 4]).shape
+      TensorShape([3, 4])
+    """
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed)
 
 
 class HeNormal(VarianceScaling):
-    """Truncated normal numbers of variance 2 / inputs; with a `seed` the same ones at every call."""
+    """Truncated normal numbers of variance 2 / inputs; with a `seed` the same ones at every call.
+
+    Args:
+      seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    """
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(2.0, "fan_in", "truncated_normal", seed)
 
 
 class HeUniform(VarianceScaling):
-    """Numbers spread evenly up to sqrt(6 / inputs) on both sides of 0; with a `seed` the same ones at every call."""
+    """Numbers spread evenly up to sqrt(6 / inputs) on both sides of 0; with a `seed` the same ones at every call.
+
+    Args:
+      seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    """
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(2.0, "fan_in", "uniform", seed)
 
 
 class LecunNormal(VarianceScaling):
-    """Truncated normal numbers of variance 1 / inputs; with a `seed` the same ones at every call."""
+    """Truncated normal numbers of variance 1 / inputs; with a `seed` the same ones at every call.
+
+    Args:
+      seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    """
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(1.0, "fan_in", "truncated_normal", seed)
 
 
 class LecunUniform(VarianceScaling):
-    """Numbers spread evenly up to sqrt(3 / inputs) on both sides of 0; with a `seed` the same ones at every call."""
+    """Numbers spread evenly up to sqrt(3 / inputs) on both sides of 0; with a `seed` the same ones at every call.
+
+    Args:
+      seed: An integer for the same numbers at every call.
+    Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    """
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(1.0, "fan_in", "uniform", seed)
@@ -253,6 +304,7 @@ class Orthogonal(_Random):
     Args:
       gain: A factor.
       seed: An integer for the same numbers at every call.
+    Raises: InvalidArgumentError (a ValueError), when it is called: the shape has fewer than two axes.
     """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
@@ -300,6 +352,9 @@ _BY_NAME: dict[str, Any] = {snake_case(kind.__name__): kind for kind in _KINDS}
 def get(identifier: Any) -> Callable[..., Any] | None:
     """The initializer that a name, a class or a function of (shape, dtype) stands for; None for None.
 
+    Args:
+      identifier: A name such as "glorot_uniform", an Initializer or its class, a function, or None.
+    Returns: A function of (shape, dtype), or None.
     Raises: InvalidArgumentError (a ValueError): no such name.
     """
     if identifier is None or isinstance(identifier, Initializer):

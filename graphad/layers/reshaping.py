@@ -15,7 +15,15 @@ from graphad.ops.nn import dropout
 
 
 class Flatten(Layer):
-    """[batch, ...] to [batch, everything else]."""
+    """[batch, ...] to [batch, everything else].
+
+    Args:
+      trainable, name, dtype, input_shape, input_dim: Those of `Layer`.
+    Raises: InvalidArgumentError (a ValueError), when it is called: a scalar.
+    Example:
+      >>> keras.layers.Flatten()(ones([2, 3, 4])).shape
+      TensorShape([2, 12])
+    """
 
     def call(self, inputs: Any) -> Any:
         sizes = [None] if inputs.ndim is None else inputs.shape.as_list()[1:]
@@ -30,6 +38,8 @@ class Dropout(Layer):
 
     Args:
       rate: The part that is dropped, 0 <= rate <= 1.
+      options: Those of `Layer`.
+    Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1.
     """
 
     def __init__(self, rate: float, **options: Any) -> None:

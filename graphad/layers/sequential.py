@@ -14,7 +14,15 @@ from graphad.layers.base import Layer
 
 
 class Sequential(Layer):
-    """Applies its layers in order; `training` is handed to those that take it."""
+    """Applies its layers in order; `training` is handed to those that take it.
+
+    Args:
+      layers: The layers, or functions of a tensor.
+    Raises: ArgumentTypeError (a TypeError): something that cannot be called.
+    Example:
+      >>> keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(1)])(ones([2, 4])).shape
+      TensorShape([2, 1])
+    """
 
     def __init__(self, layers: Sequence[Any] = (), name: str | None = None) -> None:
         super().__init__(name=name)

@@ -35,7 +35,9 @@ class Loss:
       reduction: "sum_over_batch_size" or "mean" for the mean of all values, "mean_with_sample_weight" for their sum over the
         sum of the weights, "sum", or "none".
       dtype: The dtype of labels and predictions; that of the predictions by default.
+      function: A function of (labels, predictions), float tensors [batch, ...], to a value per sample.
     Call: (y_true, y_pred, sample_weight=None); weights multiply the values.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
     """
 
     def __init__(

@@ -41,7 +41,15 @@ from graphad.ops.rules import require_fit
 def sparse_categorical_crossentropy(
     y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False
 ) -> Tensor:
-    """The cross-entropy of integer labels [...] or [..., 1] with predictions [..., classes]."""
+    """The cross-entropy of integer labels [...] or [..., 1] with predictions [..., classes].
+
+    Args:
+      y_true: Integers [...] or [..., 1], each from 0 to classes - 1.
+      y_pred: The predictions, a float tensor [..., classes].
+      from_logits: Whether they are logits, else probabilities.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_pred, labels = floating(y_pred), lift(y_true)
     if labels.ndim is not None and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
         labels = squeeze(labels, [-1])
@@ -56,9 +64,11 @@ def categorical_crossentropy(
 
     Args:
       y_true: The labels.
-      y_pred: The predictions: probabilities, or logits.
+      y_pred: The predictions, a float tensor: probabilities, or logits.
       from_logits: Whether they are logits.
       label_smoothing: The part of each label that is spread evenly over all classes.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     y_pred = floating(y_pred)
     y_true = targets("categorical_crossentropy", y_true, y_pred)
@@ -83,10 +93,12 @@ def binary_crossentropy(
 
     Args:
       y_true: The labels, from 0 to 1.
-      y_pred: The predictions, of the same shape.
+      y_pred: The predictions, a float tensor of the same shape.
       from_logits: Whether they are logits.
       label_smoothing: The part of each label that is moved to 1/2.
       axis: The axis of the mean.
+    Returns: Float tensor without the axis.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     y_pred = floating(y_pred)
     y_true = lift(y_true)
@@ -204,7 +216,13 @@ def _signs(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 
 class SparseCategoricalCrossentropy(LossFunction):
-    """The mean cross-entropy of a batch with integer labels; see `Loss`."""
+    """The mean cross-entropy of a batch with integer labels; see `Loss`.
+
+    Args:
+      from_logits: Whether predictions are logits, else probabilities.
+      reduction, name: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(sparse_categorical_crossentropy)
 
@@ -213,7 +231,13 @@ class SparseCategoricalCrossentropy(LossFunction):
 
 
 class CategoricalCrossentropy(LossFunction):
-    """The mean cross-entropy of a batch with label distributions; see `Loss`."""
+    """The mean cross-entropy of a batch with label distributions; see `Loss`.
+
+    Args:
+      from_logits, label_smoothing: As for `categorical_crossentropy`.
+      reduction, name: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(categorical_crossentropy)
 
@@ -222,7 +246,13 @@ class CategoricalCrossentropy(LossFunction):
 
 
 class BinaryCrossentropy(LossFunction):
-    """The mean cross-entropy of a batch of labels from 0 to 1; see `binary_crossentropy` and `Loss`."""
+    """The mean cross-entropy of a batch of labels from 0 to 1; see `binary_crossentropy` and `Loss`.
+
+    Args:
+      from_logits, label_smoothing, axis: As for `binary_crossentropy`.
+      reduction, name: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(binary_crossentropy)
 

@@ -27,19 +27,44 @@ def _pair(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 
 def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The mean of (y_true - y_pred)**2 over the last axis: [..., n] gives [...]."""
+    """The mean of (y_true - y_pred)**2 over the last axis: [..., n] gives [...].
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Example:
+      >>> keras.losses.mse([1.0, 2.0], [1.0, 4.0]).numpy()
+      np.float32(2.0)
+    """
     y_true, y_pred = _pair("mean_squared_error", y_true, y_pred)
     return reduce_mean(squared_difference(y_pred, y_true), axis=-1)
 
 
 def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The mean of |y_true - y_pred| over the last axis: [..., n] gives [...]."""
+    """The mean of |y_true - y_pred| over the last axis: [..., n] gives [...].
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("mean_absolute_error", y_true, y_pred)
     return reduce_mean(absolute(y_pred - y_true), axis=-1)
 
 
 def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
-    """The mean over the last axis of e**2 / 2 where |e| is up to delta, and delta * (|e| - delta / 2) beyond."""
+    """The mean over the last axis of e**2 / 2 where |e| is up to delta, and delta * (|e| - delta / 2) beyond.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+      delta: Where the parabola becomes a line.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("huber", y_true, y_pred)
     error = absolute(y_pred - y_true)
     return reduce_mean(
@@ -48,7 +73,14 @@ def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
 
 
 def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The sum of y_true * log(y_true / y_pred) over the last axis; both are kept between 1e-7 and 1."""
+    """The sum of y_true * log(y_true / y_pred) over the last axis; both are kept between 1e-7 and 1.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("kl_divergence", y_true, y_pred)
     y_true, y_pred = clip_by_value(y_true, _MARGIN, 1.0), clip_by_value(y_pred, _MARGIN, 1.0)
     return reduce_sum(y_true * log(y_true / y_pred), axis=-1)
@@ -87,7 +119,13 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
 
 
 class Huber(LossFunction):
-    """The mean Huber loss of a batch; see `huber` and `Loss`."""
+    """The mean Huber loss of a batch; see `huber` and `Loss`.
+
+    Args:
+      delta: Where the parabola becomes a line.
+      reduction, name: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(huber)
 
@@ -102,19 +140,37 @@ class Huber(LossFunction):
 
 
 class KLDivergence(LossFunction):
-    """The mean divergence of a batch of distributions; see `kl_divergence` and `Loss`."""
+    """The mean divergence of a batch of distributions; see `kl_divergence` and `Loss`.
+
+    Args:
+      reduction, name: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(kl_divergence)
 
 
 class MeanSquaredError(LossFunction):
-    """The mean squared error of a batch as one number; see `Loss`."""
+    """The mean squared error of a batch as one number; see `Loss`.
+
+    Args:
+      reduction, name: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Example:
+      >>> keras.losses.MeanSquaredError()([1.0, 2.0], [1.0, 4.0]).numpy()
+      np.float32(2.0)
+    """
 
     function = staticmethod(mean_squared_error)
 
 
 class MeanAbsoluteError(LossFunction):
-    """The mean absolute error of a batch as one number; see `Loss`."""
+    """The mean absolute error of a batch as one number; see `Loss`.
+
+    Args:
+      reduction, name: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(mean_absolute_error)
 

@@ -19,6 +19,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import ALL, DType, bfloat16, bool_, float32
 from graphad.core.ieee import SHORT_WAY_ENDS
+from graphad.core.kinds import kind_words
 from graphad.core.levels import busy
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
@@ -220,9 +221,16 @@ def comparison(
 
 
 def unary_function(
-    op_class: type[Elementwise], doc: str, public_name: str | None = None, argument: str = "x"
+    op_class: type[Elementwise],
+    doc: str,
+    public_name: str | None = None,
+    argument: str = "x",
+    example: str = "",
 ) -> UnaryFunction:
-    """The public function f(x, name=None) of a unary elementwise op; `argument` is what it calls its x."""
+    """The public function f(x, name=None) of a unary elementwise op; `argument` is what it calls its x.
+
+    `example`: a call with its result in the next line, which the docstring shows.
+    """
     op = op_class()
     formula = op_class.formula
     quick = quick_dtypes(op_class.kinds)
@@ -239,7 +247,9 @@ def unary_function(
                     pass
         return bind(op, lift(x))
 
-    return named(function, public_name or op.name, doc, x=argument)
+    return named(
+        function, public_name or op.name, documented(op_class, doc, (argument,), example), x=argument
+    )
 
 
 def binary_function(
@@ -247,6 +257,7 @@ def binary_function(
     doc: str,
     public_name: str | None = None,
     arguments: tuple[str, str] = ("x", "y"),
+    example: str = "",
 ) -> BinaryFunction:
     """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are what it calls its x and y."""
     op = op_class()
@@ -266,7 +277,34 @@ def binary_function(
         x, y = lift_pair(name_of_op, x, y)
         return bind(op, x, y)
 
-    return named(function, public_name or op.name, doc, x=arguments[0], y=arguments[1])
+    shown = documented(op_class, doc, arguments, example)
+    return named(function, public_name or op.name, shown, x=arguments[0], y=arguments[1])
+
+
+def documented(op_class: type[Elementwise], doc: str, arguments: Sequence[str], example: str) -> str:
+    """A docstring with the sections that follow from the schema of an elementwise op."""
+    words = kind_words(op_class.kinds)
+    is_pair = len(arguments) > 1
+    takes = "Tensors of any shapes that broadcast together" if is_pair else "Tensor of any shape"
+    result = op_class.result
+    dtype = (
+        f"of dtype {result.name}" if isinstance(result, DType) else "real" if result else "of the same dtype"
+    )
+    shape = "the shape to which they broadcast" if is_pair else f"the shape of `{arguments[0]}`"
+    refused = [] if op_class.kinds == ANY else ["another dtype"]
+    refused += ["dtypes that differ"] if is_pair else []
+    errors = [f"DTypeError (a TypeError): {' or '.join(refused)}"] if refused else []
+    errors += ["InvalidArgumentError (a ValueError): shapes that do not broadcast"] if is_pair else []
+    lines = [
+        doc.rstrip(),
+        "",
+        f"Args:\n  {', '.join(arguments)}: {takes}, {words} dtype{', the same one for both' if is_pair else ''}.",
+        f"Returns: Tensor with {shape}, {dtype}.",
+        f"Raises: {'; '.join(errors) or 'ArgumentTypeError (a TypeError): what no tensor is made of'}.",
+    ]
+    return "\n".join(
+        [*lines, "Example:", *[f"  {line}" for line in example.splitlines()]] if example else lines
+    )
 
 
 def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:

@@ -11,9 +11,19 @@ from graphad.optimizers.base import Optimizer
 
 
 class Adam(Optimizer):
-    """Moving averages m of the gradient and v of its square; w -= rate * m / (sqrt(v) + epsilon), both bias-corrected.
+    """Moving averages m of the gradient and v of its square; w -= rate * m / (sqrt(v) + epsilon), both bias-corrected (Kingma &
+    Ba, 2015).
 
-    With `amsgrad` the largest v so far takes the place of v.
+    Args:
+      learning_rate: A number, a tensor or a function of no arguments.
+      beta_1, beta_2: How much of m and v is kept in a step.
+      epsilon: What keeps the quotient finite.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Example:
+      >>> v = Variable([1.0, 2.0])
+      >>> optimizers.Adam(0.1).apply_gradients([(constant([1.0, -1.0]), v)])
+      >>> v.numpy().round(4)
+      array([0.9, 2.1], dtype=float32)
     """
 
     slots: tuple[str, ...] = ("m", "v")

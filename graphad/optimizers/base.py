@@ -24,15 +24,16 @@ from graphad.optimizers.decay import LearningRateSchedule
 class Optimizer(Trackable):
     """Base class. Subclasses name their `slots` and define `update(variable, gradient, slots)`.
 
+    Within `update`, `iterations` counts the steps before this one.
+
     Args:
-      learning_rate: A number, a schedule, or a function of no arguments.
+      learning_rate: A number, a tensor or a function of no arguments.
       weight_decay: Before its update each variable loses this part of itself times the learning rate.
       clipnorm: The largest norm of the gradient of one variable; a larger one is scaled down.
       clipvalue: The largest magnitude of an element of a gradient.
       global_clipnorm: The largest norm of all gradients together.
       name: Name.
-
-    Within `update`, `iterations` counts the steps before this one.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
     """
 
     slots: tuple[str, ...] = ()

@@ -10,7 +10,19 @@ from graphad.optimizers.base import Optimizer
 
 
 class SGD(Optimizer):
-    """w -= learning_rate * g; with momentum: v = momentum * v - learning_rate * g, w += v (nesterov looks ahead)."""
+    """w -= learning_rate * g; with momentum: v = momentum * v - learning_rate * g, w += v (nesterov looks ahead).
+
+    Args:
+      learning_rate: A number, a tensor or a function of no arguments.
+      momentum: How much of v is kept in a step; 0 for none.
+      nesterov: Take the gradient's step once more from where v leads.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Example:
+      >>> v = Variable([1.0, 2.0])
+      >>> optimizers.SGD(0.5).apply_gradients([(constant([1.0, -1.0]), v)])
+      >>> v.numpy()
+      array([0.5, 2.5], dtype=float32)
+    """
 
     def __init__(
         self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any

@@ -109,7 +109,7 @@ def check_gradients(
 
     Example:
       >>> print(check_gradients(math.tanh)(constant([0.5, 1.0], float64)))
-      4 derivatives agree with differences to ...; modes: reverse, forward
+      8 derivatives agree with differences to ...; modes: reverse, forward
     """
     if not callable(f):
         raise ArgumentTypeError(

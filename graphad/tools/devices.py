@@ -18,6 +18,26 @@ LogicalDeviceConfiguration = namedtuple(
     "memory_limit experimental_priority experimental_device_ordinal",
     defaults=(None, None, None),
 )
+PhysicalDevice.__doc__ = """A device of the machine.
+
+Args:
+  name: "/physical_device:CPU:0".
+  device_type: "CPU".
+Raises: TypeError: more or fewer arguments.
+"""
+LogicalDevice.__doc__ = """A name under which programs run ops on a device; see `set_logical_device_configuration`.
+
+Args:
+  name: "/device:CPU:0", and further numbers.
+  device_type: "CPU".
+Raises: TypeError: more or fewer arguments.
+"""
+LogicalDeviceConfiguration.__doc__ = """What one name of the CPU is to be; nothing follows from its fields.
+
+Args:
+  memory_limit, experimental_priority, experimental_device_ordinal: Accepted for compatibility.
+Raises: TypeError: other arguments.
+"""
 VirtualDeviceConfiguration = LogicalDeviceConfiguration
 
 _CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")

@@ -35,6 +35,9 @@ def vectorized_map(
       warn: Accepted for compatibility.
     Returns: A nest like the result of `fn`, each tensor stacked along a new first axis.
     Raises: InvalidArgumentError: the tensors have different numbers of rows, or none.
+    Example:
+      >>> vectorized_map(lambda row: reduce_sum(row * row), constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
+      array([ 5., 25.], dtype=float32)
     """
     fn = converted(fn)
     leaves, rebuild = flatten_records(elems)

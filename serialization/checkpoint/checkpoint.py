@@ -45,6 +45,7 @@ class CheckpointOptions:
         `CheckpointManager`, which deletes older checkpoints for the new one, waits for it.
       experimental_io_device: Accepted.
       experimental_sharding_callback: Must be None: how values are shared out over files is for the format to say.
+    Raises: InvalidArgumentError (a ValueError): an `experimental_sharding_callback`.
     """
 
     def __init__(

@@ -37,6 +37,10 @@ def get_checkpoint_state(
 ) -> CheckpointState | None:
     """What the state file of a directory says, None where there is none.
 
+    Args:
+      checkpoint_dir: The directory that checkpoints were saved in.
+      latest_filename: The name of the state file, "checkpoint" by default.
+    Returns: A CheckpointState, or None.
     Raises: CorruptModelError (a ValueError): it is no such file.
     """
     directory = path_of_user("get_checkpoint_state", checkpoint_dir)
@@ -66,6 +70,8 @@ def latest_checkpoint(
     Args:
       checkpoint_dir: The directory that checkpoints were saved in.
       latest_filename: The name of the state file, "checkpoint" by default.
+    Returns: A path, or None.
+    Raises: CorruptModelError (a ValueError): the state file is no such file.
     """
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     path = None if state is None else state.model_checkpoint_path

@@ -235,6 +235,8 @@ def checkpoints_iterator(
       min_interval_secs: The least time between two of them.
       timeout: How many seconds to wait for the next one; None waits for ever.
       timeout_fn: Called when the time is over: True ends, otherwise the waiting begins again.
+    Returns: An iterator of paths.
+    Raises: Nothing: a directory that is not there has no checkpoints yet.
     """
     path_of_user("checkpoints_iterator", checkpoint_dir, "checkpoint_dir")
     return _new_checkpoints(checkpoint_dir, min_interval_secs, timeout, timeout_fn)

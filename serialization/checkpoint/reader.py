@@ -110,6 +110,7 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
 
     Args:
       ckpt_dir_or_file: A checkpoint, or a directory whose latest one is meant.
+    Returns: A CheckpointReader.
     Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged.
     """
     path = path_of_user("load_checkpoint", ckpt_dir_or_file)
@@ -119,10 +120,24 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
 
 
 def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, list[int]]]:
-    """The key and the shape of each value of a checkpoint, by key. See `load_checkpoint`."""
+    """The key and the shape of each value of a checkpoint, by key. See `load_checkpoint`.
+
+    Args:
+      ckpt_dir_or_file: A checkpoint, or a directory whose latest one is meant.
+    Returns: A list of (key, sizes).
+    Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged.
+    """
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
 def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
-    """One value of a checkpoint, by its key or its path alone. See `load_checkpoint`."""
+    """One value of a checkpoint, by its key or its path alone. See `load_checkpoint`.
+
+    Args:
+      ckpt_dir_or_file: A checkpoint, or a directory whose latest one is meant.
+      name: The key, or the path alone.
+    Returns: A NumPy array.
+    Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged. NotFoundError: it has
+      no such value.
+    """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name)

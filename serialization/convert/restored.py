@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphad.core.composites import flatten_records, is_record
@@ -21,7 +21,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import for_user
 from graphad.core.trackable import Trackable
-from graphad.core.tree import plain, short, text_of, tree_of
+from graphad.core.tree import plain, short, text_of, tree_of, variables_of
 from graphad.function.concrete import ConcreteFunction, with_tensors_for_lists
 from graphad.function.printing import Printed, counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sort_out
@@ -35,6 +35,7 @@ class Asset(Trackable):
 
     Args:
       path: The file; checked when the model is saved.
+    Raises: Nothing until the model is saved.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -56,12 +57,25 @@ _LEFT_BEHIND = (
 )
 
 
+# What a module has, an object from a file has too, unless one of its children is called so.
+_WANTED: dict[str, Callable[[Handle], bool]] = {
+    "variables": lambda variable: True,
+    "trainable_variables": lambda variable: variable.trainable,
+    "non_trainable_variables": lambda variable: not variable.trainable,
+}
+
+
 class Restored(Trackable):
-    """An object from a file: its children are attributes."""
+    """An object from a file: its children are attributes.
+
+    `variables`, `trainable_variables` and `non_trainable_variables` are those of the object and of all below it.
+    """
 
     _graphad_class_name = ""
 
     def __getattr__(self, name: str) -> Any:
+        if name in _WANTED:
+            return tuple(filter(_WANTED[name], variables_of(self)))
         found = [] if name.startswith("_") else [key for key in vars(self) if not key.startswith("_")]
         told = (
             f" It has {', '.join(sorted(found)[:8])}" + (" and more." if len(found) > 8 else ".")

@@ -14,7 +14,13 @@ from serialization.storage import contains_model, read_model
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
-    """Whether there is a model in this directory."""
+    """Whether there is a model in this directory.
+
+    Args:
+      export_dir: A path.
+    Returns: True or False.
+    Raises: Nothing.
+    """
     return contains_model(directory_of("contains_saved_model", export_dir))
 
 

@@ -40,11 +40,12 @@ class SaveOptions:
     """Options of `save`.
 
     Args:
-      experimental_custom_gradients: Save custom gradients as graphs, so that the loaded model can be differentiated in
-        every process. Their functions must be traceable then.
+      experimental_custom_gradients: Save custom gradients as graphs, so that the loaded model can be differentiated in every
+        process. Their functions must be traceable then.
       durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one.
       namespace_whitelist, save_debug_info, function_aliases, experimental_io_device: About namespaces of ops, stacks, names of
         functions for profilers, and devices. None of these is in a file: they are taken and nothing follows from them.
+    Raises: Nothing: what cannot be saved is said by `save`.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class LoadOptions:
       links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
         keep the files of a model elsewhere. What they lead to is checked as ever.
       experimental_io_device: Taken; files are read where the program runs.
+    Raises: InvalidArgumentError (a ValueError): no such way to verify, or to treat links.
     """
 
     def __init__(

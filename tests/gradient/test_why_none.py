@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+import weakref
 
 import numpy as np
 import pytest
@@ -159,6 +161,81 @@ def test_after_the_tape_is_used_up_the_reason_is_not_known(use):
         y = x * x
     getattr(used, use)(y, x)
     assert "not known any more: the record of this tape was used up" in used.why_none(y, x)
+
+
+def _unwatched():
+    x = tf.constant(2.0)
+    return x, lambda: x * tf.Variable(3.0)
+
+
+def _cut():
+    x = tf.Variable(2.0)
+    return x, lambda: tf.stop_gradient(x) * tf.Variable(3.0)
+
+
+def _through_numpy():
+    x = tf.Variable(2.0)
+    return x, lambda: tf.constant((x * x).numpy()) * tf.Variable(3.0)
+
+
+def _elsewhere():
+    x = tf.Variable(2.0)
+    y = x * x
+    return x, lambda: y * tf.Variable(3.0)
+
+
+def _assigned():
+    x, state = tf.Variable(2.0), tf.Variable(0.0)
+
+    def run():
+        state.assign_add(x)
+        return state * 2.0
+
+    return x, run
+
+
+@pytest.mark.parametrize("case", [_unwatched, _cut, _through_numpy, _elsewhere, _assigned])
+def test_a_tape_that_gave_none_still_knows_why(case):
+    x, run = case()
+    with tf.GradientTape(persistent=True) as before:
+        y = run()
+    reason = before.why_none(y, x)
+    with tf.GradientTape() as used:
+        y = run()
+    assert used.gradient(y, x) is None
+    said = used.why_none(y, x)
+    assert re.sub(r"test_why_none.py:\d+", "", said).startswith(
+        re.sub(r"test_why_none.py:\d+", "", reason).rstrip(".")
+    )
+    assert "not known any more" not in said
+
+
+def test_a_reason_that_is_kept_holds_no_values():
+    x, z = tf.Variable(tf.ones([1000])), tf.Variable(tf.ones([1000]))
+    with tf.GradientTape() as used:
+        middle = tf.exp(x)
+        y = tf.reduce_sum(tf.floor(z) + middle * tf.sin(middle))
+    watched = weakref.ref(middle)
+    assert used.gradient(y, [x, z])[1] is None
+    del middle
+    assert watched() is None
+    small = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as other:
+        y = tf.reduce_sum(tf.floor(small) + tf.exp(x[:2]))
+    other.gradient(y, [x, small])
+    assert "the path breaks at floor" in other.why_none(y, small)
+
+
+def test_a_rule_that_gives_none_is_not_called_a_missing_path():
+    @tf.custom_gradient
+    def cut(x):
+        return x * 2.0, lambda upstream: None
+
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as used:
+        y = cut(x)
+    assert used.gradient(y, x) is None
+    assert "unless a rule on the way gave none" in used.why_none(y, x)
 
 
 def test_a_break_on_another_path_is_not_the_reason(tape):

@@ -8,7 +8,6 @@ from graphad.ops.array.create import convert_to_tensor as convert_to_tensor
 from graphad.ops.array.create import eye as eye
 from graphad.ops.array.create import fill as fill
 from graphad.ops.array.create import identity as identity
-from graphad.ops.array.create import one_hot as one_hot
 from graphad.ops.array.create import ones as ones
 from graphad.ops.array.create import ones_like as ones_like
 from graphad.ops.array.create import rank as rank
@@ -26,6 +25,7 @@ from graphad.ops.array.join import meshgrid as meshgrid
 from graphad.ops.array.join import split as split
 from graphad.ops.array.join import stack as stack
 from graphad.ops.array.join import unstack as unstack
+from graphad.ops.array.one_hot import one_hot as one_hot
 from graphad.ops.array.pad import pad as pad
 from graphad.ops.array.pad import repeat as repeat
 from graphad.ops.array.pad import tile as tile

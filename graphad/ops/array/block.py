@@ -104,10 +104,14 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     """A block of `input_`.
 
     Args:
-      input_: Tensor.
+      input_: Tensor [...] of any dtype.
       begin: The first index along each axis; may be a tensor.
       size: The number of elements along each axis, -1 for all that follow; may be a tensor.
+    Returns: Tensor of the sizes asked for, and of the dtype of `input_`.
     Raises: InvalidArgumentError: the block does not lie inside.
+    Example:
+      >>> slice([10, 20, 30, 40], [1], [2]).numpy()
+      array([20, 30], dtype=int32)
     """
     x = lift(input_)
     firsts, counts = _entries(begin), _entries(size)

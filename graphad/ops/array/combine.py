@@ -121,6 +121,9 @@ def tensor_scatter_nd_max(
       tensor: Tensor of an integer or a float dtype.
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; of repeats the largest update counts.
       updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]].
+    Returns: Tensor of the shape and dtype of `tensor`.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
+      dtypes that differ.
     """
     return _extreme("tensor_scatter_nd_max", ScatterExtreme(kind="max"), tensor, indices, updates)
 
@@ -128,7 +131,16 @@ def tensor_scatter_nd_max(
 def tensor_scatter_nd_min(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
 ) -> Tensor:
-    """`tensor` with the slices at `indices` replaced by the smaller of themselves and `updates`; see `tensor_scatter_nd_max`."""
+    """`tensor` with the slices at `indices` replaced by the smaller of themselves and `updates`; see `tensor_scatter_nd_max`.
+
+    Args:
+      tensor: Tensor of an integer or a float dtype.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; of repeats the smallest update counts.
+      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
+    Returns: Tensor of the shape and dtype of `tensor`.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
+      dtypes that differ.
+    """
     return _extreme("tensor_scatter_nd_min", ScatterExtreme(kind="min"), tensor, indices, updates)
 
 

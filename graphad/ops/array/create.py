@@ -1,4 +1,4 @@
-"""Tensors made from numbers: constants, fills, ranges, identity matrices, one-hot rows; and the two ops that pass a tensor on.
+"""Tensors made from numbers: constants, fills, ranges, identity matrices; and the two ops that pass a tensor on.
 
 What depends on Python numbers alone is a constant; what depends on a size that is only known at run time is an op, which
 folds into a constant or into an op on symbols when the graph is specialised.
@@ -18,13 +18,12 @@ from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size, product
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
-from graphad.core.kinds import require_same_dtype
 from graphad.core.levels import busy
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import AT
 from graphad.core.registry import lookup
-from graphad.core.schema import Axis, Given
-from graphad.core.shapes import TensorShape, format_dims, is_definite, normalize_axis, ranked
+from graphad.core.schema import Given
+from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.kernels import forms
@@ -34,9 +33,6 @@ from graphad.ops.array.sizes import require_count, require_sizes, static_sizes
 from graphad.ops.array.support import (
     WithoutInputs,
     in_memory,
-    requested_size,
-    require_index,
-    shifted,
     static_int,
 )
 from graphad.ops.control.stacks import full_like, known_dims
@@ -51,6 +47,7 @@ def constant(
       value: A number, array or nested list; a tensor is passed on.
       dtype: Its dtype; by default float32 for Python floats, int32 for ints (int64 where they do not fit), an array's own.
       shape: Its shape: a scalar fills it, other values must have as many elements.
+    Returns: Tensor of that shape and dtype.
     Raises:
       ArgumentTypeError (a TypeError): the number of elements does not fit `shape`.
       DTypeError (a TypeError): a float was given for an integer dtype.
@@ -90,10 +87,14 @@ def convert_to_tensor(
     """`value` as a tensor: a tensor as it is, a variable read, numbers, arrays and nested lists converted.
 
     Args:
-      value: What to convert.
+      value: A tensor, variable, number, array or nested list, of any shape.
       dtype: The dtype wanted; a tensor of another dtype is refused.
       dtype_hint: A dtype to use if `value` can have it.
+    Returns: Tensor of the shape of `value`.
     Raises: DTypeError (a ValueError and TypeError): the dtypes do not fit.
+    Example:
+      >>> convert_to_tensor([[1, 2], [3, 4]]).dtype
+      tf.int32
     """
     if isinstance(value, Handle):
         value = lift_own(value)
@@ -111,6 +112,12 @@ def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
     Args:
       dims: Sizes: a list, a shape, or an integer tensor.
       value: A scalar, number or tensor; its gradient is the sum.
+    Returns: Tensor of that shape and the dtype of `value`.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or `value` is no scalar.
+    Example:
+      >>> fill([2, 2], 7).numpy()
+      array([[7, 7],
+             [7, 7]], dtype=int32)
     """
     value = lift(value)
     if value.dims is not None and len(value.dims) != 0:
@@ -119,12 +126,34 @@ def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
 
 
 def zeros(shape: ShapeLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (False for bool). `shape`: sizes, a shape, or an integer tensor."""
+    """A tensor of zeros (False for bool).
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      dtype: The dtype, float32 by default.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Example:
+      >>> zeros([2, 2], int32).numpy()
+      array([[0, 0],
+             [0, 0]], dtype=int32)
+    """
     return _filled("zeros", shape, as_dtype(dtype), 0)
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of ones (True for bool). `shape`: sizes, a shape, or an integer tensor."""
+    """A tensor of ones (True for bool).
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      dtype: The dtype, float32 by default.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Example:
+      >>> ones([2, 2]).numpy()
+      array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     return _filled("ones", shape, as_dtype(dtype), 1)
 
 
@@ -182,12 +211,34 @@ class OnesLike(_Like):
 
 
 def zeros_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """Zeros with the shape of `input` and, unless another is given, its dtype. The gradient is None."""
+    """Zeros with the shape of `input` and, unless another is given, its dtype. The gradient is None.
+
+    Args:
+      input: Tensor of any shape and dtype.
+      dtype: The dtype of the result; by default that of `input`.
+    Returns: Tensor of the shape of `input`.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> zeros_like([[1, 2], [3, 4]]).numpy()
+      array([[0, 0],
+             [0, 0]], dtype=int32)
+    """
     return _like(ZerosLike, input, dtype)
 
 
 def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """Ones with the shape of `input` and, unless another is given, its dtype. The gradient is None."""
+    """Ones with the shape of `input` and, unless another is given, its dtype. The gradient is None.
+
+    Args:
+      input: Tensor of any shape and dtype.
+      dtype: The dtype of the result; by default that of `input`.
+    Returns: Tensor of the shape of `input`.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> ones_like([[1, 2], [3, 4]]).numpy()
+      array([[1, 1],
+             [1, 1]], dtype=int32)
+    """
     return _like(OnesLike, input, dtype)
 
 
@@ -260,7 +311,13 @@ IDENTITY, STOP_GRADIENT = Identity(), StopGradient()
 
 
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor with the value of `input` that is another tensor to tapes: each has a gradient of its own."""
+    """A tensor with the value of `input` that is another tensor to tapes: each has a gradient of its own.
+
+    Args:
+      input: Tensor of any shape and dtype, or a variable, which is read.
+    Returns: Tensor of the same shape and dtype.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return bind(IDENTITY, lift(input))
 
 
@@ -278,7 +335,16 @@ def told_apart(xs: Sequence[Any]) -> list[Any]:
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
-    """`input`, a tensor or variable of any dtype, as a constant for derivatives: no gradient flows back through it."""
+    """`input`, a tensor or variable of any dtype, as a constant for derivatives: no gradient flows back through it.
+
+    Args:
+      input: Tensor of any shape and dtype, or a variable.
+    Returns: Tensor of the same shape, dtype and value.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> grad(lambda x: x * stop_gradient(x))(3.0).numpy()
+      np.float32(3.0)
+    """
     return bind(STOP_GRADIENT, lift(input))
 
 
@@ -336,7 +402,17 @@ class Rank(Op):
 
 
 def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
-    """The number of elements of `input` as an integer scalar; a constant where the shape is known."""
+    """The number of elements of `input` as an integer scalar; a constant where the shape is known.
+
+    Args:
+      input: Tensor of any shape and dtype.
+      out_type: int32 or int64.
+    Returns: Integer scalar.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> size([[1, 2, 3], [4, 5, 6]]).numpy()
+      np.int32(6)
+    """
     x, dtype = lift(input), as_dtype(out_type)
     if x.dims is not None and all(type(n) is int for n in x.dims):
         return lift(dtype.numpy.type(product(x.dims)))
@@ -344,7 +420,16 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
 
 
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """The number of axes of `input` as an int32 scalar; a constant where it is known."""
+    """The number of axes of `input` as an int32 scalar; a constant where it is known.
+
+    Args:
+      input: Tensor of any shape and dtype.
+    Returns: int32 scalar.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> rank([[1, 2], [3, 4]]).numpy()
+      np.int32(2)
+    """
     x = lift(input)
     return bind(Rank(), x) if x.dims is None else lift(np.int32(len(x.dims)))
 
@@ -402,6 +487,11 @@ def eye(
       batch_shape: Leading sizes over which the matrix is repeated.
       dtype: The dtype.
     Returns: Tensor [*batch_shape, num_rows, num_columns].
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Example:
+      >>> eye(2).numpy()
+      array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     dtype = as_dtype(dtype)
     num_columns = num_rows if num_columns is None else num_columns
@@ -429,94 +519,12 @@ def eye(
     return bind(BroadcastTo((*lead, *ranked(matrix.dims))), matrix)
 
 
-def depth_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Its `depth` is the last input, an integer scalar."""
-    return {"depth": (AT, 1), **attributes}
-
-
-@define
-class OneHot(Op):
-    """y[..., k, ...] is `on` where k = indices[...] along a new axis of size `depth`, else `off`; an index out of range gives
-    `off` only. `axis` counts in the result; `on` and `off` are scalars, the result has their dtype.
-    """
-
-    name = "one_hot"
-    keeps = (False, False)
-    depth: Given[Size]
-    axis: Axis
-    formerly = {"one_hot_to": depth_was_input}
-
-    def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
-        require_index("one_hot", indices, "indices")
-        require_same_dtype("one_hot", on, off, ("on_value", "off_value"))
-        if indices.dims is None:
-            return TensorSpec.of(None, on.dtype)
-        place = normalize_axis("one_hot", self.axis, len(indices.dims) + 1)
-        return TensorSpec.of((*indices.dims[:place], self.depth, *indices.dims[place:]), on.dtype)
-
-    def eval(self, indices: Any, on: Any, off: Any) -> Any:
-        return _one_hot(indices, on, off, self.depth, self.axis)
-
-    vjp = no_gradient("an index is an integer")
-
-    def batch(self, ctx: Any, indices: Any, on: Any, off: Any, *given: Any) -> Any:
-        if ctx.stacked(1) or ctx.stacked(2):
-            return ctx.rowwise(self, indices, on, off, *given)
-        return bind(OneHot(self.depth, shifted(self.axis, len(indices.dims))), indices, on, off, *given)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        if axes[1] is not None or axes[2] is not None:
-            return MIXED
-        if axes[0] is None:
-            return None
-        place = self.axis % (len(specs[0].dims or ()) + 1)
-        return axes[0] + (place <= axes[0])
-
-
-def _one_hot(indices: Any, on: Any, off: Any, depth: int, axis: int) -> Any:
-    place = axis % (np.ndim(indices) + 1)
-    steps = np.arange(depth).reshape((-1,) + (1,) * (np.ndim(indices) - place))
-    return np.where(np.expand_dims(indices, place) == steps, on, off)
-
-
-def one_hot(
-    indices: TensorLike,
-    depth: TensorLike,
-    on_value: TensorLike | None = None,
-    off_value: TensorLike | None = None,
-    axis: int = -1,
-    dtype: DTypeLike | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Indices as rows that are `on_value` at the index and `off_value` elsewhere.
-
-    Args:
-      indices: Integer tensor; an index outside 0 to depth - 1 gives a row of `off_value`.
-      depth: The size of the new axis: an int, or an integer scalar tensor.
-      on_value, off_value: Scalars, 1 and 0 by default.
-      axis: Where the new axis goes in the result.
-      dtype: The dtype of the result; that of the values, or float32.
-    """
-    indices = lift(indices)
-    wanted = None if dtype is None else as_dtype(dtype)
-    if wanted is None:
-        given = next((lift(v).dtype for v in (on_value, off_value) if v is not None), None)
-        wanted = dtypes.float32 if given is None else given
-    on = lift(wanted.numpy.type(1)) if on_value is None else lift(on_value, wanted)
-    off = lift(wanted.numpy.type(0)) if off_value is None else lift(off_value, wanted)
-    if indices.ndim is not None:
-        axis = normalize_axis("one_hot", axis, indices.ndim + 1)
-    count, given_depth = requested_size("one_hot", depth, "depth")
-    return bind(OneHot(count, axis), indices, on, off, *given_depth)
-
-
 __all__ = [
     "constant",
     "convert_to_tensor",
     "eye",
     "fill",
     "identity",
-    "one_hot",
     "ones",
     "ones_like",
     "rank",

@@ -67,8 +67,8 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     Returns: `x`, of which the sizes that were unknown while tracing are now those of `shape`.
     Raises: InvalidArgumentError (a ValueError): `x` has another shape.
     Example:
-      >>> ensure_shape([[1, 2]], [None, 2]).shape
-      TensorShape([1, 2])
+      >>> ensure_shape([[1, 2], [3, 4]], [None, 2]).shape
+      TensorShape([2, 2])
     """
     x, dims = lift(x), as_dims(shape)
     if dims is None:

@@ -241,13 +241,17 @@ def gather(
     """Slices of `params` at `indices` along one axis.
 
     Args:
-      params: Tensor.
+      params: Tensor of any dtype.
       indices: Integer tensor of any shape, each from 0 to the size of the axis - 1.
       axis: The axis, `batch_dims` by default.
       batch_dims: Leading axes that `params` and `indices` have in common; negative counts from the end of `indices`.
+      validate_indices: Accepted for compatibility; indices are checked.
     Returns: Tensor [*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]. For axis 0 the gradient with
       respect to `params` is IndexedSlices.
     Raises: InvalidArgumentError: an index is out of range.
+    Example:
+      >>> gather([10, 20, 30], [2, 0]).numpy()
+      array([30, 10], dtype=int32)
     """
     x, i = lift(params), index_tensor("gather", indices, "indices")
     lead = _batch_axes("gather", batch_dims)
@@ -404,10 +408,14 @@ def gather_nd(
     """Slices of `params` at coordinates: y[j] = params[tuple(indices[j])].
 
     Args:
-      params: Tensor.
+      params: Tensor of any dtype.
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes behind the batch axes.
       batch_dims: Leading axes that `params` and `indices` have in common.
     Returns: Tensor [*indices.shape[:-1], *params.shape[batch_dims + depth:]].
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit.
+    Example:
+      >>> gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
+      array([2, 3], dtype=int32)
     """
     lead = _batch_axes("gather_nd", batch_dims)
     return bind(GatherNd(lead), lift(params), index_tensor("gather_nd", indices, "indices"))

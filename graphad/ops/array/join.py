@@ -93,7 +93,11 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
     Args:
       values: A list of tensors of one dtype whose shapes agree but for `axis`.
       axis: The axis, an int; -1 is the last.
+    Returns: Tensor of the same dtype, whose size along `axis` is the sum of theirs.
     Raises: InvalidArgumentError: ranks or other sizes differ.
+    Example:
+      >>> concat([[1, 2], [3]], 0).numpy()
+      array([1, 2, 3], dtype=int32)
     """
     items = list(values) if isinstance(values, list | tuple) else [values]
     if not items:
@@ -167,7 +171,12 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     Args:
       values: A list of tensors of one shape and dtype.
       axis: Where the new axis goes in the result.
+    Returns: Tensor of the same dtype with one axis more, of size n.
     Raises: InvalidArgumentError: the shapes differ.
+    Example:
+      >>> stack([[1, 2], [3, 4]], axis=1).numpy()
+      array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     if hasattr(values, "__graphad_tensor__") and axis == 0:
         return lift(values)
@@ -239,9 +248,14 @@ def unstack(
     """The slices of `value` along an axis, as a list of tensors without that axis.
 
     Args:
-      value: Tensor.
+      value: Tensor [..., n, ...] of any dtype.
       num: The size of the axis, needed only where it is not known.
       axis: The axis.
+    Returns: A list of n tensors of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or its size is unknown or not `num`.
+    Example:
+      >>> [row.numpy() for row in unstack([[1, 2], [3, 4]])]
+      [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
     """
     x = lift(value)
     place = normalize_axis("unstack", axis, x.ndim, "value", x.dims)
@@ -383,11 +397,15 @@ def split(
     """`value` taken apart along an axis.
 
     Args:
-      value: Tensor.
+      value: Tensor [..., n, ...] of any dtype.
       num_or_size_splits: How many equal pieces, or the size of each piece (one may be -1: the rest).
       axis: The axis.
       num: The number of pieces where the sizes are a tensor of unknown length.
+    Returns: A list of tensors of the same dtype.
     Raises: InvalidArgumentError: the sizes do not add up.
+    Example:
+      >>> [part.numpy() for part in split([1, 2, 3, 4, 5], [2, 3])]
+      [array([1, 2], dtype=int32), array([3, 4, 5], dtype=int32)]
     """
     x = lift(value)
     place = normalize_axis("split", axis, x.ndim, "value", x.dims)
@@ -412,8 +430,13 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
     """Coordinate grids of n vectors: n tensors of rank n, each holding one vector along its own axis.
 
     Args:
-      args: n vectors (or scalars).
+      args: n tensors of any dtype, each taken as a vector.
       indexing: "xy" puts the second vector first in the shape, "ij" keeps the order.
+    Returns: A list of n tensors.
+    Raises: InvalidArgumentError (a ValueError): no such `indexing`.
+    Example:
+      >>> [grid.shape for grid in meshgrid([1, 2, 3], [4, 5])]
+      [TensorShape([2, 3]), TensorShape([2, 3])]
     """
     if indexing not in ("xy", "ij"):
         raise InvalidArgumentError(f"meshgrid: indexing {indexing!r} is unknown; it is 'xy' or 'ij'.")

@@ -268,11 +268,15 @@ def pad(
     """`tensor` with elements put before and after it along each axis.
 
     Args:
-      tensor: Tensor.
+      tensor: Tensor of any dtype.
       paddings: Integers [rank, 2]: how many before and after, for each axis; may be a tensor in mode CONSTANT.
       mode: "CONSTANT"; "REFLECT", the mirror image without the edge; "SYMMETRIC", with it. Case does not matter.
       constant_values: The scalar for mode CONSTANT; its gradient is None.
+    Returns: Tensor of the same dtype, larger by the paddings.
     Raises: InvalidArgumentError: the paddings have another shape, are negative, or larger than a mirror allows.
+    Example:
+      >>> pad([1, 2], [[1, 2]]).numpy()
+      array([0, 1, 2, 0, 0], dtype=int32)
     """
     x = lift(tensor)
     kind: Any = mode.lower()
@@ -402,8 +406,13 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     """`input` repeated along each axis.
 
     Args:
-      input: Tensor.
+      input: Tensor [...] of any dtype.
       multiples: How many copies along each axis; may be a tensor.
+    Returns: Tensor of the same dtype, each axis as often as that.
+    Raises: InvalidArgumentError (a ValueError): another number of `multiples` than axes, or a negative one.
+    Example:
+      >>> tile([1, 2], [2]).numpy()
+      array([1, 2, 1, 2], dtype=int32)
     """
     x = lift(input)
     values = static_array(multiples)
@@ -513,9 +522,14 @@ def repeat(
     """Each element of `input` along an axis repeated.
 
     Args:
-      input: Tensor.
-      repeats: How often: one integer, or one for each element along the axis.
+      input: Tensor [..., n, ...] of any dtype.
+      repeats: How often: one integer, or one for each element along the axis, none negative.
       axis: The axis; None repeats the elements of the flattened tensor.
+    Returns: Tensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the number of `repeats` does not fit.
+    Example:
+      >>> repeat([1, 2], [2, 3]).numpy()
+      array([1, 1, 2, 2, 2], dtype=int32)
     """
     x = lift(input)
     if axis is None:

@@ -32,7 +32,9 @@ def dynamic_partition(
     Args:
       data: Tensor whose shape begins with that of `partitions`.
       partitions: Integers; slices with a number that is no part are left out.
-      num_partitions: How many parts there are, an int.
+      num_partitions: How many parts there are, an int of at least 1.
+    Returns: A list of tensors [members, *data.shape[rank of partitions:]] of the dtype of `data`.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or there is no part.
     """
     if not isinstance(num_partitions, int) or num_partitions < 1:
         raise InvalidArgumentError(
@@ -52,6 +54,8 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     Args:
       indices: Integer tensors; together they are to name each slice of the result. One that none names holds zeros.
       data: As many tensors, each of the shape of its indices and then that of a slice.
+    Returns: Tensor [largest number + 1, ...] of the dtype of `data`.
+    Raises: InvalidArgumentError (a ValueError): the lists or shapes do not fit.
     """
     if len(indices) != len(data) or not indices:
         raise InvalidArgumentError(
@@ -77,7 +81,14 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
 
 
 def shape_n(input: Sequence[Any], out_type: DTypeLike = int32, name: str | None = None) -> list[Tensor]:
-    """The shapes of several tensors."""
+    """The shapes of several tensors.
+
+    Args:
+      input: A list of tensors of any shapes and dtypes.
+      out_type: int32 or int64.
+    Returns: A list of integer tensors [rank].
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return [shape(x, out_type) for x in input]
 
 
@@ -91,10 +102,12 @@ def reverse_sequence(
     """The first seq_lengths[b] elements along `seq_axis` in reverse order, for each index b of `batch_axis`; the rest stays.
 
     Args:
-      input: Tensor with at least two axes.
+      input: Tensor [batch, ..., n, ...] of any dtype.
       seq_lengths: Integers [batch], none above the size of `seq_axis`.
       seq_axis: The axis along which elements change places.
       batch_axis: The axis of the lengths, 0 by default.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the axes are out of range or the same one, or a length does not fit.
     """
     x, lengths = lift(input), cast(lift(seq_lengths), int32)
     if seq_axis is None or x.ndim is None:

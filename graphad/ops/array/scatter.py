@@ -49,9 +49,13 @@ def scatter_nd(
 
     Args:
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
-      updates: Tensor [*indices.shape[:-1], *shape[depth:]].
+      updates: Tensor [*indices.shape[:-1], *shape[depth:]] of any numeric dtype.
       shape: The shape of the result: sizes or an integer tensor.
+    Returns: Tensor of that shape and the dtype of `updates`.
     Raises: InvalidArgumentError: an index is out of range, or the shapes do not fit.
+    Example:
+      >>> scatter_nd([[1], [3], [1]], [1.0, 2.0, 3.0], [4]).numpy()
+      array([0., 4., 0., 2.], dtype=float32)
     """
     i, u = index_tensor("scatter_nd", indices, "indices"), lift(updates)
     sizes, given = requested("scatter_nd", shape)
@@ -121,9 +125,15 @@ def tensor_scatter_nd_update(
     """`tensor` with the slices at `indices` replaced.
 
     Args:
-      tensor: Tensor.
+      tensor: Tensor of any dtype.
       indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; they should not repeat.
       updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]].
+    Returns: Tensor of the shape and dtype of `tensor`.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
+      dtypes that differ.
+    Example:
+      >>> tensor_scatter_nd_update([1, 1, 1], [[0], [2]], [5, 6]).numpy()
+      array([5, 1, 6], dtype=int32)
     """
     x = lift(tensor)
     u = lift_like("tensor_scatter_nd_update", updates, x.dtype)
@@ -133,14 +143,38 @@ def tensor_scatter_nd_update(
 def tensor_scatter_nd_add(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
 ) -> Tensor:
-    """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
+    """`tensor` with `updates` added at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
+
+    Args:
+      tensor: Tensor of a numeric dtype.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
+      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
+    Returns: Tensor of the shape and dtype of `tensor`.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
+      dtypes that differ.
+    Example:
+      >>> tensor_scatter_nd_add([1, 1, 1], [[0], [0]], [5, 6]).numpy()
+      array([12,  1,  1], dtype=int32)
+    """
     return _added("tensor_scatter_nd_add", tensor, indices, updates, 1)
 
 
 def tensor_scatter_nd_sub(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, *, name: str | None = None
 ) -> Tensor:
-    """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`."""
+    """`tensor` with `updates` subtracted at `indices`; repeats add up. Shapes as in `tensor_scatter_nd_update`.
+
+    Args:
+      tensor: Tensor of a numeric dtype.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes.
+      updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]] of the same dtype.
+    Returns: Tensor of the shape and dtype of `tensor`.
+    Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
+      dtypes that differ.
+    Example:
+      >>> tensor_scatter_nd_sub([1, 1, 1], [[0], [0]], [5, 6]).numpy()
+      array([-10,   1,   1], dtype=int32)
+    """
     return _added("tensor_scatter_nd_sub", tensor, indices, updates, -1)
 
 
@@ -317,6 +351,10 @@ def unsorted_segment_sum(
       segment_ids: Integer tensor; ids in any order, below `num_segments`; slices with a negative id are left out.
       num_segments: An int, or an integer scalar tensor.
     Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]], zero for segments without members.
+    Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
+    Example:
+      >>> math.unsorted_segment_sum([1, 2, 3], [1, 0, 1], 2).numpy()
+      array([2, 4], dtype=int32)
     """
     x, ids = lift(data), index_tensor("unsorted_segment_sum", segment_ids, "segment_ids")
     count, given = requested_size("unsorted_segment_sum", num_segments, "num_segments")
@@ -447,11 +485,14 @@ def boolean_mask(
     """The elements of `tensor` where `mask` is true.
 
     Args:
-      tensor: Tensor.
+      tensor: Tensor of any dtype.
       mask: Bool tensor whose shape matches that of `tensor` from `axis` on; no scalar.
       axis: The first axis that the mask covers, 0 by default.
     Returns: Tensor in which the masked axes are one; its size is unknown while tracing.
     Raises: InvalidArgumentError: the shapes do not match.
+    Example:
+      >>> boolean_mask([1.0, 2.0, 3.0], [True, False, True]).numpy()
+      array([1., 3.], dtype=float32)
     """
     x, m = lift(tensor), lift(mask)
     place = normalize_axis("boolean_mask", 0 if axis is None else axis, x.ndim, "tensor", x.dims)

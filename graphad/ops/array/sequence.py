@@ -133,6 +133,9 @@ def range(
       dtype: The dtype; by default that of the arguments (float wins over int, 64 bits over 32).
     Returns: Tensor [n]. Its gradient is None.
     Raises: InvalidArgumentError: `delta` is 0 or leads away from `limit`.
+    Example:
+      >>> range(2, 10, 3).numpy()
+      array([2, 5, 8], dtype=int32)
     """
     if limit is None:
         start, limit = 0, start
@@ -205,10 +208,14 @@ def linspace(
     """`num` values in equal steps from `start` to `stop`, both included.
 
     Args:
-      start, stop: Numbers or real tensors of one shape; differentiable. Integers become floats as by `/`.
+      start, stop: Numbers or float or complex tensors of one shape; differentiable. Integers become floats as by `/`.
       num: How many, 0 or more: an int, or an integer scalar tensor.
       axis: Where the new axis goes in the result, for `start` and `stop` that are no scalars.
     Returns: Tensor [num] for scalars.
+    Raises: InvalidArgumentError (a ValueError): `num` is negative, or the shapes differ.
+    Example:
+      >>> linspace(0.0, 1.0, 5).numpy()
+      array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     count = static_int("linspace", num, "num")
     require_count("linspace", count, "num")

@@ -99,7 +99,17 @@ class SizeVector(Op):
 
 
 def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
-    """The shape of `input` as an integer tensor [rank], a constant where it is known; `out_type` is int32 or int64."""
+    """The shape of a tensor as a tensor, a constant where it is known.
+
+    Args:
+      input: Tensor of any shape and dtype.
+      out_type: int32 or int64.
+    Returns: Integer tensor [rank].
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> shape([[1, 2, 3], [4, 5, 6]]).numpy()
+      array([2, 3], dtype=int32)
+    """
     return sizes_of(lift(input), dtypes.as_dtype(out_type))  # type: ignore[no-any-return]
 
 
@@ -232,6 +242,10 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
       shape: Sizes; one may be -1 and is computed. A list, a shape, or an integer tensor.
     Returns: Tensor with the dtype of `tensor`.
     Raises: InvalidArgumentError: the numbers of elements differ.
+    Example:
+      >>> reshape([1, 2, 3, 4], [2, -1]).numpy()
+      array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     x = lift(tensor)
     known = static_sizes("reshape", shape)
@@ -321,12 +335,16 @@ def _check_broadcast(have: Sequence[Any], want: Sequence[Any]) -> None:
 
 
 def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """`x` broadcast to `shape` by NumPy's rules.
+    """`input` broadcast to `shape` by NumPy's rules.
 
     Args:
-      input: Tensor.
+      input: Tensor of any dtype.
       shape: Sizes: a list, a shape, or an integer tensor.
+    Returns: Tensor of that shape and the dtype of `input`.
     Raises: InvalidArgumentError: it does not broadcast.
+    Example:
+      >>> broadcast_to([1.0, 2.0], [3, 2]).shape
+      TensorShape([3, 2])
     """
     return broadcast_for("broadcast_to", lift(input), shape)
 
@@ -498,7 +516,17 @@ class Squeeze(Op):
 
 
 def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) -> Tensor:
-    """`input` with an axis of size 1 put in before `axis`, which counts in the result (-1 is the last)."""
+    """`input` with an axis of size 1 put in before `axis`, which counts in the result (-1 is the last).
+
+    Args:
+      input: Tensor [...] of any dtype.
+      axis: Where the new axis is in the result, -rank - 1 <= axis <= rank.
+    Returns: Tensor of the same dtype, with one axis more.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
+    Example:
+      >>> expand_dims([1, 2], 0).shape
+      TensorShape([1, 2])
+    """
     x = lift(input)
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     rank = x.ndim

@@ -474,10 +474,13 @@ def strided_slice(
     """input_[begin:end:strides] along each axis, with bit masks for everything else that a key can say.
 
     Args:
-      input_: Tensor.
+      input_: Tensor [...] of any dtype.
       begin, end, strides: One entry for each leading axis; strides are 1 by default.
       begin_mask, end_mask: Bit i: ignore begin[i] or end[i].
       ellipsis_mask, new_axis_mask, shrink_axis_mask: Bit i: entry i is `...`, a new axis, or an index.
+    Returns: Tensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the entries do not fit each other or the rank, a stride is 0, or an index is
+      out of range.
     """
     first, last = static_array(begin), static_array(end)
     step = (

@@ -121,10 +121,15 @@ def argsort(
     """The int32 indices that sort `values` along `axis`; equal elements keep their order. The gradient is None.
 
     Args:
-      values: Tensor of a real dtype.
-      axis: The axis.
+      values: Tensor [..., n, ...] of a real dtype.
+      axis: The axis, -rank <= axis < rank.
       direction: "ASCENDING" or "DESCENDING".
       stable: Always so here.
+    Returns: int32 tensor with the shape of `values`.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or no such direction.
+    Example:
+      >>> argsort([3.0, 1.0, 2.0]).numpy()
+      array([1, 2, 0], dtype=int32)
     """
     x = lift(values)
     place = normalize_axis("argsort", axis, x.ndim, "values", x.dims)
@@ -135,9 +140,14 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
     """`values` sorted along `axis`; the gradient goes back to where each element came from.
 
     Args:
-      values: Tensor of a real dtype.
-      axis: The axis.
+      values: Tensor [..., n, ...] of a real dtype.
+      axis: The axis, -rank <= axis < rank.
       direction: "ASCENDING" or "DESCENDING".
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or no such direction.
+    Example:
+      >>> sort([3.0, 1.0, 2.0]).numpy()
+      array([1., 2., 3.], dtype=float32)
     """
     x = lift(values)
     place = normalize_axis("sort", axis, x.ndim, "values", x.dims)
@@ -160,6 +170,10 @@ def top_k(
       sorted: Largest first; always so here.
       index_type: The dtype of the indices.
     Returns: (values, indices), both [..., k]. Of equal elements the one with the lower index comes first.
+    Raises: InvalidArgumentError (a ValueError): `k` is negative or above n.
+    Example:
+      >>> math.top_k([1.0, 3.0, 2.0], 2).indices.numpy()
+      array([1, 2], dtype=int32)
     """
     x = lift(input)
     count = static_int("top_k", k, "k")

@@ -20,7 +20,14 @@ def squeeze(input: TensorLike, axis: AxisLike = None, name: str | None = None) -
 
     Without `axis` and with an unknown shape, the rank of the result is unknown too.
 
+    Args:
+      input: Tensor [...] of any dtype.
+      axis: The axes to leave out; None for all of size 1.
+    Returns: Tensor of the same dtype, without these axes.
     Raises: InvalidArgumentError: a named axis is longer than 1.
+    Example:
+      >>> squeeze([[[1], [2]]]).shape
+      TensorShape([2])
     """
     x = lift(input)
     if axis is not None:

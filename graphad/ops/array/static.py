@@ -25,12 +25,27 @@ from graphad.ops.state.effects import require
 
 
 def is_tensor(x: TensorLike) -> bool:
-    """Whether `x` is a tensor, a variable or sparse slices of one; NumPy arrays, numbers and lists are not."""
+    """Whether `x` is a tensor, a variable or sparse slices of one; NumPy arrays, numbers and lists are not.
+
+    Args:
+      x: Anything, of any shape and dtype.
+    Returns: True or False.
+    Raises: Nothing.
+    Example:
+      >>> is_tensor(constant(1.0)), is_tensor(1.0)
+      (True, False)
+    """
     return isinstance(x, Tensor | Handle | IndexedSlices)
 
 
 def is_symbolic_tensor(tensor: TensorLike) -> bool:
-    """Whether `tensor` is one of a function that is being traced, which has no value yet."""
+    """Whether `tensor` is one of a function that is being traced, which has no value yet.
+
+    Args:
+      tensor: A tensor of any shape and dtype, or anything else.
+    Returns: True or False.
+    Raises: Nothing.
+    """
     return isinstance(tensor, Tensor) and type(tensor) is not EagerTensor
 
 
@@ -38,8 +53,10 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     """The value of a tensor as far as it is known now, without running anything.
 
     Args:
-      tensor: A tensor; what is none comes back as it is.
+      tensor: A tensor of any dtype; what is none comes back as it is.
+      partial: For a vector of sizes, give those that are known, and None for the others.
     Returns: A NumPy array or scalar, None where the value is only known at run time, as a variable's.
+    Raises: Nothing.
     """
     if isinstance(tensor, Handle):
         return None
@@ -50,13 +67,23 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
 
 
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
-    """A list of tensors with the values of a list of tensors; each has a gradient of its own."""
+    """A list of tensors with the values of a list of tensors; each has a gradient of its own.
+
+    Args:
+      input: A list of tensors of any shapes and dtypes.
+    Returns: A list of as many tensors.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return [bind(IDENTITY, lift(x)) for x in input]
 
 
 def tuple_of(tensors: NestLike, control_inputs: NestLike = None, name: str | None = None) -> list[Any]:
     """The list `tensors` as it is after all of them, and `control_inputs`, were computed.
 
+    Args:
+      tensors: A list of tensors, variables or None.
+      control_inputs: Tensors and variables to wait for as well.
+    Returns: A list as long as `tensors`.
     Raises: ArgumentTypeError, InvalidArgumentError: it is no list, or holds None alone.
     """
     if not isinstance(tensors, list | tuple):
@@ -67,7 +94,16 @@ def tuple_of(tensors: NestLike, control_inputs: NestLike = None, name: str | Non
 
 
 def type_spec_from_value(value: TensorLike) -> TensorSpec:
-    """The TensorSpec of a tensor, a variable, an array or a number. Raises: ArgumentTypeError: it is none of these."""
+    """The TensorSpec of a tensor, a variable, an array or a number.
+
+    Args:
+      value: A tensor of any shape and dtype, a variable, array or number.
+    Returns: A TensorSpec.
+    Raises: ArgumentTypeError (a TypeError): it is none of these.
+    Example:
+      >>> type_spec_from_value([1.0, 2.0])
+      TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+    """
     return TensorSpec.from_tensor(lift_own(value))
 
 
@@ -75,7 +111,8 @@ def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorSh
     """The shape of what tensors of two shapes broadcast to, as far as it is known.
 
     Args:
-      shape_x, shape_y: TensorShapes.
+      shape_x, shape_y: TensorShapes of tensors of any dtype.
+    Returns: A TensorShape.
     Raises: InvalidArgumentError (a ValueError): two sizes differ and neither is 1.
     Example:
       >>> broadcast_static_shape(TensorShape([2, 1]), TensorShape([None, 1, 3]))
@@ -88,7 +125,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape of what tensors of two shapes broadcast to, computed at run time.
 
     Args:
-      shape_x, shape_y: Integer vectors, as `shape` gives them.
+      shape_x, shape_y: Vectors of dtype int32 or int64, as `shape` gives them.
     Returns: Integer vector.
     Raises: InvalidArgumentError (a ValueError): two sizes differ and neither is 1.
     """

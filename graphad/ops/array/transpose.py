@@ -209,9 +209,10 @@ def transpose(
     """`a` with its axes in another order.
 
     Args:
-      a: Tensor of any shape.
+      a: Tensor of any shape and dtype.
       perm: Axis i of the result is axis perm[i] of `a`, integers or an integer tensor; None reverses the axes.
       conjugate: Take the complex conjugate as well.
+    Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError: `perm` is no permutation of the axes.
     Example:
       >>> transpose([[1, 2, 3]]).shape
@@ -239,7 +240,14 @@ def transpose(
 def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> Tensor:
     """`a` with its last two axes exchanged: [..., n, m] becomes [..., m, n].
 
+    Args:
+      a: Tensor [..., n, m] of any dtype.
+      conjugate: Take the complex conjugate as well.
+    Returns: Tensor [..., m, n] of the same dtype.
     Raises: InvalidArgumentError: `a` has fewer than two axes.
+    Example:
+      >>> linalg.matrix_transpose([[1, 2, 3]]).shape
+      TensorShape([3, 1])
     """
     x = lift(a)
     if x.dims is not None and len(x.dims) < 2:
@@ -289,7 +297,18 @@ class Reverse(Op):
 
 
 def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
-    """`tensor` walked backwards along the axes that `axis` names."""
+    """`tensor` walked backwards along the axes that `axis` names.
+
+    Args:
+      tensor: Tensor of any dtype.
+      axis: The axes: a list of ints.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or stands there twice.
+    Example:
+      >>> reverse([[1, 2], [3, 4]], [1]).numpy()
+      array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     x = lift(tensor)
     values = static_array(axis)
     if values is None:
@@ -344,9 +363,14 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
     """`input` shifted along axes: element i comes to i + shift, and what leaves at one end comes in at the other.
 
     Args:
-      input: Tensor.
+      input: Tensor [..., n, ...] of any dtype.
       shift: An integer for each axis; may be a tensor.
       axis: The axis or axes, ints.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or there are more or fewer shifts than axes.
+    Example:
+      >>> roll([1, 2, 3], 1, 0).numpy()
+      array([3, 1, 2], dtype=int32)
     """
     x = lift(input)
     values = static_array(axis)

@@ -35,9 +35,8 @@ def cond(
       ArgumentTypeError (a TypeError): a function is not callable, or the structures of the results differ.
       DTypeError (a TypeError): the dtypes of the results differ.
     Example:
-      >>> x = constant(-2.0)
-      >>> cond(x > 0.0, lambda: x, lambda: -x).numpy()
-      2.0
+      >>> cond(constant(3) > 2, lambda: constant(1.0), lambda: constant(2.0)).numpy()
+      np.float32(1.0)
     """
     for argument, fn in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(fn):
@@ -187,6 +186,12 @@ def switch_case(
       branch_index: An integer scalar.
       branch_fns: Functions of no arguments: a list, a dict by integer, or a list of pairs (integer, function).
       default: Called for an index without a function; by default the function with the largest index is.
+    Returns: What the function returns: a nest of tensors.
+    Raises: ArgumentTypeError (a TypeError): no functions; InvalidArgumentError (a ValueError): their results differ in
+      structure, or the index is no scalar.
+    Example:
+      >>> switch_case(constant(1), [lambda: constant(10), lambda: constant(20)]).numpy()
+      np.int32(20)
     """
     if isinstance(branch_fns, dict) or all(isinstance(item, list | tuple) for item in branch_fns):
         table = dict(branch_fns)
@@ -200,6 +205,8 @@ def switch_case(
     if not index.dtype.is_integer:
         raise DTypeError(f"switch_case: branch_index has dtype {index.dtype.name}; an integer is needed.")
     otherwise: Any = table[max(table)] if default is None else default
+    if index.dims:
+        raise InvalidArgumentError(f"switch_case: branch_index has shape {index.dims}; a scalar is needed.")
     if type(index) is EagerTensor:
         return table.get(int(index), otherwise)()
     result = otherwise

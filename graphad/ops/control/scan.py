@@ -91,8 +91,8 @@ def scan(
     Raises:
       InvalidArgumentError (a ValueError): no elements and no initializer, or a result changes its shape.
     Example:
-      >>> scan(lambda total, x: total + x, constant([1.0, 2.0, 3.0])).numpy()
-      array([1., 3., 6.], dtype=float32)
+      >>> scan(lambda total, x: total + x, constant([1, 2, 3])).numpy()
+      array([1, 3, 6], dtype=int32)
     """
     _require_callable("scan", fn)
     walk = Walk("scan", elems)
@@ -109,7 +109,21 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`fn(... fn(fn(initializer, elems[0]), elems[1]) ..., elems[-1])`; arguments as for `scan`."""
+    """`fn(... fn(fn(initializer, elems[0]), elems[1]) ..., elems[-1])`; arguments as for `scan`.
+
+    Args:
+      fn: Called with what has been accumulated and an element; returns what is accumulated next.
+      elems: A tensor [n, ...] or a nest of such tensors.
+      initializer: What is there before the first element; by default the first element itself.
+      parallel_iterations, swap_memory: Accepted for compatibility.
+      back_prop: False makes the result a constant for derivatives.
+    Returns: What `fn` gave last: a nest of tensors.
+    Raises: InvalidArgumentError (a ValueError): there are no elements and no `initializer`, or what `fn` gives changes its
+      structure, shape or dtype.
+    Example:
+      >>> foldl(lambda total, x: 2 * total + x, constant([1, 0, 1])).numpy()
+      np.int32(5)
+    """
     _require_callable("foldl", fn)
     out = _fold("foldl", fn, Walk("foldl", elems), initializer, False, False)
     return out if back_prop else _constant(out)
@@ -124,7 +138,18 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`fn(... fn(fn(initializer, elems[-1]), elems[-2]) ..., elems[0])`; arguments as for `scan`."""
+    """`fn(... fn(fn(initializer, elems[-1]), elems[-2]) ..., elems[0])`; arguments as for `scan`.
+
+    Args:
+      fn: Called with what has been accumulated and an element; returns what is accumulated next.
+      elems: A tensor [n, ...] or a nest of such tensors.
+      initializer: What is there before the last element; by default the last element itself.
+      parallel_iterations, swap_memory: Accepted for compatibility.
+      back_prop: False makes the result a constant for derivatives.
+    Returns: What `fn` gave last: a nest of tensors.
+    Raises: InvalidArgumentError (a ValueError): there are no elements and no `initializer`, or what `fn` gives changes its
+      structure, shape or dtype.
+    """
     _require_callable("foldr", fn)
     out = _fold("foldr", fn, Walk("foldr", elems), initializer, True, False)
     return out if back_prop else _constant(out)
@@ -150,6 +175,7 @@ def map_fn(
       parallel_iterations, swap_memory, infer_shape: Accepted for compatibility.
       back_prop: False makes the result a constant for derivatives.
     Returns: A nest like the result of `fn`, each tensor with a new first axis of size n.
+    Raises: InvalidArgumentError (a ValueError): the tensors have different numbers of elements.
     Example:
       >>> map_fn(lambda x: x * x, constant([1.0, 2.0, 3.0])).numpy()
       array([1., 4., 9.], dtype=float32)

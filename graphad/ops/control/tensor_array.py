@@ -44,6 +44,8 @@ class TensorArray:
       handle, flow: Not supported.
       infer_shape: Whether all elements must have one shape.
       element_shape: The shape of the elements, as far as it is known.
+    Raises: InvalidArgumentError (a ValueError): an element of another shape, or a number out of range; DTypeError (a
+      TypeError): an element of another dtype.
     Example:
       >>> ta = TensorArray(float32, size=3)
       >>> for i in [0, 1, 2]:

@@ -27,7 +27,17 @@ from graphad.ops.math.select import where
 def normalize(
     tensor: TensorLike, ord: str | float = "euclidean", axis: AxisLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(x / n, n) with the norm n of x along `axis`, whose axes stay with size 1; see `norm`."""
+    """(x / n, n) with the norm n of x along `axis`, whose axes stay with size 1; see `norm`.
+
+    Args:
+      tensor: Tensor [...], a float or complex dtype.
+      ord, axis: As for `norm`.
+    Returns: (tensor of the same shape, norm with the axes of size 1).
+    Raises: InvalidArgumentError (a ValueError): an order that is not supported, or an axis out of range.
+    Example:
+      >>> linalg.normalize([3.0, 4.0])[0].numpy()
+      array([0.6, 0.8], dtype=float32)
+    """
     x = lift(tensor)
     length = norm(x, ord, axis, keepdims=True)
     return x / length, length
@@ -40,6 +50,10 @@ def pinv(
 
     Args:
       rcond: By default 10 * max(m, n) * the rounding step of the dtype.
+      a: Tensor [..., m, n], a float or complex dtype.
+      validate_args: Accepted for compatibility.
+    Returns: Tensor [..., n, m].
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
     """
     a = lift(a)
     s, u, v = svd(a)
@@ -53,7 +67,15 @@ def pinv(
 def matrix_rank(
     a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many singular values of [..., m, n] are above `tol`; by default max(m, n) * the rounding step * the largest."""
+    """How many singular values of [..., m, n] are above `tol`; by default max(m, n) * the rounding step * the largest.
+
+    Args:
+      a: Tensor [..., m, n], a float or complex dtype.
+      tol: What counts as 0, a number or a tensor [...].
+      validate_args: Accepted for compatibility.
+    Returns: int32 tensor [...].
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
+    """
     a = lift(a)
     s = svd(a, compute_uv=False)
     if tol is None:
@@ -73,6 +95,18 @@ def lstsq(
 
     Where m < n and nothing is added it is the shortest x that solves the equations. By Cholesky factors of the smaller of the
     two products of the matrix with itself, which squares its condition number; `fast=False` uses singular values instead.
+
+    Args:
+      matrix: Tensor [..., m, n], a float or complex dtype.
+      rhs: Tensor [..., m, k] of the same dtype.
+      l2_regularizer: What is added to the diagonal of the equations.
+      fast: By Cholesky factors; otherwise by singular values.
+    Returns: Tensor [..., n, k] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or the factors do not exist; DTypeError (a TypeError):
+      dtypes that differ.
+    Example:
+      >>> linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]]).numpy()
+      array([[2.]], dtype=float32)
     """
     a, b = lift_pair("lstsq", matrix, rhs)
     rows, columns = _sizes("lstsq", a)
@@ -95,14 +129,26 @@ def _sizes(op: str, a: Any) -> tuple[int, int]:
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor with each axis twice, result[i, j, i, j] = diagonal[i, j], and 0 elsewhere."""
+    """A tensor with each axis twice, result[i, j, i, j] = diagonal[i, j], and 0 elsewhere.
+
+    Args:
+      diagonal: Tensor [...] of any numeric dtype.
+    Returns: Tensor with twice as many axes, of the same dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     x = lift(diagonal)
     sizes = shape(x)
     return reshape(diag(reshape(x, [-1])), concat([sizes, sizes], 0))
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """The elements [i, j] that `tensor_diag` puts at [i, j, i, j]."""
+    """The elements [i, j] that `tensor_diag` puts at [i, j, i, j].
+
+    Args:
+      input: Tensor [*s, *s] of any dtype, the first half of its shape being the second.
+    Returns: Tensor [*s] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the halves differ.
+    """
     x = lift(input)
     if x.ndim is None or x.ndim % 2 or not x.ndim:
         raise InvalidArgumentError(f"tensor_diag_part: shape {x.shape}; an even number of axes is needed.")

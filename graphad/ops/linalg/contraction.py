@@ -393,6 +393,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
         broadcast. Without "->" the result has the labels that occur once, in alphabetical order.
       inputs: The operands, of one numeric dtype.
       options: `optimize` is accepted; the order of contraction is chosen by size.
+    Returns: Tensor of the dtype of the operands, with an axis for each label of the result.
     Raises: InvalidArgumentError: the equation is malformed or does not fit the shapes.
     Example:
       >>> einsum("bxby->bxy", ones([2, 3, 2, 4])).shape
@@ -456,6 +457,11 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
       a, b: Tensors of one dtype.
       axes: n, for the last n axes of `a` and the first n of `b`; or two lists of axes, for known ranks.
     Returns: Tensor with the other axes of `a`, then those of `b`.
+    Raises: InvalidArgumentError (a ValueError): the axes or their sizes do not fit; DTypeError (a TypeError): dtypes that
+      differ.
+    Example:
+      >>> tensordot([[1, 2], [3, 4]], [1, 1], 1).numpy()
+      array([3, 7], dtype=int32)
     """
     a, b = lift_pair("tensordot", a, b)
     if a.ndim is None or b.ndim is None:

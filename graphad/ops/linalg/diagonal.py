@@ -260,15 +260,30 @@ def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | Non
     """`input` with zeros outside a band around the main diagonal of its last two axes.
 
     Args:
-      input: Tensor [..., n, m].
+      input: Tensor [..., n, m] of any dtype.
       num_lower, num_upper: Diagonals to keep below and above the main one; negative keeps all. (-1, 0) is the lower triangle.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes.
+    Example:
+      >>> linalg.band_part([[1, 2], [3, 4]], 0, -1).numpy()
+      array([[1, 2],
+             [0, 4]], dtype=int32)
     """
     lower, upper = _offset("band_part", num_lower), _offset("band_part", num_upper)
     return bind(BandPart(lower, upper), lift(input))
 
 
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the main diagonal of the last two axes: [..., n, m] becomes [...]."""
+    """The sum of the main diagonal of the last two axes: [..., n, m] becomes [...].
+
+    Args:
+      x: Tensor [..., n, m] of any numeric dtype.
+    Returns: Tensor [...] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes.
+    Example:
+      >>> linalg.trace([[1, 2], [3, 4]]).numpy()
+      np.int32(5)
+    """
     return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)
 
 

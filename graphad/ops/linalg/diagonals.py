@@ -12,6 +12,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Dim
+from graphad.core.dtypes import DType, bool_
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
@@ -59,12 +60,16 @@ def diag_part(
     """Diagonal `k` of the last two axes, or the diagonals from k[0] to k[1].
 
     Args:
-      input: Tensor [..., n, m].
+      input: Tensor [..., n, m] of any dtype.
       k: 0 is the main diagonal, k > 0 lies above it, k < 0 below; or the lowest and the highest of a range.
       padding_value: What fills the rows of shorter diagonals of a range.
       align: At which end those above and those below the main diagonal stand in their rows: "RIGHT_LEFT", "LEFT_RIGHT",
         "LEFT_LEFT" or "RIGHT_RIGHT".
     Returns: Tensor [..., length], or for a range [..., number of diagonals, longest length], the highest first.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes, or no such `align`.
+    Example:
+      >>> linalg.diag_part([[1, 2], [3, 4]]).numpy()
+      array([1, 4], dtype=int32)
     """
     x = lift(input)
     low, high, several = _range("diag_part", k)
@@ -93,10 +98,15 @@ def diag_part(
                 pad(
                     part,
                     [[0, 0]] * (len(ranked(part.dims)) - 1) + [list(ends)],
-                    constant_values=padding_value,
+                    constant_values=_padding(padding_value, x.dtype),
                 )
             )
     return stack(rows, -2)
+
+
+def _padding(value: Any, dtype: DType) -> Any:
+    """The 0 that stands for no padding value is False among bools."""
+    return bool(value) if dtype is bool_ and type(value) is int else value
 
 
 def diag(
@@ -111,12 +121,17 @@ def diag(
     """Matrices with `diagonal` as their diagonal `k`, or its rows as the diagonals from k[0] to k[1].
 
     Args:
-      diagonal: Tensor [..., n], or for a range [..., number of diagonals, longest length] as `diag_part` gives it.
+      diagonal: Tensor [..., n] of any dtype, or for a range [..., number of diagonals, longest length] as `diag_part` gives it.
       k: Which diagonal, or the lowest and the highest.
       num_rows, num_cols: The size of a matrix; by default the smallest square, or the smallest that fits the other one.
       padding_value: What stands off the diagonals.
       align: As for `diag_part`.
     Returns: Tensor [..., rows, columns].
+    Raises: InvalidArgumentError (a ValueError): the sizes do not fit the diagonals, or no such `align`.
+    Example:
+      >>> linalg.diag([1, 2]).numpy()
+      array([[1, 0],
+             [0, 2]], dtype=int32)
     """
     d = lift(diagonal)
     low, high, several = _range("diag", k)
@@ -144,9 +159,12 @@ def diag(
             length = max(_length_of(at, num_rows, num_cols) for at in range(low, high + 1))
     rows, columns = _sizes(length, least, num_rows, num_cols)
     if is_definite(d.dims):
-        base = fill([*batch, rows, columns], lift_like("diag", padding_value, d.dtype))
+        base = fill([*batch, rows, columns], lift_like("diag", _padding(padding_value, d.dtype), d.dtype))
     else:
-        base = fill(concat([batch, stack([rows, columns])], 0), lift_like("diag", padding_value, d.dtype))
+        base = fill(
+            concat([batch, stack([rows, columns])], 0),
+            lift_like("diag", _padding(padding_value, d.dtype), d.dtype),
+        )
     if not several:
         return bind(SetDiag(low), base, d)
     if num_rows == num_cols == -1:
@@ -203,10 +221,16 @@ def set_diag(
     """`input` [..., n, m] with diagonal `k` of its last two axes, or those from k[0] to k[1], replaced by `diagonal`.
 
     Args:
-      input: Tensor [..., n, m].
+      input: Tensor [..., n, m] of any dtype.
       diagonal: Tensor [..., length], or for a range [..., number of diagonals, longest length] as `diag_part` gives it.
       k: Which diagonal, or the lowest and the highest.
       align: As for `diag_part`.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the sizes do not fit, or no such `align`.
+    Example:
+      >>> linalg.set_diag([[1, 2], [3, 4]], [9, 9]).numpy()
+      array([[9, 2],
+             [3, 9]], dtype=int32)
     """
     x = lift(input)
     d = lift_like("set_diag", diagonal, x.dtype)

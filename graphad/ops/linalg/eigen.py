@@ -167,15 +167,26 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
-      tensor: Tensor [..., n, n] of which the lower triangle is read; the gradient is lower triangular.
+      tensor: Tensor [..., n, n], a float or complex dtype, of which the lower triangle is read; the gradient is lower
+        triangular.
     Returns: (values [..., n], of a real dtype; vectors [..., n, n], one in each column).
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> linalg.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy()
+      array([1., 2.], dtype=float32)
     """
     values, vectors = bind(Eigh(), lift(tensor))
     return values, vectors
 
 
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices; see `eigh`."""
+    """The eigenvalues of Hermitian matrices; see `eigh`.
+
+    Args:
+      tensor: Tensor [..., n, n], a float or complex dtype, of which the lower triangle is read.
+    Returns: Real tensor [..., n], ascending.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    """
     return eigh(tensor)[0]
 
 
@@ -200,17 +211,31 @@ def svd(
     """Singular values, descending, and singular vectors: tensor = u diag(s) v^H.
 
     Args:
-      tensor: Tensor [..., m, n].
+      tensor: Tensor [..., m, n], a float or complex dtype.
       full_matrices: Square u and v; they have no gradient then, and there is no forward mode.
       compute_uv: Whether u and v are wanted as well.
     Returns: (s [..., k], u [..., m, k], v [..., n, k]) with k = min(m, n), or s alone.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> linalg.svd([[3.0, 0.0], [0.0, 4.0]], compute_uv=False).numpy()
+      array([4., 3.], dtype=float32)
     """
     s, u, v = bind(Svd(bool(full_matrices) and compute_uv), lift(tensor))
     return (s, u, v) if compute_uv else s
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The last two axes exchanged, and conjugated for complex dtypes."""
+    """The last two axes exchanged, and conjugated for complex dtypes.
+
+    Args:
+      matrix: Tensor [..., n, m] of any numeric dtype.
+    Returns: Tensor [..., m, n] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes.
+    Example:
+      >>> linalg.adjoint([[1 + 1j, 2.0]]).numpy()
+      array([[1.-1.j],
+             [2.-0.j]])
+    """
     return adjoint_of(lift(matrix))  # type: ignore[no-any-return]
 
 

@@ -16,9 +16,10 @@ from graphad.core.op import TupleOp, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
-from graphad.ops.array.create import one_hot, zeros_like
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import concat
+from graphad.ops.array.one_hot import one_hot
 from graphad.ops.array.shape import ExpandDims, broadcast_to, shape, sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.sort import argsort
@@ -227,8 +228,13 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     """(q, r) with q r = input, q having orthonormal columns and r being upper triangular.
 
     Args:
-      input: Tensor [..., m, n].
+      input: Tensor [..., m, n], a float or complex dtype.
       full_matrices: Give m columns of q and m rows of r instead of min(m, n).
+    Returns: (q [..., m, k], r [..., k, n]) with k = min(m, n), or m for full matrices.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> linalg.qr([[1.0, 2.0], [0.0, 3.0]])[1].shape
+      TensorShape([2, 2])
     """
     q, r = bind(Qr(bool(full_matrices)), lift(input))
     return q, r
@@ -240,6 +246,10 @@ def lu(
     """(lu, p): the factors of square matrices [..., n, n] in one, without the ones on the diagonal of the lower one, and the
     order of rows p [..., n] of which they are the factors.
 
+    Args:
+      input: Tensor [..., n, n], a float or complex dtype.
+      output_idx_type: int32 or int64, the dtype of the order.
+    Returns: (lu [..., n, n], p [..., n]).
     Raises: InvalidArgumentError: a matrix is singular.
     """
     factors, order = bind(Lu(as_dtype(output_idx_type)), lift(input))
@@ -253,7 +263,16 @@ def lu_solve(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """x with a x = rhs for the matrix of which `lu` gave the factors and the order of rows."""
+    """x with a x = rhs for the matrix of which `lu` gave the factors and the order of rows.
+
+    Args:
+      lower_upper: Tensor [..., n, n], a float or complex dtype.
+      perm: Integer tensor [..., n].
+      rhs: Tensor [..., n, k] of the same dtype.
+      validate_args: Check the shapes when the function runs too.
+    Returns: Tensor [..., n, k].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     factors, b = lift_pair("lu_solve", lower_upper, rhs)
     b = _rows_at(b, lift(perm))
     return bind(TriangularSolve(False, False), factors, bind(TriangularSolve(True, False), _unit(factors), b))
@@ -262,7 +281,15 @@ def lu_solve(
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix of which `lu` gave the factors and the order of rows."""
+    """The matrix of which `lu` gave the factors and the order of rows.
+
+    Args:
+      lower_upper: Tensor [..., n, n], a float or complex dtype.
+      perm: Integer tensor [..., n].
+      validate_args: Check the shapes when the function runs too.
+    Returns: Tensor [..., n, n].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     factors = lift(lower_upper)
     return _rows_at(times(_unit(factors), _upper(factors)), argsort(lift(perm), axis=-1))  # type: ignore[no-any-return]
 
@@ -270,7 +297,15 @@ def lu_reconstruct(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of the matrix of which `lu` gave the factors and the order of rows."""
+    """The inverse of the matrix of which `lu` gave the factors and the order of rows.
+
+    Args:
+      lower_upper: Tensor [..., n, n], a float or complex dtype.
+      perm: Integer tensor [..., n].
+      validate_args: Check the shapes when the function runs too.
+    Returns: Tensor [..., n, n].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     factors = lift(lower_upper)
     none = zeros_like(factors)
     d = bind(DiagPart(0), none)
@@ -281,15 +316,22 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors of square matrices, complex.
 
     Args:
-      tensor: Tensor [..., n, n].
+      tensor: Tensor [..., n, n], float or complex.
     Returns: (values [..., n]; vectors [..., n, n], one in each column, of length 1).
+    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): the matrices are not square.
     """
     values, vectors = bind(Eig(), lift(tensor))
     return values, vectors
 
 
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of square matrices; see `eig`."""
+    """The eigenvalues of square matrices; see `eig`.
+
+    Args:
+      tensor: Tensor [..., n, n], float or complex.
+    Returns: Complex tensor [..., n].
+    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): the matrices are not square.
+    """
     return eig(tensor)[0]
 
 

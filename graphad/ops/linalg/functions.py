@@ -165,17 +165,39 @@ _DIRECTIONS = {name: MatrixDirection(name) for name in _FUNCTIONS}
 
 
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The exponential of square matrices [..., n, n]."""
+    """The exponential of square matrices [..., n, n].
+
+    Args:
+      input: Tensor [..., n, n], a float or complex dtype.
+    Returns: Tensor [..., n, n] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy()
+      array([[1., 1.],
+             [0., 1.]], dtype=float32)
+    """
     return bind(Expm(), lift(input))
 
 
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal logarithm of square complex matrices [..., n, n], none singular."""
+    """The principal logarithm of square complex matrices [..., n, n], none singular.
+
+    Args:
+      input: Tensor [..., n, n], a complex dtype.
+    Returns: Tensor [..., n, n] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    """
     return bind(Logm(), lift(input))
 
 
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal square root of square matrices [..., n, n], none singular; NaN where it would not be real for a real one."""
+    """The principal square root of square matrices [..., n, n], none singular; NaN where it would not be real for a real one.
+
+    Args:
+      input: Tensor [..., n, n], a float or complex dtype.
+    Returns: Tensor [..., n, n] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    """
     return bind(Sqrtm(), lift(input))
 
 

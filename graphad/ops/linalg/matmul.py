@@ -227,6 +227,9 @@ def matmul(
       adjoint_a, adjoint_b: Do so and conjugate.
     Returns: Tensor [..., n, m].
     Raises: InvalidArgumentError: an operand is a vector or scalar, or the inner sizes differ.
+    Example:
+      >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy()
+      array([[11.]], dtype=float32)
     """
     if type(a) is EagerTensor and type(b) is EagerTensor and busy() is None:
         x, y = a.data, b.data
@@ -266,9 +269,14 @@ def matvec(
     """The product of a matrix and a vector, over leading axes that broadcast.
 
     Args:
-      a: Tensor [..., n, k].
-      b: Tensor [..., k].
+      a: Tensor [..., n, k] of any numeric dtype.
+      b: Tensor [..., k] of the same dtype.
+      transpose_a, adjoint_a: Exchange the last two axes of the matrix first, and conjugate.
     Returns: Tensor [..., n].
+    Raises: InvalidArgumentError (a ValueError): the sizes do not fit; DTypeError (a TypeError): dtypes that differ.
+    Example:
+      >>> linalg.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
+      array([3, 7], dtype=int32)
     """
     a, b = lift_pair("matvec", a, b)
     if b.dims is not None and not b.dims:

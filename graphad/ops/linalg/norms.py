@@ -26,9 +26,14 @@ def l2_normalize(
     """`x` divided by its Euclidean norm along `axis`, which is taken to be sqrt(epsilon) at least.
 
     Args:
-      x: Tensor, float dtypes.
+      x: Tensor of any shape, a float dtype.
       axis: The axis or axes over which the norm is taken; all by default.
       epsilon: A lower bound on the squared norm.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> math.l2_normalize([3.0, 4.0]).numpy()
+      array([0.6, 0.8], dtype=float32)
     """
     x = lift(x)
     square = reduce_sum(x * x, axis=axis, keepdims=True)
@@ -49,10 +54,14 @@ def clip_by_norm(
     """`t` scaled down to norm `clip_norm` where its Euclidean norm is larger; never enlarged.
 
     Args:
-      t: Tensor, float dtypes, or IndexedSlices (whose values are clipped).
+      t: Tensor of any shape and a float dtype, or IndexedSlices (whose values are clipped).
       clip_norm: A positive scalar.
       axes: The axis or axes over which the norm is taken; all by default.
     Returns: Like `t`. A zero vector stays zero, with gradient 1.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> clip_by_norm([3.0, 4.0], 1.0).numpy()
+      array([0.6, 0.8], dtype=float32)
     """
     values = t.values if isinstance(t, IndexedSlices) else lift(t)
     limit = lift_like("clip_by_norm", clip_norm, values.dtype)
@@ -69,7 +78,13 @@ def clip_by_norm(
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The Euclidean norm of all tensors of a list together; None entries count as zero.
 
+    Args:
+      t_list: A list of float tensors of any shapes, IndexedSlices or None.
+    Returns: Float scalar.
     Raises: InvalidArgumentError: there is no tensor.
+    Example:
+      >>> global_norm([[3.0], None, [4.0]]).numpy()
+      np.float32(5.0)
     """
     total: Any = None
     for t in t_list:
@@ -92,10 +107,14 @@ def clip_by_global_norm(
     """Several tensors scaled down together so that their global norm is at most `clip_norm`.
 
     Args:
-      t_list: A list of tensors, IndexedSlices or None.
+      t_list: A list of float tensors of any shapes, IndexedSlices or None.
       clip_norm: A positive scalar.
       use_norm: The global norm, if it has been computed.
     Returns: (the list of scaled tensors, the global norm). If the norm is infinite or NaN, all elements become NaN.
+    Raises: InvalidArgumentError (a ValueError): there is no tensor; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> clip_by_global_norm([[3.0], [4.0]], 1.0)[1].numpy()
+      np.float32(5.0)
     """
     length = global_norm(t_list) if use_norm is None else lift(use_norm)
     limit = lift_like("clip_by_global_norm", clip_norm, length.dtype)
@@ -113,7 +132,17 @@ def clip_by_global_norm(
 
 
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The cross product of vectors along the last axis, which must have size 3."""
+    """The cross product of vectors along the last axis, which must have size 3.
+
+    Args:
+      a, b: Tensors [..., 3] of one shape and one numeric dtype.
+    Returns: Tensor [..., 3].
+    Raises: InvalidArgumentError (a ValueError): the shapes differ, or the last size is not 3; DTypeError (a TypeError): dtypes
+      that differ.
+    Example:
+      >>> linalg.cross([1, 0, 0], [0, 1, 0]).numpy()
+      array([0, 0, 1], dtype=int32)
+    """
     a, b = lift_pair("cross", a, b)
     for word, x in (("a", a), ("b", b)):
         if x.dims is not None and (not x.dims or (x.dims[-1] is not None and x.dims[-1] != 3)):

@@ -283,6 +283,10 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
       adjoint: Solve with the adjoint of `matrix`.
     Returns: Tensor [..., n, k].
     Raises: InvalidArgumentError: the matrix is singular ("Input matrix is not invertible."), or the sizes do not fit.
+    Example:
+      >>> linalg.solve([[2.0, 0.0], [0.0, 4.0]], [[2.0], [2.0]]).numpy()
+      array([[1. ],
+             [0.5]], dtype=float32)
     """
     a, b = lift_pair("solve", matrix, rhs)
     return bind(Solve(bool(adjoint)), a, b)
@@ -291,7 +295,21 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str 
 def triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """`solve` for a triangular matrix, of which only the triangle named by `lower` is read."""
+    """`solve` for a triangular matrix, of which only the triangle named by `lower` is read.
+
+    Args:
+      matrix: Tensor [..., n, n], a float or complex dtype.
+      rhs: Tensor [..., n, k] of the same dtype.
+      lower: Whether the lower triangle is read, else the upper one.
+      adjoint: Solve with the adjoint of `matrix`.
+    Returns: Tensor [..., n, k].
+    Raises: InvalidArgumentError (a ValueError): there is a 0 on the diagonal, or the shapes do not fit; DTypeError (a
+      TypeError): dtypes that differ.
+    Example:
+      >>> linalg.triangular_solve([[2.0, 0.0], [1.0, 1.0]], [[2.0], [3.0]]).numpy()
+      array([[1.],
+             [2.]], dtype=float32)
+    """
     a, b = lift_pair("triangular_solve", matrix, rhs)
     return bind(TriangularSolve(bool(lower), bool(adjoint)), a, b)
 
@@ -299,7 +317,16 @@ def triangular_solve(
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of square matrices [..., n, n], or with `adjoint` its adjoint.
 
-    Raises: InvalidArgumentError: a matrix is singular ("Input is not invertible.").
+    Args:
+      input: Tensor [..., n, n], a float or complex dtype.
+      adjoint: Give the adjoint of the inverse.
+    Returns: Tensor [..., n, n] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): a matrix is singular ("Input is not invertible."), or not square; DTypeError (a
+      TypeError): another dtype.
+    Example:
+      >>> linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy()
+      array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
     """
     y = bind(Inverse(), lift(input))
     return _turned(y) if adjoint else y
@@ -309,18 +336,40 @@ _turned = adjoint
 
 
 def det(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinant of square matrices: [..., n, n] becomes [...]. The gradient is undefined for a singular matrix."""
+    """The determinant of square matrices: [..., n, n] becomes [...]. The gradient is undefined for a singular matrix.
+
+    Args:
+      input: Tensor [..., n, n], a float or complex dtype.
+    Returns: Tensor [...] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> linalg.det([[1.0, 2.0], [3.0, 5.0]]).numpy().round(4)
+      np.float32(-1.0)
+    """
     return bind(Determinant(), lift(input))
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The sign and the logarithm of the absolute value of the determinant of square matrices [..., n, n]."""
+    """The sign and the logarithm of the absolute value of the determinant of square matrices [..., n, n].
+
+    Args:
+      input: Tensor [..., n, n], a float or complex dtype.
+    Returns: (sign [...], logarithm [...]).
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    """
     sign, log_det = bind(SLogDet(), lift(input))
     return sign, log_det
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithm of the determinant of positive definite matrices [..., n, n]."""
+    """The logarithm of the determinant of positive definite matrices [..., n, n].
+
+    Args:
+      matrix: Tensor [..., n, n], a float or complex dtype.
+    Returns: Real tensor [...].
+    Raises: InvalidArgumentError (a ValueError): a matrix is not positive definite, or not square; DTypeError (a TypeError):
+      another dtype.
+    """
     d = log(real(bind(DiagPart(0), cholesky(matrix))))
     return reduce_sum(d + d, axis=-1)
 
@@ -329,13 +378,30 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular L with L L^H = input, for positive definite matrices [..., n, n].
 
     Only the lower triangle is read; the gradient is symmetric.
-    Raises: InvalidArgumentError: a matrix is not positive definite.
+
+    Args:
+      input: Tensor [..., n, n], a float or complex dtype.
+    Returns: Tensor [..., n, n] of the same dtype, zero above the diagonal.
+    Raises: InvalidArgumentError (a ValueError): a matrix is not positive definite, or not square; DTypeError (a TypeError):
+      another dtype.
+    Example:
+      >>> linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).numpy()
+      array([[2., 0.],
+             [1., 2.]], dtype=float32)
     """
     return bind(Cholesky(), lift(input))
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """x with L L^H x = rhs, given the Cholesky factor L."""
+    """x with L L^H x = rhs, given the Cholesky factor L.
+
+    Args:
+      chol: Tensor [..., n, n], a float or complex dtype: what `cholesky` gave.
+      rhs: Tensor [..., n, k] of the same dtype.
+    Returns: Tensor [..., n, k].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or there is a 0 on the diagonal; DTypeError (a
+      TypeError): dtypes that differ.
+    """
     return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
 
 

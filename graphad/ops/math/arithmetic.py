@@ -379,7 +379,11 @@ def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) ->
 
     Args:
       inputs: A list or tuple of tensors; nothing is broadcast.
+    Returns: Tensor with the shape and dtype of the first.
     Raises: InvalidArgumentError: the list is empty, or shapes differ.
+    Example:
+      >>> add_n([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).numpy()
+      array([ 9., 12.], dtype=float32)
     """
     if isinstance(inputs, Tensor):
         inputs = [inputs]
@@ -390,27 +394,70 @@ def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) ->
     return bind(AddN(), *[lift(x) for x in inputs])
 
 
-negative = unary_function(Neg, "-x, elementwise, any numeric dtype.", "negative")
+negative = unary_function(
+    Neg,
+    "-x, elementwise, any numeric dtype.",
+    "negative",
+    example=">>> negative([1.0, -2.0]).numpy()\narray([-1.,  2.], dtype=float32)",
+)
 abs = unary_function(
     Abs,
     "The absolute value, elementwise; a real tensor for complex `x`. The gradient at 0 is chosen to be 0.",
     "abs",
+    example=">>> abs([-1.0, 2.0]).numpy()\narray([1., 2.], dtype=float32)",
 )
-square = unary_function(Square, "x * x, elementwise, any numeric dtype.")
+square = unary_function(
+    Square,
+    "x * x, elementwise, any numeric dtype.",
+    example=">>> square([2.0, 3.0]).numpy()\narray([4., 9.], dtype=float32)",
+)
 _SAME = "elementwise, operands of one numeric dtype broadcast together."
-add = binary_function(Add, f"x + y, {_SAME}")
-subtract = binary_function(Sub, f"x - y, {_SAME}", "subtract")
-multiply = binary_function(Mul, f"x * y, {_SAME}", "multiply")
-floordiv = binary_function(Floordiv, f"x / y rounded towards minus infinity, {_SAME} No gradient.")
-mod = binary_function(Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}")
+add = binary_function(
+    Add, f"x + y, {_SAME}", example=">>> add([1.0, 2.0], 3.0).numpy()\narray([4., 5.], dtype=float32)"
+)
+subtract = binary_function(
+    Sub,
+    f"x - y, {_SAME}",
+    "subtract",
+    example=">>> subtract([1.0, 2.0], 3.0).numpy()\narray([-2., -1.], dtype=float32)",
+)
+multiply = binary_function(
+    Mul,
+    f"x * y, {_SAME}",
+    "multiply",
+    example=">>> multiply([1.0, 2.0], 3.0).numpy()\narray([3., 6.], dtype=float32)",
+)
+floordiv = binary_function(
+    Floordiv,
+    f"x / y rounded towards minus infinity, {_SAME} No gradient.",
+    example=">>> math.floordiv([7, -7], 2).numpy()\narray([ 3, -4], dtype=int32)",
+)
+mod = binary_function(
+    Mod,
+    f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}",
+    example=">>> math.mod([7, -7], 3).numpy()\narray([1, 2], dtype=int32)",
+)
 floormod = binary_function(
-    Mod, f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}", "floormod"
+    Mod,
+    f"The remainder x - y * floor(x / y), with the sign of y, {_SAME}",
+    "floormod",
+    example=">>> math.floormod([7, -7], 3).numpy()\narray([1, 2], dtype=int32)",
 )
 _squared_difference_of_reals = binary_function(SquaredDifference, "Of real numbers.")
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """(x - y) * conj(x - y), elementwise, operands of one numeric dtype broadcast together."""
+    """(x - y) * conj(x - y), elementwise, operands of one numeric dtype broadcast together.
+
+    Args:
+      x, y: Tensors of one numeric dtype that broadcast together.
+    Returns: Tensor of the broadcast shape and the same dtype.
+    Raises: DTypeError (a TypeError): another dtype or dtypes that differ; InvalidArgumentError (a ValueError): shapes that do
+      not broadcast.
+    Example:
+      >>> math.squared_difference([1.0, 2.0], 4.0).numpy()
+      array([9., 4.], dtype=float32)
+    """
     if type(x) is not EagerTensor or type(y) is not EagerTensor:
         x, y = lift_pair("squared_difference", x, y)
     if not x.dtype.is_complex:
@@ -423,6 +470,7 @@ _divide_no_nan = binary_function(DivideNoNan, "Of floats or complex numbers.", "
 multiply_no_nan = binary_function(
     MultiplyNoNan,
     "x * y, and 0 where y is 0 even if x is infinite or NaN, elementwise, float or complex operands broadcast together.",
+    example=">>> math.multiply_no_nan([1.0], [0.0]).numpy()\narray([0.], dtype=float32)",
 )
 
 
@@ -430,6 +478,14 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
     """x / y, and 0 where y is 0 (with gradient 0), elementwise, operands of one numeric dtype broadcast together.
 
     Integers give floats, as by `/`.
+
+    Args:
+      x, y: Tensors of one numeric dtype that broadcast together.
+    Returns: Tensor of the broadcast shape; floats for integers.
+    Raises: DTypeError (a TypeError): dtypes that differ; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> math.divide_no_nan([1.0, 2.0], [0.0, 4.0]).numpy()
+      array([0. , 0.5], dtype=float32)
     """
     if type(x) is not EagerTensor or type(y) is not EagerTensor or x.data.dtype.kind in "iu":
         x, y = _as_floats(*lift_pair("divide_no_nan", x, y))
@@ -466,6 +522,15 @@ divide = named(
     """x / y, elementwise, operands of one numeric dtype broadcast together.
 
     Integers of 8 and 16 bits give float32, wider ones float64. Division by 0 gives inf or nan.
+
+    Args:
+      x, y: Tensors of any shapes that broadcast together, a numeric dtype, the same one for both.
+    Returns: Tensor with the shape to which the arguments broadcast, of the same dtype; floats for integers.
+    Raises: DTypeError (a TypeError): another dtype or dtypes that differ; InvalidArgumentError (a ValueError): shapes that do not
+      broadcast.
+    Example:
+      >>> divide([1.0, 2.0], 4.0).numpy()
+      array([0.25, 0.5 ], dtype=float32)
     """,
 )
 truediv = divide

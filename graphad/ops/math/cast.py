@@ -74,10 +74,14 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` converted to `dtype`.
 
     Args:
-      x: Tensor.
+      x: Tensor of any shape and dtype.
       dtype: The dtype wanted. Floats become ints by dropping the fraction, complex numbers real by dropping the imaginary part.
-    Returns: Tensor with the shape of `x`; `x` itself if it has the dtype. Gradients pass between float and complex dtypes,
-      and end at an integer dtype.
+    Returns: Tensor with the shape of `x`; `x` itself if it has the dtype. Gradients pass between float and complex dtypes, and
+      end at an integer dtype.
+    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Example:
+      >>> cast([1.7, -1.7], int32).numpy()
+      array([ 1, -1], dtype=int32)
     """
     wanted = dtypes.as_dtype(dtype)
     if type(x) is EagerTensor and busy() is None:
@@ -110,6 +114,10 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
       value: Tensor of a real dtype.
       dtype: The dtype wanted.
     Returns: Tensor with the shape of `value`.
+    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Example:
+      >>> saturate_cast([-5, 300], uint8).numpy()
+      array([  0, 255], dtype=uint8)
     """
     value, wanted = lift_own(value), dtypes.as_dtype(dtype)
     source = value.dtype
@@ -176,8 +184,12 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
     """The bytes of `input` read as another dtype, without conversion.
 
     Args:
-      input: Tensor.
+      input: Tensor [..., n].
       type: The dtype wanted. If its elements are smaller, a last axis is added; if larger, the last axis goes.
+    Returns: Tensor of the same bytes, with one axis more or less where the sizes of the elements differ.
     Raises: InvalidArgumentError: the last size does not fit the larger dtype.
+    Example:
+      >>> bitcast(1.0, int32).numpy()
+      np.int32(1065353216)
     """
     return bind(Bitcast(dtypes.as_dtype(type)), lift(input))

@@ -104,8 +104,8 @@ EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
 )
 LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, IS_FINITE = LogicalAnd(), LogicalOr(), LogicalNot(), IsFinite()
 
-_BROADCAST = "operands of one dtype broadcast together. Returns a bool tensor; no gradient."
-_REALS = "operands of one real dtype broadcast together. Returns a bool tensor; no gradient."
+_BROADCAST = "operands of one dtype broadcast together. No gradient."
+_REALS = "operands of one real dtype broadcast together. No gradient."
 _BOOLS = "operands of dtype bool broadcast together."
 _INTEGERS = "operands of one integer dtype broadcast together."
 
@@ -113,6 +113,7 @@ _INTEGERS = "operands of one integer dtype broadcast together."
 def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: str) -> ComparisonFunction:
     plain = binary_function(op_class, doc)
     op = op_class()
+    entry = "  incompatible_shape_error: Whether shapes that do not broadcast are an error.\nReturns:"
 
     def function(
         x: TensorLike, y: TensorLike, name: str | None = None, incompatible_shape_error: bool = True
@@ -123,7 +124,7 @@ def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: s
         return compare_or(op, x, y, mismatch)
 
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = doc
+    function.__doc__ = (plain.__doc__ or "").replace("Returns:", entry, 1)
     return function
 
 
@@ -146,26 +147,66 @@ not_equal = _with_default_shape_rule(
     True,
     f"x != y, elementwise, {_BROADCAST}\n\nWith incompatible_shape_error=False, shapes that do not broadcast give one True.",
 )
-less = binary_function(Less, f"x < y, elementwise, {_REALS}")
-less_equal = binary_function(LessEqual, f"x <= y, elementwise, {_REALS}")
-greater = binary_function(Greater, f"x > y, elementwise, {_REALS}")
-greater_equal = binary_function(GreaterEqual, f"x >= y, elementwise, {_REALS}")
-logical_and = binary_function(LogicalAnd, f"Whether both x and y are true, elementwise, {_BOOLS}")
-logical_or = binary_function(LogicalOr, f"Whether x or y or both are true, elementwise, {_BOOLS}")
-logical_xor = binary_function(LogicalXor, f"Whether exactly one of x and y is true, elementwise, {_BOOLS}")
-logical_not = unary_function(LogicalNot, "Whether x is false, elementwise, dtype bool.")
-is_nan = unary_function(IsNan, "Which elements are NaN, for float and complex dtypes.")
-is_inf = unary_function(IsInf, "Which elements are infinite, for float and complex dtypes.")
-is_finite = unary_function(
-    IsFinite, "Which elements are neither infinite nor NaN, for float and complex dtypes."
+less = binary_function(
+    Less, f"x < y, elementwise, {_REALS}", example=">>> less([1, 2], 2).numpy()\narray([ True, False])"
 )
-bitwise_and = binary_function(BitwiseAnd, f"The bits set in both x and y, {_INTEGERS}")
-bitwise_or = binary_function(BitwiseOr, f"The bits set in x or y or both, {_INTEGERS}")
-invert = unary_function(Invert, "The bits that are not set in x, a tensor of an integer dtype.")
-left_shift = binary_function(LeftShift, f"x * 2^y, {_INTEGERS} y is at least 0 and below the number of bits.")
-right_shift = binary_function(
-    RightShift,
-    f"x / 2^y rounded towards minus infinity, {_INTEGERS} y is at least 0 and below the number of bits.",
+less_equal = binary_function(
+    LessEqual,
+    f"x <= y, elementwise, {_REALS}",
+    example=">>> less_equal([1, 2], 2).numpy()\narray([ True,  True])",
+)
+greater = binary_function(
+    Greater, f"x > y, elementwise, {_REALS}", example=">>> greater([1, 2], 1).numpy()\narray([False,  True])"
+)
+greater_equal = binary_function(
+    GreaterEqual,
+    f"x >= y, elementwise, {_REALS}",
+    example=">>> greater_equal([1, 2], 2).numpy()\narray([False,  True])",
+)
+logical_and = binary_function(
+    LogicalAnd,
+    f"Whether both x and y are true, elementwise, {_BOOLS}",
+    example=">>> logical_and([True, False], True).numpy()\narray([ True, False])",
+)
+logical_or = binary_function(
+    LogicalOr,
+    f"Whether x or y or both are true, elementwise, {_BOOLS}",
+    example=">>> logical_or([True, False], False).numpy()\narray([ True, False])",
+)
+logical_xor = binary_function(
+    LogicalXor,
+    f"Whether exactly one of x and y is true, elementwise, {_BOOLS}",
+    example=">>> math.logical_xor([True, False], True).numpy()\narray([False,  True])",
+)
+logical_not = unary_function(
+    LogicalNot,
+    "Whether x is false, elementwise, dtype bool.",
+    example=">>> logical_not([True, False]).numpy()\narray([False,  True])",
+)
+is_nan = unary_function(
+    IsNan,
+    "Which elements are NaN, for float and complex dtypes.",
+    example=">>> math.is_nan([1.0, float('nan')]).numpy()\narray([False,  True])",
+)
+is_inf = unary_function(
+    IsInf,
+    "Which elements are infinite, for float and complex dtypes.",
+    example=">>> math.is_inf([1.0, float('inf')]).numpy()\narray([False,  True])",
+)
+is_finite = unary_function(
+    IsFinite,
+    "Which elements are neither infinite nor NaN, for float and complex dtypes.",
+    example=">>> math.is_finite([1.0, float('inf')]).numpy()\narray([ True, False])",
+)
+bitwise_and = binary_function(
+    BitwiseAnd,
+    f"The bits set in both x and y, {_INTEGERS}",
+    example=">>> math.bitwise_and(6, 3).numpy()\nnp.int32(2)",
+)
+bitwise_or = binary_function(
+    BitwiseOr,
+    f"The bits set in x or y or both, {_INTEGERS}",
+    example=">>> math.bitwise_or(6, 3).numpy()\nnp.int32(7)",
 )
 bitwise_xor = binary_function(BitwiseXor, f"The bits set in exactly one of x and y, {_INTEGERS}")
 invert = unary_function(Invert, "Every bit of x flipped, integer dtypes.")

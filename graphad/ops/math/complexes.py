@@ -116,19 +116,41 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
       real: Tensor of dtype float32 or float64.
       imag: Tensor of the same dtype that broadcasts with `real`.
     Returns: Tensor of dtype complex64 or complex128.
+    Raises: DTypeError (a TypeError): another dtype, or two; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> complex([1.0, 2.0], [0.0, 1.0]).numpy()
+      array([1.+0.j, 2.+1.j], dtype=complex64)
     """
     real, imag = lift_pair("complex", real, imag)
     return bind(COMPLEX, real, imag)
 
 
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real part; `input` itself unless its dtype is complex."""
+    """The real part; `input` itself unless its dtype is complex.
+
+    Args:
+      input: Tensor of any shape, a numeric dtype.
+    Returns: Real tensor of the same shape.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> math.real([1 + 2j]).numpy()
+      array([1.])
+    """
     x = lift_own(input)
     return bind(REAL_PART, x) if x.dtype.is_complex else x
 
 
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """The imaginary part; zeros unless the dtype is complex."""
+    """The imaginary part; zeros unless the dtype is complex.
+
+    Args:
+      input: Tensor of any shape, a numeric dtype.
+    Returns: Real tensor of the same shape.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> math.imag([1 + 2j]).numpy()
+      array([2.])
+    """
     x = lift(input)
     if x.dtype.is_complex:
         return bind(IMAG_PART, x)
@@ -136,5 +158,14 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """The complex conjugate; `x` itself unless its dtype is complex."""
+    """The complex conjugate; `x` itself unless its dtype is complex.
+
+    Args:
+      x: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> math.conj([1 + 2j]).numpy()
+      array([1.-2.j])
+    """
     return conjugate(lift_own(x))  # type: ignore[no-any-return]

@@ -25,19 +25,41 @@ from graphad.ops.math.select import maximum, where
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The part of the elements that are 0, a float32; NaN for none."""
+    """The part of the elements that are 0, a float32; NaN for none.
+
+    Args:
+      value: Tensor of any shape and dtype.
+    Returns: float32 scalar.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> math.zero_fraction([0, 1, 0, 2]).numpy()
+      np.float32(0.5)
+    """
     value = lift(value)
     return reduce_mean(cast(value == zeros_like(value), float32))
 
 
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x is 0."""
+    """1 / x, and 0 where x is 0.
+
+    Args:
+      x: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the same shape and dtype; floats for integers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     x = lift(x)
     return divide_no_nan(ones_like(x), x)
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * log(1 + y), and 0 where x is 0, whatever y is."""
+    """x * log(1 + y), and 0 where x is 0, whatever y is.
+
+    Args:
+      x, y: Tensors of one float or complex dtype that broadcast together.
+    Returns: Tensor of the broadcast shape and the same dtype.
+    Raises: DTypeError (a TypeError): another dtype or dtypes that differ; InvalidArgumentError (a ValueError): shapes that do
+      not broadcast.
+    """
     x, y = lift_pair("xlog1py", x, y)
     none = x == lift(0, x.dtype)
     # The logarithm's argument is put aside as well, so that no derivative meets 0 times infinity.
@@ -45,7 +67,17 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Tensor:
-    """coeffs[0] * x**n + ... + coeffs[n] by Horner's rule; 0 for no coefficients."""
+    """coeffs[0] * x**n + ... + coeffs[n] by Horner's rule; 0 for no coefficients.
+
+    Args:
+      coeffs: A list of tensors of one dtype that broadcast with `x`, the highest power first.
+      x: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the broadcast shape.
+    Raises: InvalidArgumentError (a ValueError): `coeffs` is no list.
+    Example:
+      >>> math.polyval([1.0, 0.0, -1.0], 3.0).numpy()
+      np.float32(8.0)
+    """
     if not isinstance(coeffs, list | tuple):
         raise InvalidArgumentError(
             f"polyval: coeffs is a {type(coeffs).__name__}; a list of coefficients is needed."
@@ -60,7 +92,13 @@ def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Te
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """log|B(x)| along the last axis: the sum of log|Gamma(x)| less log|Gamma(sum of x)|."""
+    """log|B(x)| along the last axis: the sum of log|Gamma(x)| less log|Gamma(sum of x)|.
+
+    Args:
+      x: Float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): it is a scalar.
+    """
     x = lift(x)
     return reduce_sum(lgamma(x), axis=-1) - lgamma(reduce_sum(x, axis=-1))
 
@@ -71,7 +109,14 @@ def accumulate_n(
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of tensors of one shape."""
+    """The sum of tensors of one shape.
+
+    Args:
+      inputs: A list of tensors of one shape and one numeric dtype.
+      shape, tensor_dtype: What they are expected to have.
+    Returns: Tensor of their shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the list is empty, or shapes differ; DTypeError (a TypeError): dtypes differ.
+    """
     return add_n(inputs)
 
 
@@ -87,19 +132,40 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The permutation y with y[x[i]] = i, for x [n] with each of 0 to n - 1 once."""
+    """The permutation y with y[x[i]] = i, for x [n] with each of 0 to n - 1 once.
+
+    Args:
+      x: Integer tensor [n].
+    Returns: Integer tensor [n] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): it is no vector.
+    Example:
+      >>> math.invert_permutation([2, 0, 1]).numpy()
+      array([1, 2, 0], dtype=int32)
+    """
     x = lift(x)
     return scatter_nd(expand_dims(x, -1), range_of(size(x, x.dtype), dtype=x.dtype), size(x, x.dtype)[None])
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no element, in order of storage, is below the one before it."""
+    """Whether no element, in order of storage, is below the one before it.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+    Returns: Bool scalar; True for fewer than two elements.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     x = reshape(x, [-1])
     return reduce_all(x[1:] >= x[:-1])
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each element, in order of storage, is above the one before it."""
+    """Whether each element, in order of storage, is above the one before it.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+    Returns: Bool scalar; True for fewer than two elements.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     x = reshape(x, [-1])
     return reduce_all(x[1:] > x[:-1])
 
@@ -118,7 +184,12 @@ def bincount(
       arr: Integers, none negative, of any shape.
       weights: As many numbers; the result has their dtype.
       minlength, maxlength: Bounds of the result's length, otherwise the largest number and 1; what has no place is left out.
-      dtype: Dtype of counts.
+      dtype: Dtype of counts, without `weights`.
+    Returns: Vector of the counts or sums.
+    Raises: InvalidArgumentError (a ValueError): there are more or fewer weights.
+    Example:
+      >>> math.bincount([1, 1, 3]).numpy()
+      array([0, 2, 0, 1], dtype=int32)
     """
     arr = reshape(arr, [-1])
     if weights is None:
@@ -151,6 +222,12 @@ def confusion_matrix(
       num_classes: How many classes there are; by default the largest number and 1.
       weights: Numbers [n] to be added instead of ones.
       dtype: Dtype of the result.
+    Returns: Tensor [classes, classes] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a label or prediction is negative or too large, or the lengths differ.
+    Example:
+      >>> math.confusion_matrix([0, 1, 1], [0, 1, 0]).numpy()
+      array([[1, 0],
+             [1, 1]], dtype=int32)
     """
     labels, predictions = lift(labels), lift(predictions)
     if num_classes is None:

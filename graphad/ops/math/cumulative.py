@@ -263,7 +263,7 @@ def cumsum(
     Returns: Tensor with the shape and dtype of `x`.
     Raises: InvalidArgumentError: `axis` is out of range.
     Example:
-      >>> cumsum([1., 2., 3.], exclusive=True).numpy()
+      >>> cumsum([1.0, 2.0, 3.0], exclusive=True).numpy()
       array([0., 1., 3.], dtype=float32)
     """
     x = lift(x)
@@ -282,6 +282,9 @@ def cumprod(
       reverse: Multiply from the end.
     Returns: Tensor with the shape and dtype of `x`. The gradient is exact where elements are 0.
     Raises: InvalidArgumentError: `axis` is out of range.
+    Example:
+      >>> math.cumprod([1.0, 2.0, 3.0]).numpy()
+      array([1., 2., 6.], dtype=float32)
     """
     x = lift(x)
     return bind(CumProd(_axis_of("cumprod", axis, x), bool(exclusive), bool(reverse)), x)

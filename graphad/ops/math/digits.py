@@ -96,14 +96,21 @@ COPYSIGN = Copysign()
 
 _FLOATS = "elementwise, float dtypes."
 log2 = unary_function(
-    Log2, "The logarithm to base 2, exact for powers of 2, elementwise, float and complex dtypes."
+    Log2,
+    "The logarithm to base 2, exact for powers of 2, elementwise, float and complex dtypes.",
+    example=">>> math.log2([8.0]).numpy()\narray([3.], dtype=float32)",
 )
-log10 = unary_function(Log10, "The logarithm to base 10, elementwise, float and complex dtypes.")
+log10 = unary_function(
+    Log10,
+    "The logarithm to base 10, elementwise, float and complex dtypes.",
+    example=">>> math.log10([100.0]).numpy()\narray([2.0000002], dtype=float32)",
+)
 exp2 = unary_function(Exp2, f"2 to the power of x, {_FLOATS}")
 cbrt = unary_function(Cbrt, f"The real cube root, {_FLOATS} The gradient at 0 is inf.")
 hypot = binary_function(
     Hypot,
     f"sqrt(x^2 + y^2), also where the squares would overflow, {_FLOATS} The gradient where both are 0 is 0.",
+    example=">>> math.hypot(3.0, 4.0).numpy()\nnp.float32(5.0)",
 )
 copysign = binary_function(Copysign, f"|x| with the sign of y, {_FLOATS} No gradient in y.")
 

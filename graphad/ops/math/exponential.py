@@ -216,23 +216,63 @@ EXP, EXPM1, LOG, LOG1P = Exp(), Expm1(), Log(), Log1p()
 SIGMOID, TANH_GRAD, SIGMOID_GRAD, SOFTPLUS = Sigmoid(), TanhGrad(), SigmoidGrad(), Softplus()
 
 _DTYPES = "elementwise, float and complex dtypes."
-exp = unary_function(Exp, f"e ** x, {_DTYPES}")
-expm1 = unary_function(Expm1, f"e ** x - 1, accurate near 0, {_DTYPES}")
-log = unary_function(Log, f"The natural logarithm; -inf at 0, nan below, {_DTYPES}")
-log1p = unary_function(Log1p, f"log(1 + x), accurate near 0, {_DTYPES}")
-tanh = unary_function(Tanh, f"The hyperbolic tangent, {_DTYPES}")
-sigmoid = unary_function(Sigmoid, f"1 / (1 + e ** -x), {_DTYPES}")
-softplus = unary_function(
-    Softplus, "log(1 + e ** x) without overflow, elementwise, float dtypes.", argument="features"
+exp = unary_function(
+    Exp,
+    f"e ** x, {_DTYPES}",
+    example=">>> exp([0.0, 1.0]).numpy()\narray([1.      , 2.718282], dtype=float32)",
 )
-softsign = unary_function(Softsign, "x / (1 + |x|), elementwise, float dtypes.", argument="features")
+expm1 = unary_function(
+    Expm1,
+    f"e ** x - 1, accurate near 0, {_DTYPES}",
+    example=">>> math.expm1(1e-10).numpy()\nnp.float32(1e-10)",
+)
+log = unary_function(
+    Log,
+    f"The natural logarithm; -inf at 0, nan below, {_DTYPES}",
+    example=">>> math.log([1.0, 10.0]).numpy()\narray([0.       , 2.3025851], dtype=float32)",
+)
+log1p = unary_function(
+    Log1p,
+    f"log(1 + x), accurate near 0, {_DTYPES}",
+    example=">>> math.log1p(1e-10).numpy()\nnp.float32(1e-10)",
+)
+tanh = unary_function(
+    Tanh,
+    f"The hyperbolic tangent, {_DTYPES}",
+    example=">>> tanh([0.0, 1.0]).numpy()\narray([0.       , 0.7615942], dtype=float32)",
+)
+sigmoid = unary_function(
+    Sigmoid,
+    f"1 / (1 + e ** -x), {_DTYPES}",
+    example=">>> sigmoid([0.0, 2.0]).numpy()\narray([0.5     , 0.880797], dtype=float32)",
+)
+softplus = unary_function(
+    Softplus,
+    "log(1 + e ** x) without overflow, elementwise, float dtypes.",
+    argument="features",
+    example=">>> math.softplus([0.0, 100.0]).numpy()\narray([  0.6931472, 100.       ], dtype=float32)",
+)
+softsign = unary_function(
+    Softsign,
+    "x / (1 + |x|), elementwise, float dtypes.",
+    argument="features",
+    example=">>> math.softsign([0.0, 1.0]).numpy()\narray([0. , 0.5], dtype=float32)",
+)
 logaddexp = binary_function(
-    Logaddexp, "log(e ** x + e ** y) without overflow, elementwise, float operands broadcast together."
+    Logaddexp,
+    "log(e ** x + e ** y) without overflow, elementwise, float operands broadcast together.",
+    example=">>> math.logaddexp([1000.0], [1000.0]).numpy()\narray([1000.6932], dtype=float32)",
 )
 
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(sigmoid(x)) = -softplus(-x), accurate for any x, elementwise, float dtypes."""
+    """log(sigmoid(x)) = -softplus(-x), accurate for any x, elementwise, float dtypes.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))
 
 
@@ -284,5 +324,9 @@ Xdivy = elementwise(
 XLOGY, XDIVY = Xlogy(), Xdivy()
 
 _ZERO = "elementwise, float or complex operands broadcast together. The gradient in x is 0 there too."
-xlogy = binary_function(Xlogy, f"x * log(y), and 0 where x is 0 whatever y is, {_ZERO}")
+xlogy = binary_function(
+    Xlogy,
+    f"x * log(y), and 0 where x is 0 whatever y is, {_ZERO}",
+    example=">>> math.xlogy([0.0, 2.0], [0.0, 1.0]).numpy()\narray([0., 0.], dtype=float32)",
+)
 xdivy = binary_function(Xdivy, f"x / y, and 0 where x is 0 whatever y is, {_ZERO}")

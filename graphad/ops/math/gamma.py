@@ -132,10 +132,18 @@ DIGAMMA = Polygamma(0)
 Lgamma = elementwise("lgamma", _lgamma, vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|.")
 
 lgamma = unary_function(
-    Lgamma, "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes."
+    Lgamma,
+    "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes.",
+    example=">>> math.lgamma([1.0, 5.0]).numpy()\narray([0.       , 3.1780539], dtype=float32)",
 )
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of lgamma; nan at 0, -1, -2, ..., elementwise, float dtypes."""
+    """The derivative of lgamma; nan at 0, -1, -2, ..., elementwise, float dtypes.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return bind(DIGAMMA, lift(x))

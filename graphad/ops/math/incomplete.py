@@ -178,6 +178,12 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     """The integral of t ** (a - 1) * (1 - t) ** (b - 1) from 0 to x, by the beta function of a and b, for x from 0 to 1.
 
     There is no derivative in a and b.
+
+    Args:
+      a, b, x: Float tensors of one dtype that broadcast together.
+    Returns: Tensor of the broadcast shape and the same dtype.
+    Raises: DTypeError (a TypeError): another dtype or dtypes that differ; InvalidArgumentError (a ValueError): shapes that do
+      not broadcast.
     """
     a, b = lift_pair("betainc", a, b)
     return bind(Betainc(), a, b, lift(x, a.dtype) if not isinstance(x, Tensor) else x)

@@ -82,10 +82,15 @@ def argmax(
     """The index of the largest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:
-      input: Tensor of a real dtype.
+      input: Tensor [..., n, ...] of a real dtype.
       axis: The axis, 0 by default.
       output_type: int32 or int64.
     Returns: Tensor of `output_type` without that axis.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range or has size 0; DTypeError (a TypeError): `output_type`
+      is no integer.
+    Example:
+      >>> math.argmax([[1, 3, 2]], axis=1).numpy()
+      array([1])
     """
     return _position(ArgMax, input, axis, output_type)
 
@@ -96,10 +101,15 @@ def argmin(
     """The index of the smallest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:
-      input: Tensor of a real dtype.
+      input: Tensor [..., n, ...] of a real dtype.
       axis: The axis, 0 by default.
       output_type: int32 or int64.
     Returns: Tensor of `output_type` without that axis.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range or has size 0; DTypeError (a TypeError): `output_type`
+      is no integer.
+    Example:
+      >>> math.argmin([[1, 3, 2]], axis=1).numpy()
+      array([0])
     """
     return _position(ArgMin, input, axis, output_type)
 

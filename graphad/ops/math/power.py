@@ -116,9 +116,18 @@ _DTYPES = "elementwise, float and complex dtypes."
 sqrt = unary_function(
     Sqrt,
     f"The square root; nan for negative floats, {_DTYPES} The gradient at 0 is inf, or 0 where the upstream one is 0.",
+    example=">>> sqrt([4.0, 9.0]).numpy()\narray([2., 3.], dtype=float32)",
 )
-rsqrt = unary_function(Rsqrt, f"1 / sqrt(x), {_DTYPES}")
-reciprocal = unary_function(Reciprocal, f"1 / x, {_DTYPES}")
+rsqrt = unary_function(
+    Rsqrt,
+    f"1 / sqrt(x), {_DTYPES}",
+    example=">>> math.rsqrt([4.0, 16.0]).numpy()\narray([0.5 , 0.25], dtype=float32)",
+)
+reciprocal = unary_function(
+    Reciprocal,
+    f"1 / x, {_DTYPES}",
+    example=">>> math.reciprocal([2.0, 4.0]).numpy()\narray([0.5 , 0.25], dtype=float32)",
+)
 
 
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

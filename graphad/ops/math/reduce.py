@@ -407,13 +407,20 @@ def _reduce(op_class: type[Reduction], x: Any, axis: Any, keepdims: bool) -> Ten
 
 _ARGUMENTS = """
     Args:
-      input_tensor: Tensor, {kinds}.
+      input_tensor: Tensor [...], {kinds}.
       axis: Axis or list of axes to reduce, negative ones from the end; None for all.
       keepdims: Keep the reduced axes with size 1.
     """
 
 
-def _reduction(op_class: type[Reduction], first: str, kinds: str, last: str = "") -> ReductionFunction:
+_ERRORS = """
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
+    """.removeprefix("\n")
+
+
+def _reduction(
+    op_class: type[Reduction], first: str, kinds: str, last: str = "", *, example: str
+) -> ReductionFunction:
     quick = quick_dtypes(op_class.kinds)
     over_all = op_class(None, False)
 
@@ -438,40 +445,64 @@ def _reduction(op_class: type[Reduction], first: str, kinds: str, last: str = ""
                     pass
         return _reduce(op_class, input_tensor, axis, keepdims)
 
-    doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}Returns: Tensor with the dtype of the input{last}.\n    "
-    return named(function, op_class.name, doc)
+    returns = f"Returns: Tensor without these axes, with the dtype of the input{last}.\n"
+    doc = f"{first}\n{_ARGUMENTS.format(kinds=kinds)}{returns}{_ERRORS}"
+    return named(function, op_class.name, f"{doc}Example:\n      >>> {op_class.name}({example}\n    ")
 
 
 reduce_sum = _reduction(
-    ReduceSum, "The sum of the elements over axes.", "any numeric dtype", "; 0 for no elements"
+    ReduceSum,
+    "The sum of the elements over axes.",
+    "any numeric dtype",
+    "; 0 for no elements",
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0).numpy()\n      array([4., 6.], dtype=float32)",
 )
 reduce_mean = _reduction(
     ReduceMean,
     "The mean of the elements over axes.",
     "any numeric dtype",
     "; integers are divided towards 0, no elements give nan",
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0).numpy()\n      array([2., 3.], dtype=float32)",
 )
 reduce_max = _reduction(
     ReduceMax,
     "The largest element over axes.",
     "a real dtype",
     "; the lowest number for no elements. Ties share the gradient evenly",
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=1).numpy()\n      array([2., 4.], dtype=float32)",
 )
 reduce_min = _reduction(
     ReduceMin,
     "The smallest element over axes.",
     "a real dtype",
     "; the highest number for no elements. Ties share the gradient evenly",
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=1).numpy()\n      array([1., 3.], dtype=float32)",
 )
 reduce_prod = _reduction(
-    ReduceProd, "The product of the elements over axes.", "any numeric dtype", "; 1 for no elements"
+    ReduceProd,
+    "The product of the elements over axes.",
+    "any numeric dtype",
+    "; 1 for no elements",
+    example="[1.0, 2.0, 3.0]).numpy()\n      np.float32(6.0)",
 )
 reduce_all = _reduction(
-    ReduceAll, "Whether all elements over axes are true.", "dtype bool", "; True for no elements"
+    ReduceAll,
+    "Whether all elements over axes are true.",
+    "dtype bool",
+    "; True for no elements",
+    example="[True, False]).numpy()\n      np.False_",
 )
 reduce_any = _reduction(
-    ReduceAny, "Whether any element over axes is true.", "dtype bool", "; False for no elements"
+    ReduceAny,
+    "Whether any element over axes is true.",
+    "dtype bool",
+    "; False for no elements",
+    example="[True, False]).numpy()\n      np.True_",
 )
 reduce_logsumexp = _reduction(
-    ReduceLogSumExp, "log(sum(exp(x))) over axes without overflow.", "a float dtype", "; -inf for no elements"
+    ReduceLogSumExp,
+    "log(sum(exp(x))) over axes without overflow.",
+    "a float dtype",
+    "; -inf for no elements",
+    example="[1000.0, 1000.0]).numpy()\n      np.float32(1000.69315)",
 )

@@ -55,17 +55,40 @@ Sign = elementwise(
 SIGN = Sign()
 
 _NO_GRADIENT = "elementwise, float dtypes. No gradient."
-floor = unary_function(Floor, f"The largest integer not above x, {_NO_GRADIENT}")
-ceil = unary_function(Ceil, f"The smallest integer not below x, {_NO_GRADIENT}")
-rint = unary_function(Round, f"The nearest integer, halves to the even one, {_NO_GRADIENT}", "rint")
+floor = unary_function(
+    Floor,
+    f"The largest integer not above x, {_NO_GRADIENT}",
+    example=">>> floor([1.7, -1.2]).numpy()\narray([ 1., -2.], dtype=float32)",
+)
+ceil = unary_function(
+    Ceil,
+    f"The smallest integer not below x, {_NO_GRADIENT}",
+    example=">>> math.ceil([1.2, -1.7]).numpy()\narray([ 2., -1.], dtype=float32)",
+)
+rint = unary_function(
+    Round,
+    f"The nearest integer, halves to the even one, {_NO_GRADIENT}",
+    "rint",
+    example=">>> math.rint([0.5, 1.5]).numpy()\narray([0., 2.], dtype=float32)",
+)
 trunc = unary_function(Trunc, f"x without its fraction, {_NO_GRADIENT}")
 sign = unary_function(
     Sign,
     "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None.",
+    example=">>> sign([-3.0, 0.0, 2.0]).numpy()\narray([-1.,  0.,  1.], dtype=float32)",
 )
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer, halves to the even one, elementwise; `x` itself for integer dtypes. No gradient."""
+    """The nearest integer, halves to the even one, elementwise; `x` itself for integer dtypes. No gradient.
+
+    Args:
+      x: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> round([0.5, 1.5, 2.7]).numpy()
+      array([0., 2., 3.], dtype=float32)
+    """
     x = lift_own(x)
     return x if x.dtype.is_integer else bind(Round(), x)

@@ -84,6 +84,11 @@ def searchsorted(
       side: "left" puts a value before equal ones, "right" after them.
       out_type: int32 or int64.
     Returns: Tensor [..., m] of positions from 0 to n.
+    Raises: InvalidArgumentError (a ValueError): the leading sizes differ, or no such side; DTypeError (a TypeError): dtypes
+      that differ.
+    Example:
+      >>> searchsorted([1.0, 3.0, 5.0], [0.0, 3.0, 9.0]).numpy()
+      array([0, 1, 3], dtype=int32)
     """
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"searchsorted: side {side!r} is unknown; it is 'left' or 'right'.")
@@ -104,6 +109,11 @@ def sequence_mask(
       maxlen: The length of the rows, by default the largest length.
       dtype: The dtype of the result.
     Returns: Tensor [..., maxlen].
+    Raises: DTypeError (a TypeError): lengths that are no integers.
+    Example:
+      >>> sequence_mask([1, 3], 3).numpy()
+      array([[ True, False, False],
+             [ True,  True,  True]])
     """
     n = index_tensor("sequence_mask", lengths, "lengths")
     places = range_of(reduce_max(n) if maxlen is None else maxlen)

@@ -91,6 +91,10 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       data: Numeric tensor [n, ...].
       segment_ids: Sorted integer vector of n ids from 0 on.
     Returns: Tensor [last id + 1, ...], zero for segments without members.
+    Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
+    Example:
+      >>> math.segment_sum([1, 2, 3], [0, 0, 1]).numpy()
+      array([3, 3], dtype=int32)
     """
     ids, count = sorted_segments("segment_sum", segment_ids)
     return unsorted_segment_sum(data, ids, count)
@@ -100,6 +104,12 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     """Means of the slices of `data` along its first axis that share an id; arguments and shapes as for `segment_sum`.
 
     Means of integers are cut off towards 0.
+
+    Args:
+      data: Numeric tensor [n, ...].
+      segment_ids: Sorted integer vector of n ids from 0 on.
+    Returns: Tensor [last id + 1, ...] of the same dtype, zero for segments without members.
+    Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
     ids, count = sorted_segments("segment_mean", segment_ids)
     data = lift(data)
@@ -117,6 +127,13 @@ def unsorted_segment_mean(
     """Means of the slices of `data` that share an id; as `unsorted_segment_sum`, 0 for segments without members.
 
     Integers are divided as by `/`, so their means are floats.
+
+    Args:
+      data: Numeric tensor whose shape begins with that of `segment_ids`.
+      segment_ids: Integer tensor; ids in any order, below `num_segments`; slices with a negative id are left out.
+      num_segments: An int, or an integer scalar tensor.
+    Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]].
+    Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
     ids = index_tensor("unsorted_segment_mean", segment_ids, "segment_ids")
     total, members = _totals(data, ids, num_segments)

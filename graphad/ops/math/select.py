@@ -109,10 +109,13 @@ def where(
       condition: Bool tensor (with one argument: of any dtype, and not 0 counts as true).
       x: Tensor that broadcasts with `condition` and `y`.
       y: Tensor with the dtype of `x`.
-    Returns: Tensor of the broadcast shape. With one argument an int64 tensor [number of true elements, rank].
-      Only the chosen branch has a gradient, but 0 times an infinite derivative of the other branch is nan: choose safe
-      arguments before a division or a logarithm, not after it.
+    Returns: Tensor of the broadcast shape. With one argument an int64 tensor [number of true elements, rank]. Only the chosen
+      branch has a gradient, but 0 times an infinite derivative of the other branch is nan: choose safe arguments before a
+      division or a logarithm, not after it.
     Raises: InvalidArgumentError: one argument while vectorizing, where rows may have different numbers of true elements.
+    Example:
+      >>> where([True, False], [1, 2], [3, 4]).numpy()
+      array([1, 4], dtype=int32)
     """
     condition = lift(condition)
     if x is None and y is None:
@@ -161,8 +164,16 @@ MAXIMUM, MINIMUM = Maximum(), Minimum()
 _TIES = (
     "operands of one real dtype broadcast together; NaN if either is NaN. At a tie the gradient goes to x."
 )
-maximum = binary_function(Maximum, f"The larger of x and y, elementwise, {_TIES}")
-minimum = binary_function(Minimum, f"The smaller of x and y, elementwise, {_TIES}")
+maximum = binary_function(
+    Maximum,
+    f"The larger of x and y, elementwise, {_TIES}",
+    example=">>> maximum([1.0, 5.0], 3.0).numpy()\narray([3., 5.], dtype=float32)",
+)
+minimum = binary_function(
+    Minimum,
+    f"The smaller of x and y, elementwise, {_TIES}",
+    example=">>> minimum([1.0, 5.0], 3.0).numpy()\narray([1., 3.], dtype=float32)",
+)
 
 
 def _clip_vjp(ctx: Any, g: Any) -> Sequence[Any]:
@@ -201,8 +212,12 @@ def clip_by_value(
       t: Tensor of a real dtype.
       clip_value_min: Number or tensor that broadcasts with `t`.
       clip_value_max: Number or tensor that broadcasts with `t`.
-    Returns: Tensor of the broadcast shape; `clip_value_min` where the bounds are crossed. The gradient is 1 inside and on
-      the bounds, 0 outside.
+    Returns: Tensor of the broadcast shape; `clip_value_min` where the bounds are crossed. The gradient is 1 inside and on the
+      bounds, 0 outside.
+    Raises: DTypeError (a TypeError): dtypes that differ; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0).numpy()
+      array([-1. ,  0.5,  1. ], dtype=float32)
     """
     t = lift(t)
     low = lift_like("clip_by_value", clip_value_min, t.dtype)

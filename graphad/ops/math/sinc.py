@@ -74,5 +74,14 @@ def _integral(n: int, x: np.ndarray) -> np.ndarray:
 
 
 def sinc(x: TensorLike, name: str | None = None) -> Tensor:
-    """sin(pi x) / (pi x), and 1 for 0, elementwise, float and complex dtypes."""
+    """sin(pi x) / (pi x), and 1 for 0, elementwise, float and complex dtypes.
+
+    Args:
+      x: Tensor of any shape, a float or complex dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> math.sinc([0.0, 0.5]).numpy()
+      array([1.        , 0.63661975], dtype=float32)
+    """
     return bind(Sinc(), lift(x))

@@ -174,7 +174,9 @@ Erfinv = elementwise(
 ERF, ERFC, ERFINV = Erf(), Erfc(), Erfinv()
 
 erf = unary_function(
-    Erf, "The error function 2 / sqrt(pi) * integral of exp(-t ** 2) from 0 to x, elementwise, float dtypes."
+    Erf,
+    "The error function 2 / sqrt(pi) * integral of exp(-t ** 2) from 0 to x, elementwise, float dtypes.",
+    example=">>> math.erf([0.0, 1.0]).numpy()\narray([0.       , 0.8427008], dtype=float32)",
 )
 erfc = unary_function(Erfc, "1 - erf(x), accurate for large x, elementwise, float dtypes.")
 erfinv = unary_function(

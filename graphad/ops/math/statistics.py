@@ -29,10 +29,11 @@ def reduce_variance(
     """The variance of the elements over axes: the mean of (x - mean(x)) ** 2.
 
     Args:
-      input_tensor: Tensor, a float or complex dtype.
+      input_tensor: Tensor [...], a float or complex dtype.
       axis: Axis or list of axes to reduce, negative ones from the end; None for all.
       keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor with the dtype of the input, real for a complex one.
+    Returns: Tensor without these axes, with the dtype of the input, real for a complex one.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
     """
     x = lift(input_tensor)
     if not x.dtype.is_differentiable:
@@ -58,10 +59,12 @@ def reduce_std(
     """The standard deviation of the elements over axes, the square root of `reduce_variance`.
 
     Args:
-      input_tensor: Tensor, a float or complex dtype.
+      input_tensor: Tensor [...], a float or complex dtype.
       axis: Axis or list of axes to reduce, negative ones from the end; None for all.
       keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor with the dtype of the input, real for a complex one. The gradient is nan where all elements are equal.
+    Returns: Tensor without these axes, with the dtype of the input, real for a complex one. The gradient is
+      nan where all elements are equal.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
     """
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -72,10 +75,11 @@ def reduce_euclidean_norm(
     """The square root of the sum of squares over axes.
 
     Args:
-      input_tensor: Tensor, any numeric dtype.
+      input_tensor: Tensor [...], any numeric dtype.
       axis: Axis or list of axes to reduce, negative ones from the end; None for all.
       keepdims: Keep the reduced axes with size 1.
-    Returns: Tensor with the dtype of the input. The gradient at 0 is nan.
+    Returns: Tensor without these axes, with the dtype of the input. The gradient at 0 is nan.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
     """
     x = lift(input_tensor)
     squares = bind(MUL, x, conjugate(x)) if x.dtype.is_complex else square(x)
@@ -93,12 +97,15 @@ def norm(
     """The norm of vectors, or of matrices where `axis` names two axes.
 
     Args:
-      tensor: Tensor, a float or complex dtype.
+      tensor: Tensor of any shape, a float or complex dtype.
       ord: "euclidean" (the default), 1, 2, inf or another positive number for vectors; for matrices "fro", "euclidean", 1, inf.
       axis: None for all elements as one vector, one axis, or two axes of matrices.
       keepdims: Keep the reduced axes with size 1.
     Returns: Tensor, real for complex input. The gradient of the euclidean norm at 0 is nan.
     Raises: InvalidArgumentError: an order that is not supported.
+    Example:
+      >>> norm([3.0, 4.0]).numpy()
+      np.float32(5.0)
     """
     x = lift(tensor)
     matrix = isinstance(axis, list | tuple) and len(axis) == 2
@@ -151,10 +158,15 @@ def count_nonzero(
     """How many elements over axes are not 0 (or not False). No gradient.
 
     Args:
-      input: Tensor.
+      input: Tensor of any shape and dtype.
       axis: Axis or list of axes to reduce, negative ones from the end; None for all.
       keepdims: Keep the reduced axes with size 1.
       dtype: The dtype of the result.
+    Returns: Tensor of dtype `dtype` without these axes.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range.
+    Example:
+      >>> math.count_nonzero([0, 1, 2]).numpy()
+      np.int64(2)
     """
     x = lift(input)
     nonzero = x if x.dtype.is_bool else not_equal(x, scalar_like(0, x))

@@ -101,14 +101,46 @@ Atan2 = elementwise(
 SIN, COS, SINH, COSH, ATAN2 = Sin(), Cos(), Sinh(), Cosh(), Atan2()
 
 _DTYPES = "elementwise, float and complex dtypes."
-sin = unary_function(Sin, f"The sine of x in radians, {_DTYPES}")
-cos = unary_function(Cos, f"The cosine of x in radians, {_DTYPES}")
-tan = unary_function(Tan, f"The tangent of x in radians, {_DTYPES}")
-asin = unary_function(Asin, f"The inverse sine, -pi/2 to pi/2; nan outside -1 to 1 for floats, {_DTYPES}")
-acos = unary_function(Acos, f"The inverse cosine, 0 to pi; nan outside -1 to 1 for floats, {_DTYPES}")
-atan = unary_function(Atan, f"The inverse tangent, -pi/2 to pi/2, {_DTYPES}")
-sinh = unary_function(Sinh, f"The hyperbolic sine, {_DTYPES}")
-cosh = unary_function(Cosh, f"The hyperbolic cosine, {_DTYPES}")
+sin = unary_function(
+    Sin,
+    f"The sine of x in radians, {_DTYPES}",
+    example=">>> sin([0.0, 1.0]).numpy()\narray([0.      , 0.841471], dtype=float32)",
+)
+cos = unary_function(
+    Cos,
+    f"The cosine of x in radians, {_DTYPES}",
+    example=">>> cos([0.0, 1.0]).numpy()\narray([1.       , 0.5403023], dtype=float32)",
+)
+tan = unary_function(
+    Tan,
+    f"The tangent of x in radians, {_DTYPES}",
+    example=">>> tan([0.0, 1.0]).numpy()\narray([0.       , 1.5574077], dtype=float32)",
+)
+asin = unary_function(
+    Asin,
+    f"The inverse sine, -pi/2 to pi/2; nan outside -1 to 1 for floats, {_DTYPES}",
+    example=">>> asin([0.0, 1.0]).numpy()\narray([0.       , 1.5707964], dtype=float32)",
+)
+acos = unary_function(
+    Acos,
+    f"The inverse cosine, 0 to pi; nan outside -1 to 1 for floats, {_DTYPES}",
+    example=">>> acos([0.0, 1.0]).numpy()\narray([1.5707964, 0.       ], dtype=float32)",
+)
+atan = unary_function(
+    Atan,
+    f"The inverse tangent, -pi/2 to pi/2, {_DTYPES}",
+    example=">>> atan([0.0, 1.0]).numpy()\narray([0.       , 0.7853982], dtype=float32)",
+)
+sinh = unary_function(
+    Sinh,
+    f"The hyperbolic sine, {_DTYPES}",
+    example=">>> sinh([0.0, 1.0]).numpy()\narray([0.       , 1.1752012], dtype=float32)",
+)
+cosh = unary_function(
+    Cosh,
+    f"The hyperbolic cosine, {_DTYPES}",
+    example=">>> cosh([0.0, 1.0]).numpy()\narray([1.       , 1.5430807], dtype=float32)",
+)
 asinh = unary_function(Asinh, f"The inverse hyperbolic sine, {_DTYPES}")
 acosh = unary_function(Acosh, f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES}")
 atanh = unary_function(Atanh, f"The inverse hyperbolic tangent; nan outside -1 to 1 for floats, {_DTYPES}")
@@ -116,10 +148,20 @@ atan2 = binary_function(
     Atan2,
     "The angle, from -pi to pi, of the point with ordinate `y` (the first argument) and abscissa `x`, elementwise, float dtypes.",
     arguments=("y", "x"),
+    example=">>> atan2([1.0, -1.0], 1.0).numpy()\narray([ 0.7853981, -0.7853981], dtype=float32)",
 )
 
 
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative."""
+    """The angle of each element in the complex plane, in radians from -pi to pi; for a real dtype 0, or pi where negative.
+
+    Args:
+      input: Tensor of any shape, a float or complex dtype.
+    Returns: Real tensor of the same shape.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> math.angle([1.0, -1.0]).numpy()
+      array([0.       , 3.1415927], dtype=float32)
+    """
     x = lift(input)
     return bind(ATAN2, imag(x), real(x))

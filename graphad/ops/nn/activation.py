@@ -108,24 +108,47 @@ class EluGrad(Elementwise):
 
 RELU_GRAD, ELU_GRAD = ReluGrad(), EluGrad()
 relu = unary_function(
-    Relu, "max(x, 0), elementwise, any real dtype. The gradient at 0 is 0.", argument="features"
+    Relu,
+    "max(x, 0), elementwise, any real dtype. The gradient at 0 is 0.",
+    argument="features",
+    example=">>> nn.relu([-1.0, 2.0]).numpy()\narray([0., 2.], dtype=float32)",
 )
 elu = unary_function(
     Elu,
     "x where x > 0, else exp(x) - 1, elementwise. The gradient at 0 is 1 (Clevert et al., 2016).",
     argument="features",
+    example=">>> nn.elu([-1.0, 2.0]).numpy()\narray([-0.63212055,  2.        ], dtype=float32)",
 )
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
+    """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0.
+
+    Args:
+      features: Tensor of any shape, a real dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.relu6([-1.0, 3.0, 9.0]).numpy()
+      array([0., 3., 6.], dtype=float32)
+    """
     x = relu(features)
     six = lift(6, x.dtype)
     return where(x >= six, six, x)
 
 
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x where x > 0, else alpha * x, elementwise; integers become float32. The gradient at 0 is alpha."""
+    """x where x > 0, else alpha * x, elementwise; integers become float32. The gradient at 0 is alpha.
+
+    Args:
+      features: Tensor of any shape, a real dtype.
+      alpha: The slope of negative numbers.
+    Returns: Tensor of the same shape and dtype; float32 for integers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> nn.leaky_relu([-1.0, 2.0]).numpy()
+      array([-0.2,  2. ], dtype=float32)
+    """
     x = lift(features)
     if x.dtype.is_integer:
         x = cast(x, float32)
@@ -133,13 +156,32 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """Scaled elu: scale * (x where x >= 0, else alpha * (exp(x) - 1)) (Klambauer et al., 2017). The gradient at 0 is scale."""
+    """Scaled elu: scale * (x where x >= 0, else alpha * (exp(x) - 1)) (Klambauer et al., 2017). The gradient at 0 is scale.
+
+    Args:
+      features: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.selu([-1.0, 1.0]).numpy().round(4)
+      array([-1.1113,  1.0507], dtype=float32)
+    """
     x = lift(features)
     return where(x < _zero(x), elu(x) * _SELU_ALPHA, x) * _SELU_SCALE
 
 
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
-    """x times the probability that a standard normal is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016)."""
+    """x times the probability that a standard normal is below x; `approximate` uses tanh (Hendrycks & Gimpel, 2016).
+
+    Args:
+      features: Tensor of any shape, a float dtype.
+      approximate: Use the formula with tanh.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.gelu([0.0, 1.0]).numpy().round(4)
+      array([0.    , 0.8413], dtype=float32)
+    """
     x = lift(features)
     if approximate:
         return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
@@ -147,6 +189,16 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
 
 def silu(features: TensorLike, beta: float = 1.0) -> Tensor:
-    """x * sigmoid(beta * x), elementwise (Ramachandran et al., 2017)."""
+    """x * sigmoid(beta * x), elementwise (Ramachandran et al., 2017).
+
+    Args:
+      features: Tensor of any shape, a float or complex dtype.
+      beta: The factor.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.silu([0.0, 1.0]).numpy().round(4)
+      array([0.    , 0.7311], dtype=float32)
+    """
     x = lift(features)
     return x * sigmoid(x if type(beta) is float and beta == 1.0 else x * beta)

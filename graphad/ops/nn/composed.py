@@ -26,7 +26,17 @@ from graphad.ops.rules import require_fit
 
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """[relu(x), relu(-x)] side by side along `axis`."""
+    """[relu(x), relu(-x)] side by side along `axis`.
+
+    Args:
+      features: Tensor [..., n, ...] of a real dtype.
+      axis: The axis, the last by default.
+    Returns: Tensor of the same dtype, twice as long along the axis.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
+    Example:
+      >>> nn.crelu([1.0, -2.0]).numpy()
+      array([1., 0., 0., 2.], dtype=float32)
+    """
     x = lift(features)
     return relu(concat([x, -x], axis))
 
@@ -34,7 +44,15 @@ def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tens
 def weighted_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
-    """-pos_weight * labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too."""
+    """-pos_weight * labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too.
+
+    Args:
+      labels: Tensor of any shape, a float dtype: probabilities.
+      logits: Tensor x of the same shape and dtype.
+      pos_weight: A number or tensor that broadcasts: what a positive label counts.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    """
     x, z = lift_pair("weighted_cross_entropy_with_logits", logits, labels)
     require_fit("weighted_cross_entropy_with_logits", z, x, ("labels", "logits"))
     weight = 1 + (lift_like("weighted_cross_entropy_with_logits", pos_weight, z.dtype) - 1) * z
@@ -44,7 +62,15 @@ def weighted_cross_entropy_with_logits(
 def log_poisson_loss(
     targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """exp(c) - z * c, for the log of a rate c and counts z; with Stirling's log(z!) for counts above 1 if asked for."""
+    """exp(c) - z * c, for the log of a rate c and counts z; with Stirling's log(z!) for counts above 1 if asked for.
+
+    Args:
+      targets: The counts z, a float tensor of any shape.
+      log_input: The logarithms c, of the same shape and dtype.
+      compute_full_loss: Add Stirling's formula.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    """
     c, z = lift_pair("log_poisson_loss", log_input, targets)
     require_fit("log_poisson_loss", z, c, ("targets", "log_input"))
     loss = exp(c) - z * c
@@ -57,7 +83,15 @@ def log_poisson_loss(
 
 
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | None = None) -> Tensor:
-    """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]; ties count as in."""
+    """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]; ties count as in.
+
+    Args:
+      targets: Integers [batch]: the classes.
+      predictions: Tensor [batch, classes] of a float dtype.
+      k: How many count.
+    Returns: Bool tensor [batch].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     rows, labels = lift(predictions), cast(targets, int32)
     own = gather(rows, labels[:, None], batch_dims=1)
     above = reduce_sum(cast(rows > own, int32), axis=-1)
@@ -67,7 +101,15 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | N
 def space_to_depth(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """Blocks of [batch, height, width, channels] moved into channels: [batch, height / b, width / b, channels * b * b]."""
+    """Blocks of [batch, height, width, channels] moved into channels: [batch, height / b, width / b, channels * b * b].
+
+    Args:
+      input: Tensor [batch, height, width, channels] of any dtype.
+      block_size: b, at least 2.
+      data_format: "NHWC", or "NCHW": channels come right behind the batch.
+    Returns: Tensor [batch, height / b, width / b, channels * b * b] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): height or width is no multiple of b, or no such data format.
+    """
     x, b = _image("space_to_depth", input, block_size, data_format)
     n, h, w, c = (shape(x)[k] for k in range(4))
     y = reshape(x, [n, h // b, b, w // b, b, c])
@@ -77,7 +119,15 @@ def space_to_depth(
 def depth_to_space(
     input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """What `space_to_depth` undoes: [batch, height, width, channels] gives [batch, height * b, width * b, channels / b / b]."""
+    """What `space_to_depth` undoes: [batch, height, width, channels] gives [batch, height * b, width * b, channels / b / b].
+
+    Args:
+      input: Tensor [batch, height, width, channels] of any dtype.
+      block_size: b, at least 2.
+      data_format: "NHWC", or "NCHW": channels come right behind the batch.
+    Returns: Tensor [batch, height * b, width * b, channels / b / b] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the channels are no multiple of b * b, or no such data format.
+    """
     x, b = _image("depth_to_space", input, block_size, data_format)
     n, h, w, c = (shape(x)[k] for k in range(4))
     y = reshape(x, [n, h, w, b, b, c // (b * b)])
@@ -102,7 +152,15 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """x / (bias + alpha * s)**beta, where s is the sum of squares of the channels up to `depth_radius` away."""
+    """x / (bias + alpha * s)**beta, where s is the sum of squares of the channels up to `depth_radius` away.
+
+    Args:
+      input: Float tensor [batch, height, width, channels].
+      depth_radius: How many channels on each side count.
+      bias, alpha, beta: Those of the formula.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the rank is not 4; DTypeError (a TypeError): another dtype.
+    """
     x = lift(input)
     leading = 3 if x.dims is None else len(x.dims) - 1  # without a rank it has to be an image
     squares = pad(square(x), [[0, 0]] * leading + [[depth_radius, depth_radius]])
@@ -120,7 +178,16 @@ def weighted_moments(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance along `axes`, where each element counts as often as its weight says."""
+    """Mean and variance along `axes`, where each element counts as often as its weight says.
+
+    Args:
+      x: Tensor [...], a float dtype.
+      axes: The axis or axes of the means, a list.
+      frequency_weights: Numbers that broadcast with `x`.
+      keepdims: Keep the axes with size 1.
+    Returns: (mean, variance), both without these axes, of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or shapes that do not broadcast.
+    """
     x = lift(x)
     weights = cast(frequency_weights, x.dtype)
     every = weights + 0 * x
@@ -138,7 +205,15 @@ def compute_average_loss(
     global_batch_size: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of losses, each times its weight, over the number of examples."""
+    """The sum of losses, each times its weight, over the number of examples.
+
+    Args:
+      per_example_loss: Tensor [examples, ...] of a float dtype.
+      sample_weight: Numbers that broadcast with it; ones by default.
+      global_batch_size: The number of examples; by default that of the losses.
+    Returns: Scalar of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
     losses = lift(per_example_loss)
     if sample_weight is not None:
         losses = losses * cast(sample_weight, losses.dtype)
@@ -147,5 +222,11 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """The sum of a penalty, as part of a loss: programs run on one device, which takes it whole."""
+    """The sum of a penalty, as part of a loss: programs run on one device, which takes it whole.
+
+    Args:
+      regularization_loss: Float tensor of any shape.
+    Returns: Scalar of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return reduce_sum(regularization_loss)

@@ -82,13 +82,14 @@ def conv1d(
     """One-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, width, channels in]; there may be several axes of batches.
-      filters: Float tensor [width, channels in, channels out]. With channels in / n they are n groups,
-        of which each takes the next channels in / n of the input and gives the next channels out / n.
+      input: Float tensor [batch, width, channels in]; there may be several axes of batches. Filters have the same dtype.
+      filters: Float tensor [width, channels in, channels out]. With channels in / n they are n groups, of which each takes the
+        next channels in / n of the input and gives the next channels out / n.
       stride, dilations: One number, or three with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]].
       data_format: "NWC", or "NCW": channels come right behind the batch, here and in what is given for each axis.
     Returns: Float tensor [batch, out width, channels out].
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     return _convolve("conv1d", input, filters, 1, stride, padding, dilations, data_format)
 
@@ -105,14 +106,18 @@ def conv2d(
     """Two-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, height, width, channels in]; there may be several axes of batches.
-      filters: Float tensor [height, width, channels in, channels out]. With channels in / n they are n groups,
-        of which each takes the next channels in / n of the input and gives the next channels out / n.
+      input: Float tensor [batch, height, width, channels in]; there may be several axes of batches. Filters have the same
+        dtype.
+      filters: Float tensor [height, width, channels in, channels out]. With channels in / n they are n groups, of which each
+        takes the next channels in / n of the input and gives the next channels out / n.
       strides, dilations: One number, two, or four with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]].
       data_format: "NHWC", or "NCHW": channels come right behind the batch, here and in what is given for each axis.
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError: shapes, padding or data format do not fit.
+    Example:
+      >>> nn.conv2d(ones([1, 5, 5, 2]), ones([3, 3, 2, 4]), 1, "SAME").shape
+      TensorShape([1, 5, 5, 4])
     """
     return _convolve("conv2d", input, filters, 2, strides, padding, dilations, data_format)
 
@@ -129,13 +134,15 @@ def conv3d(
     """Three-dimensional convolution (cross-correlation).
 
     Args:
-      input: Float tensor [batch, depth, height, width, channels in]; there may be several axes of batches.
-      filters: Float tensor [depth, height, width, channels in, channels out]. With channels in / n they are n groups,
-        of which each takes the next channels in / n of the input and gives the next channels out / n.
+      input: Float tensor [batch, depth, height, width, channels in]; there may be several axes of batches. Filters have the
+        same dtype.
+      filters: Float tensor [depth, height, width, channels in, channels out]. With channels in / n they are n groups, of which
+        each takes the next channels in / n of the input and gives the next channels out / n.
       strides, dilations: One number, three, or five with 1 at both ends.
       padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros.
       data_format: "NDHWC", or "NCDHW": channels come right behind the batch, here and in what is given for each axis.
     Returns: Float tensor [batch, out depth, out height, out width, channels out].
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     return _convolve("conv3d", input, filters, 3, strides, padding, dilations, data_format)
 
@@ -152,11 +159,13 @@ def convolution(
     """Convolution (cross-correlation) along one axis to three; the rank of the filters says how many.
 
     Args:
-      input: Float tensor [batch, ..., channels in]; there may be several axes of batches.
+      input: Float tensor [batch, ..., channels in]; there may be several axes of batches. Filters have the same dtype.
       filters: Float tensor [..., channels in, channels out]; with channels in / n they are n groups, as for `conv2d`.
       strides, dilations: One number for each axis, or one for all; 1 by default.
       padding: "SAME", "VALID", or pairs of numbers for all axes, as for `conv2d`.
       data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
+    Returns: Float tensor [batch, ..., channels out].
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     x, kernel = lift_pair("convolution", input, filters)
     rank = _axes_between("convolution", x, kernel)
@@ -184,7 +193,16 @@ def atrous_conv2d(
     padding: str | Sequence[Any],
     name: str | None = None,
 ) -> Tensor:
-    """`conv2d` whose windows take every `rate`-th element: stride 1, dilations `rate`."""
+    """`conv2d` whose windows take every `rate`-th element: stride 1, dilations `rate`.
+
+    Args:
+      value: Float tensor [batch, height, width, channels in].
+      filters: Float tensor [height, width, channels in, channels out] of the same dtype.
+      rate: How far apart the elements of a window are, one number.
+      padding: "SAME" or "VALID".
+    Returns: Float tensor [batch, out height, out width, channels out].
+    Raises: InvalidArgumentError (a ValueError): shapes or padding do not fit; DTypeError (a TypeError): dtypes that differ.
+    """
     return _convolve("atrous_conv2d", value, filters, 2, 1, padding, rate)
 
 
@@ -233,11 +251,12 @@ def conv1d_transpose(
     """The transpose of `conv1d`: the gradient by its input.
 
     Args:
-      input: Float tensor [batch, width, channels in].
+      input: Float tensor [batch, width, channels in]. Filters have the same dtype.
       filters: Float tensor [width, channels out, channels in].
       output_shape: [batch, out width, channels out], or the width alone.
       strides, padding, data_format, dilations: As for `conv1d`.
     Returns: Float tensor of shape `output_shape`.
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     return _transpose(
         "conv1d_transpose", input, filters, output_shape, 1, strides, padding, dilations, data_format
@@ -257,11 +276,12 @@ def conv2d_transpose(
     """The transpose of `conv2d`: the gradient by its input.
 
     Args:
-      input: Float tensor [batch, height, width, channels in].
+      input: Float tensor [batch, height, width, channels in]. Filters have the same dtype.
       filters: Float tensor [height, width, channels out, channels in].
       output_shape: [batch, out height, out width, channels out], or height and width alone.
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor of shape `output_shape`.
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     return _transpose(
         "conv2d_transpose", input, filters, output_shape, 2, strides, padding, dilations, data_format
@@ -281,11 +301,12 @@ def conv3d_transpose(
     """The transpose of `conv3d`: the gradient by its input.
 
     Args:
-      input: Float tensor [batch, depth, height, width, channels in].
+      input: Float tensor [batch, depth, height, width, channels in]. Filters have the same dtype.
       filters: Float tensor [depth, height, width, channels out, channels in].
       output_shape: [batch, out depth, out height, out width, channels out], or the three in between alone.
       strides, padding, data_format, dilations: As for `conv3d`.
     Returns: Float tensor of shape `output_shape`.
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     return _transpose(
         "conv3d_transpose", input, filters, output_shape, 3, strides, padding, dilations, data_format
@@ -305,11 +326,12 @@ def conv_transpose(
     """The transpose of `convolution`, along one axis to three; the rank of the filters says how many.
 
     Args:
-      input: Float tensor [batch, ..., channels in].
+      input: Float tensor [batch, ..., channels in]. Filters have the same dtype.
       filters: Float tensor [..., channels out, channels in].
       output_shape: [batch, ..., channels out].
       strides, padding, data_format, dilations: As for `convolution`.
     Returns: Float tensor of shape `output_shape`.
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     x, kernel = lift_pair("conv_transpose", input, filters)
     rank = _axes_between("conv_transpose", x, kernel)
@@ -326,7 +348,17 @@ def atrous_conv2d_transpose(
     padding: str | Sequence[Any],
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `atrous_conv2d`: the gradient by its input; filters are [height, width, channels out, channels in]."""
+    """The transpose of `atrous_conv2d`: the gradient by its input.
+
+    Args:
+      value: Float tensor [batch, height, width, channels in].
+      filters: Float tensor [height, width, channels out, channels in] of the same dtype.
+      output_shape: [batch, out height, out width, channels out].
+      rate: How far apart the elements of a window are, one number.
+      padding: "SAME" or "VALID".
+    Returns: Float tensor of shape `output_shape`.
+    Raises: InvalidArgumentError (a ValueError): shapes or padding do not fit; DTypeError (a TypeError): dtypes that differ.
+    """
     return _transpose("atrous_conv2d_transpose", value, filters, output_shape, 2, 1, padding, rate)
 
 
@@ -342,10 +374,11 @@ def depthwise_conv2d(
     """Each channel convolved with filters of its own.
 
     Args:
-      input: Float tensor [batch, height, width, channels].
+      input: Float tensor [batch, height, width, channels]. The filter has the same dtype.
       filter: Float tensor [height, width, channels, multiplier]; height and width must be known while tracing.
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor [batch, out height, out width, channels * multiplier].
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     return _depthwise("depthwise_conv2d", input, filter, strides, padding, data_format, dilations)
 
@@ -387,11 +420,12 @@ def separable_conv2d(
     """`depthwise_conv2d`, and a convolution with windows of one element that mixes the channels.
 
     Args:
-      input: Float tensor [batch, height, width, channels].
+      input: Float tensor [batch, height, width, channels]. Filters have the same dtype.
       depthwise_filter: Float tensor [height, width, channels, multiplier]; height and width must be known while tracing.
       pointwise_filter: Float tensor [1, 1, channels * multiplier, channels out].
       strides, padding, data_format, dilations: As for `conv2d`, of the first convolution.
     Returns: Float tensor [batch, out height, out width, channels out].
+    Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     y, kernel = lift_pair(
         "separable_conv2d",

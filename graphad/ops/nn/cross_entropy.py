@@ -154,6 +154,9 @@ def sparse_softmax_cross_entropy_with_logits(
       logits: Float tensor [..., classes].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError: the shapes do not fit, or a label is out of range; DTypeError: labels are no integers.
+    Example:
+      >>> nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy()
+      array([0.6931472], dtype=float32)
     """
     labels, logits = lift(labels), lift(logits)
     if not labels.dtype.is_integer:
@@ -181,7 +184,18 @@ def _require_labels(labels: Any, classes: int) -> None:
 def softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, axis: int = -1, name: str | None = None
 ) -> Tensor:
-    """-sum(labels * log(softmax(logits))) along `axis`; both [..., classes], one number per row."""
+    """-sum(labels * log(softmax(logits))) along one axis.
+
+    Args:
+      labels: Float tensor [..., classes]: probabilities.
+      logits: Float tensor [..., classes].
+      axis: The axis of the classes.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[0.0, 0.0]]).numpy()
+      array([0.6931472], dtype=float32)
+    """
     logits, labels = lift_pair("softmax_cross_entropy_with_logits", logits, labels)
     require_fit("softmax_cross_entropy_with_logits", labels, logits, ("labels", "logits"))
     return -reduce_sum(labels * log_softmax(logits, axis), axis=axis)
@@ -190,7 +204,17 @@ def softmax_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
-    """-labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too."""
+    """-labels * log(sigmoid(x)) - (1 - labels) * log(1 - sigmoid(x)), elementwise, for large |x| too.
+
+    Args:
+      labels: Tensor of any shape, a float dtype: probabilities.
+      logits: Tensor x of the same shape and dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    Example:
+      >>> nn.sigmoid_cross_entropy_with_logits([1.0], [0.0]).numpy()
+      array([0.6931472], dtype=float32)
+    """
     x, z = lift_pair("sigmoid_cross_entropy_with_logits", logits, labels)
     require_fit("sigmoid_cross_entropy_with_logits", z, x, ("labels", "logits"))
     zero = lift(0, x.dtype)

@@ -25,7 +25,19 @@ def moments(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean of x and its biased variance over `axes`; those of float16 are computed in float32. `shift` is ignored."""
+    """The mean of x and its biased variance over `axes`; those of float16 are computed in float32. `shift` is ignored.
+
+    Args:
+      x: Tensor [...], a float dtype.
+      axes: The axis or axes of the means, a list.
+      shift: Ignored.
+      keepdims: Keep the axes with size 1.
+    Returns: (mean, variance), both without these axes, of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range.
+    Example:
+      >>> nn.moments([1.0, 3.0], [0])[1].numpy()
+      np.float32(1.0)
+    """
     x = lift(x)
     narrow = x.dtype is float16
     x = cast(x, float32) if narrow else x
@@ -44,7 +56,16 @@ def batch_normalization(
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset; `offset` and `scale` may be None."""
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset; `offset` and `scale` may be None.
+
+    Args:
+      x: Float tensor [..., features].
+      mean, variance: Tensors of the same dtype that broadcast with `x`.
+      offset, scale: Likewise, or None.
+      variance_epsilon: What is added to the variance.
+    Returns: Tensor of the shape and dtype of `x`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not broadcast; DTypeError (a TypeError): dtypes that differ.
+    """
     x = lift(x)
     mean, variance = (lift_like("batch_normalization", item, x.dtype) for item in (mean, variance))
     factor = rsqrt(variance + variance_epsilon)
@@ -59,7 +80,15 @@ def bias_add(
 ) -> Tensor:
     """value + bias along the last axis, or along axis 1 for data_format "NC...".
 
-    Raises: InvalidArgumentError: bias is no vector, or its size is not that of the axis.
+    Args:
+      value: Tensor [..., features] of a numeric dtype.
+      bias: Vector [features] of the same dtype.
+      data_format: "NC..." for an axis 1 of features; the last otherwise.
+    Returns: Tensor of the shape and dtype of `value`.
+    Raises: InvalidArgumentError (a ValueError): bias is no vector, or its size is not that of the axis.
+    Example:
+      >>> nn.bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy()
+      array([[11., 22.]], dtype=float32)
     """
     value = lift(value)
     bias = lift_like("bias_add", bias, value.dtype)
@@ -87,7 +116,16 @@ def bias_add(
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """sum(t**2) / 2."""
+    """sum(t**2) / 2.
+
+    Args:
+      t: Tensor of any shape, a float dtype.
+    Returns: Scalar of the same dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.l2_loss([3.0, 4.0]).numpy()
+      np.float32(12.5)
+    """
     t = lift(t)
     return reduce_sum(square(t)) * 0.5
 
@@ -102,10 +140,15 @@ def dropout(
     """x with a random part `rate` set to 0 and the rest divided by 1 - rate.
 
     Args:
-      x: Float tensor.
+      x: Tensor of any shape, a float dtype.
       rate: The part that is dropped, 0 <= rate < 1; a number or scalar tensor.
       noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
       seed: For the same numbers again.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.dropout([1.0, 2.0], 0.0).numpy()
+      array([1., 2.], dtype=float32)
     """
     x = lift_own(x)
     if not x.dtype.is_floating:
@@ -129,7 +172,19 @@ def dropout(
 def embedding_lookup(
     params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
-    """The rows of `params` named by `ids`, scaled down to norm `max_norm` where they are longer."""
+    """The rows of `params` named by `ids`, scaled down to norm `max_norm` where they are longer.
+
+    Args:
+      params: Tensor [n, ...] of any dtype, or of a float one with `max_norm`.
+      ids: Integer tensor [...].
+      max_norm: The largest norm of a row; None leaves them as they are.
+    Returns: Tensor [*ids.shape, ...] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): an id is out of range.
+    Example:
+      >>> nn.embedding_lookup([[1.0, 2.0], [3.0, 4.0]], [1, 0]).numpy()
+      array([[3., 4.],
+             [1., 2.]], dtype=float32)
+    """
     rows = gather(params, ids)
     if max_norm is None:
         return rows

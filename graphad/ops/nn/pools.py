@@ -53,12 +53,15 @@ def max_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of a real tensor [batch, width, channels].
+    """The largest element of each window.
 
     Args:
       ksize, strides: One number, or three with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [left, right], [0, 0]]; padding is smaller than any number.
       data_format: "NWC", or "NCW": channels come right behind the batch, here and in what is given for each axis.
+      input: Real tensor [batch, width, channels] of any real dtype.
+    Returns: Tensor [batch, out width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     """
     return _pool("max_pool1d", MaxPool, lift(input), 1, ksize, strides, padding, data_format)
 
@@ -71,12 +74,18 @@ def max_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of a real tensor [batch, height, width, channels].
+    """The largest element of each window.
 
     Args:
       ksize, strides: One number, two, or four with 1 at both ends.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]]; padding is smaller than any number.
       data_format: "NHWC", or "NCHW": channels come right behind the batch, here and in what is given for each axis.
+      input: Real tensor [batch, height, width, channels] of any real dtype.
+    Returns: Tensor [batch, out height, out width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
+    Example:
+      >>> nn.max_pool2d(ones([1, 4, 4, 1]), 2, 2, "VALID").shape
+      TensorShape([1, 2, 2, 1])
     """
     return _pool("max_pool2d", MaxPool, lift(input), 2, ksize, strides, padding, data_format)
 
@@ -89,13 +98,16 @@ def max_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of a real tensor [batch, depth, height, width, channels].
+    """The largest element of each window.
 
     Args:
       ksize, strides: One number, three, or five with 1 at both ends.
       padding: "SAME", "VALID", or five pairs (before, after), the first and the last of zeros; padding is smaller than any
         number.
       data_format: "NDHWC", or "NCDHW": channels come right behind the batch, here and in what is given for each axis.
+      input: Real tensor [batch, depth, height, width, channels] of any real dtype.
+    Returns: Tensor [batch, out depth, out height, out width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     """
     return _pool("max_pool3d", MaxPool, lift(input), 3, ksize, strides, padding, data_format)
 
@@ -108,7 +120,16 @@ def avg_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of a float tensor [batch, width, channels]; padding ("SAME" or "VALID") does not count."""
+    """The mean of each window of a float tensor [batch, width, channels]; padding ("SAME" or "VALID") does not count.
+
+    Args:
+      input: Float tensor [batch, width, channels].
+      ksize, strides: One number, or three with 1 at both ends.
+      padding: "SAME" or "VALID".
+      data_format: "NWC", or "NCW": channels come right behind the batch.
+    Returns: Float tensor [batch, out width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
+    """
     return _pool("avg_pool1d", AvgPool, lift(input), 1, ksize, strides, padding, data_format)
 
 
@@ -120,7 +141,19 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of a float tensor [batch, height, width, channels]; padding ("SAME" or "VALID") does not count."""
+    """The mean of each window of a float tensor [batch, height, width, channels]; padding ("SAME" or "VALID") does not count.
+
+    Args:
+      input: Float tensor [batch, height, width, channels].
+      ksize, strides: One number, two, or four with 1 at both ends.
+      padding: "SAME" or "VALID".
+      data_format: "NHWC", or "NCHW": channels come right behind the batch.
+    Returns: Float tensor [batch, out height, out width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
+    Example:
+      >>> nn.avg_pool2d(ones([1, 4, 4, 1]), 2, 2, "VALID").shape
+      TensorShape([1, 2, 2, 1])
+    """
     return _pool("avg_pool2d", AvgPool, lift(input), 2, ksize, strides, padding, data_format)
 
 
@@ -134,6 +167,14 @@ def avg_pool3d(
 ) -> Tensor:
     """The mean of each window of a float tensor [batch, depth, height, width, channels]; padding ("SAME" or "VALID") does not
     count.
+
+    Args:
+      input: Float tensor [batch, depth, height, width, channels].
+      ksize, strides: One number, three, or five with 1 at both ends.
+      padding: "SAME" or "VALID".
+      data_format: "NDHWC", or "NCDHW": channels come right behind the batch.
+    Returns: Float tensor [batch, out depth, out height, out width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     """
     return _pool("avg_pool3d", AvgPool, lift(input), 3, ksize, strides, padding, data_format)
 
@@ -146,7 +187,16 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool1d`, `max_pool2d` or `max_pool3d`; the rank of `input`, which must be known, says which."""
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`; the rank of `input`, which must be known, says which.
+
+    Args:
+      input: Real tensor [batch, ..., channels].
+      ksize, strides: One number, one for each axis in between, or one for all axes with 1 at both ends.
+      padding: "SAME", "VALID", or a pair (before, after) for each axis.
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
+    Returns: Tensor [batch, ..., channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the rank is not 3 to 5, or the window or padding does not fit.
+    """
     return _by_rank("max_pool", MaxPool, lift(input), ksize, strides, padding, data_format)
 
 
@@ -158,7 +208,16 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`; the rank of `input`, which must be known, says which."""
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`; the rank of `input`, which must be known, says which.
+
+    Args:
+      input: Float tensor [batch, ..., channels].
+      ksize, strides: One number, one for each axis in between, or one for all axes with 1 at both ends.
+      padding: "SAME" or "VALID".
+      data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
+    Returns: Float tensor [batch, ..., channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the rank is not 3 to 5, or the window or padding does not fit.
+    """
     return _by_rank("avg_pool", AvgPool, lift(input), ksize, strides, padding, data_format)
 
 
@@ -187,10 +246,11 @@ def max_pool_with_argmax(
       padding: "SAME" or "VALID".
       data_format: "NHWC".
       output_dtype: int32 or int64.
-      include_batch_in_index: Count through all images: ((b * height + y) * width + x) * channels + c; else through one,
-        (y * width + x) * channels + c.
+      include_batch_in_index: Count through all images: ((b * height + y) * width + x) * channels + c; else through one, (y *
+        width + x) * channels + c.
     Returns: (output, argmax), both [batch, out height, out width, channels]. Of equal elements the first counts; argmax has no
       gradient.
+    Raises: InvalidArgumentError (a ValueError): the window or padding does not fit.
     """
     op = "max_pool_with_argmax"
     if data_format != "NHWC":
@@ -232,13 +292,15 @@ def pool(
     """The largest element or the mean of each window, along one axis to three.
 
     Args:
-      input: Tensor [batch, width, channels], [batch, height, width, channels] or [batch, depth, height, width, channels].
+      input: Tensor [batch, width, channels], [batch, height, width, channels] or [batch, depth, height, width, channels], a
+        real dtype for "MAX", a float one for "AVG".
       window_shape: One number for each of the axes in between; their number says how many there are.
       pooling_type: "MAX" or "AVG".
       strides: Likewise, or one number for all; 1 by default.
       padding: "SAME", "VALID", or for "MAX" pairs of numbers for all axes, as for `max_pool2d`.
       data_format: "NWC", "NHWC" or "NDHWC", or with channels right behind the batch "NCW", "NCHW" or "NCDHW".
       dilations: How far apart the elements of a window are, like `strides`.
+    Returns: Tensor of the same rank and dtype.
     Raises: InvalidArgumentError: the window has no place in the input, or something is not available.
     """
     kind = {"MAX": MaxPool, "AVG": AvgPool}.get(pooling_type)

@@ -87,12 +87,32 @@ class LogSoftmax(AlongAxis):
 
 
 def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """exp(logits) / sum(exp(logits)) along `axis`; float tensor [..., n, ...], same shape back."""
+    """exp(logits) / sum(exp(logits)) along one axis, without overflow.
+
+    Args:
+      logits: Tensor [..., n, ...], a float dtype.
+      axis: The axis, the last by default.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> math.softmax([0.0, 0.0]).numpy()
+      array([0.5, 0.5], dtype=float32)
+    """
     x = lift(logits)
     return bind(Softmax(normalize_axis("softmax", axis, x.ndim, "logits", x.dims)), x)
 
 
 def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """log(softmax(logits)) along `axis`, without loss for small probabilities."""
+    """log(softmax(logits)) along `axis`, without loss for small probabilities.
+
+    Args:
+      logits: Tensor [..., n, ...], a float dtype.
+      axis: The axis, the last by default.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> math.log_softmax([0.0, 0.0]).numpy()
+      array([-0.6931472, -0.6931472], dtype=float32)
+    """
     x = lift(logits)
     return bind(LogSoftmax(normalize_axis("log_softmax", axis, x.ndim, "logits", x.dims)), x)

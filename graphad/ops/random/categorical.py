@@ -29,10 +29,12 @@ def categorical(
     """Classes drawn with the probabilities softmax(logits): [batch, classes] gives [batch, num_samples].
 
     Args:
-      logits: Logarithms of probabilities, or of any multiples of them.
+      logits: Real tensor [batch, classes]: logarithms of probabilities, or of any multiples of them.
       num_samples: How many draws from each row.
       dtype: int64 by default, or int32.
       seed: As for `uniform`.
+    Returns: Integer tensor [batch, num_samples].
+    Raises: InvalidArgumentError (a ValueError): the logits are no matrix.
     """
     logits = _rows("categorical", logits)
     return _drawn(logits, uniform(_sizes(logits, num_samples), seed=seed), dtype)
@@ -45,7 +47,16 @@ def stateless_categorical(
     dtype: DTypeLike = int64,
     name: str | None = None,
 ) -> Tensor:
-    """As `categorical`, the same for the same seed: two integers."""
+    """As `categorical`, the same for the same seed: two integers.
+
+    Args:
+      logits: Float tensor [batch, classes].
+      num_samples: How many draws from each row.
+      seed: Integer tensor [2].
+      dtype: int64 or int32.
+    Returns: Integer tensor [batch, num_samples].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): another dtype.
+    """
     logits = _rows("stateless_categorical", logits)
     return _drawn(logits, stateless_uniform(_sizes(logits, num_samples), seed), dtype)
 

@@ -134,11 +134,17 @@ class State(Handle):
 class Generator:
     """A source of random numbers with a state of its own.
 
+    Make one with `Generator.from_seed` or `Generator.from_non_deterministic_state`.
+
     Args:
       copy_from: A generator, to go on from where it is.
       state: The state of another generator, [2] integers: a seed and a count.
-
-    Make one with `Generator.from_seed` or `Generator.from_non_deterministic_state`.
+      alg: Accepted for compatibility: there is one algorithm.
+    Raises: InvalidArgumentError (a ValueError): a state of another shape.
+    Example:
+      >>> g = random.Generator.from_seed(1)
+      >>> g.normal([2]).shape
+      TensorShape([2])
     """
 
     def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
@@ -284,7 +290,10 @@ _set_seed: int | None = None
 
 
 def get_global_generator() -> Generator:
-    """The generator behind `random.normal` and its like."""
+    """The generator behind `random.normal` and its like.
+
+    Returns: The Generator.
+    """
     global _global
     if _global is None:
         _global = Generator.from_non_deterministic_state()
@@ -292,8 +301,17 @@ def get_global_generator() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Put another generator behind `random.normal` and its like; functions traced before keep the one they had."""
+    """Put another generator behind `random.normal` and its like; functions traced before keep the one they had.
+
+    Args:
+      generator: The generator.
+    Raises: ArgumentTypeError (a TypeError): it is no Generator.
+    """
     global _global
+    if not isinstance(generator, Generator):
+        raise ArgumentTypeError(
+            f"random.set_global_generator: {generator!r} is no Generator; make one with Generator.from_seed."
+        )
     _global = generator
 
 
@@ -301,6 +319,16 @@ def set_seed(seed: float) -> None:
     """Start the global generator again from a seed, so that what follows is reproducible. Reaches functions traced before.
 
     A seed is an int; a float that is no whole number stands for its bits.
+
+    Args:
+      seed: An int, or a float; one that is no whole number stands for its bits.
+    Raises: ArgumentTypeError (a TypeError): it is no number.
+    Example:
+      >>> random.set_seed(7)
+      >>> a = random.uniform([2])
+      >>> random.set_seed(7)
+      >>> reduce_all(a == random.uniform([2])).numpy()
+      np.True_
     """
     global _set_seed
     if not isinstance(seed, int | float | np.integer | np.floating):
@@ -356,6 +384,11 @@ def normal(
       mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
       dtype: A float dtype.
       seed: Names a stream of its own, which starts anew with `set_seed`.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): no float dtype.
+    Example:
+      >>> random.normal([2, 3]).shape
+      TensorShape([2, 3])
     """
     return _normal("normal", fresh_key(seed), shape, mean, stddev, dtype)
 
@@ -368,7 +401,16 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers within two standard deviations of the mean; arguments as for `normal`."""
+    """Normal numbers within two standard deviations of the mean.
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
+      dtype: A float dtype.
+      seed: As for `normal`.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): no float dtype.
+    """
     return _normal("truncated_normal", fresh_key(seed), shape, mean, stddev, dtype)
 
 
@@ -388,12 +430,25 @@ def uniform(
       maxval: The limit: 1 for float dtypes, required for integer ones.
       dtype: A float or integer dtype.
       seed: Names a stream of its own, which starts anew with `set_seed`.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or integers without `maxval`; DTypeError (a TypeError):
+      another dtype.
+    Example:
+      >>> random.uniform([2, 3]).shape
+      TensorShape([2, 3])
     """
     return _uniform(fresh_key(seed), shape, minval, maxval, dtype)
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """`value` with its slices along axis 0 in random order; differentiable."""
+    """`value` with its slices along axis 0 in random order; differentiable.
+
+    Args:
+      value: Tensor [n, ...] of any dtype.
+      seed: As for `uniform`.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): it is a scalar.
+    """
     return shuffled(fresh_key(seed), value)
 
 
@@ -406,7 +461,20 @@ def stateless_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal numbers that depend on `seed` ([2] integers) and nothing else."""
+    """Normal numbers that depend on `seed` ([2] integers) and nothing else.
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      seed: Integer tensor [2].
+      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
+      dtype: A float dtype.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
+      no float dtype.
+    Example:
+      >>> reduce_all(random.stateless_normal([2], [1, 2]) == random.stateless_normal([2], [1, 2])).numpy()
+      np.True_
+    """
     check_algorithm("random.stateless_normal", alg)
     return _normal("normal", lift(seed), shape, mean, stddev, dtype)
 
@@ -420,7 +488,17 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal numbers within two standard deviations that depend on `seed` ([2] integers) and nothing else."""
+    """Normal numbers within two standard deviations that depend on `seed` ([2] integers) and nothing else.
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      seed: Integer tensor [2].
+      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
+      dtype: A float dtype.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
+      no float dtype.
+    """
     check_algorithm("random.stateless_truncated_normal", alg)
     return _normal("truncated_normal", lift(seed), shape, mean, stddev, dtype)
 
@@ -434,7 +512,18 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Numbers from `minval` to `maxval` that depend on `seed` ([2] integers) and nothing else."""
+    """Numbers from `minval` to `maxval` that depend on `seed` ([2] integers) and nothing else.
+
+    Args:
+      shape: Sizes: a list, a shape, or an integer tensor.
+      seed: Integer tensor [2].
+      minval: The least value.
+      maxval: The limit: 1 for float dtypes, required for integer ones.
+      dtype: A float or integer dtype.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
+      another dtype.
+    """
     check_algorithm("random.stateless_uniform", alg)
     return _uniform(lift(seed), shape, minval, maxval, dtype)
 

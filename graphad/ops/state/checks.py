@@ -181,6 +181,10 @@ def assert_all_finite(x: TensorLike, message: str | None = None, name: str | Non
 def assert_rank(x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """Raise unless x has the given rank; at once where it is known, else at run time.
 
+    Args:
+      x: Tensor of any dtype.
+      rank: An integer scalar.
+      message: What the error begins with.
     Raises: InvalidArgumentError (a ValueError): the rank is another one.
     """
     _check_rank("assert_rank", x, rank, message, equal, "equal to", lambda a, b: a == b)

@@ -39,5 +39,8 @@ class Timestamp(Op):
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """The seconds since 1970 as a float64 scalar: of now, and in a traced function of the moment when the function gets there."""
+    """The seconds since 1970 as a float64 scalar: of now, and in a traced function of the moment when the function gets there.
+
+    Returns: float64 scalar.
+    """
     return bind(Timestamp())

@@ -232,8 +232,8 @@ def Assert(
     """Raise unless `condition` holds, at run time and in program order.
 
     Args:
-      condition: Bool scalar.
-      data: A list of tensors and other objects to show in the message.
+      condition: Bool scalar, or a bool tensor [...] of which all elements are to be true.
+      data: A list of tensors of any dtypes and other objects to show in the message.
       summarize: How many elements of each to show at either end of an axis; 3 by default.
     Raises: InvalidArgumentError (a ValueError): `condition` is false.
     """

@@ -125,12 +125,22 @@ def test_numbers_strings_tensors_and_methods_are_left_out():
             return self.v * 3.0
 
     loaded = reloaded(Net(), 2)
-    for name in ("number", "text", "tensor", "method", "variables", "trainable_variables"):
+    for name in ("number", "text", "tensor", "method"):
         assert not hasattr(loaded, name)
     assert float(loaded.get()) == 3.0
     assert not isinstance(loaded, Net) and not isinstance(loaded, gd.Module)
     with pytest.raises(AttributeError):
         loaded.missing
+
+
+def test_what_is_loaded_finds_its_variables_as_a_module_does():
+    shared, fixed = gd.Variable(1.0), gd.Variable(2.0, trainable=False)
+    root = module(b=module(v=shared), a=[shared, {"w": gd.Variable(3.0)}], fixed=fixed)
+    for loaded in (reloaded(root), reloaded(root, 2)):
+        assert {float(v) for v in loaded.trainable_variables} == {1.0, 3.0}
+        assert loaded.non_trainable_variables == (loaded.fixed,)
+        assert len(loaded.variables) == len(root.variables) == 3
+        assert sum(v is loaded.b.v for v in loaded.variables) == 1
 
 
 def test_lists_dicts_tuples_and_named_tuples_keep_their_variables():

@@ -1,0 +1,3 @@
+"""Optimizers: rules that turn gradients into updates of variables."""
+
+from graphad.optimizers import *

@@ -1,3 +1,0 @@
-"""Learning rates as functions of the number of steps."""
-
-from graphad.optimizers.schedules import *

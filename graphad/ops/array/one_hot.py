@@ -1,0 +1,115 @@
+"""Indices as rows that hold one value at the index and another elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dims import Size
+from graphad.core.dtypes import as_dtype
+from graphad.core.kinds import require_same_dtype
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.references import AT
+from graphad.core.schema import Axis, Given
+from graphad.core.shapes import normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.support import (
+    requested_size,
+    require_index,
+    shifted,
+)
+
+
+def depth_was_input(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Its `depth` is the last input, an integer scalar."""
+    return {"depth": (AT, 1), **attributes}
+
+
+@define
+class OneHot(Op):
+    """y[..., k, ...] is `on` where k = indices[...] along a new axis of size `depth`, else `off`; an index out of range gives
+    `off` only. `axis` counts in the result; `on` and `off` are scalars, the result has their dtype.
+    """
+
+    name = "one_hot"
+    keeps = (False, False)
+    depth: Given[Size]
+    axis: Axis
+    formerly = {"one_hot_to": depth_was_input}
+
+    def infer(self, indices: TensorSpec, on: TensorSpec, off: TensorSpec) -> TensorSpec:
+        require_index("one_hot", indices, "indices")
+        require_same_dtype("one_hot", on, off, ("on_value", "off_value"))
+        if indices.dims is None:
+            return TensorSpec.of(None, on.dtype)
+        place = normalize_axis("one_hot", self.axis, len(indices.dims) + 1)
+        return TensorSpec.of((*indices.dims[:place], self.depth, *indices.dims[place:]), on.dtype)
+
+    def eval(self, indices: Any, on: Any, off: Any) -> Any:
+        return _one_hot(indices, on, off, self.depth, self.axis)
+
+    vjp = no_gradient("an index is an integer")
+
+    def batch(self, ctx: Any, indices: Any, on: Any, off: Any, *given: Any) -> Any:
+        if ctx.stacked(1) or ctx.stacked(2):
+            return ctx.rowwise(self, indices, on, off, *given)
+        return bind(OneHot(self.depth, shifted(self.axis, len(indices.dims))), indices, on, off, *given)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        if axes[1] is not None or axes[2] is not None:
+            return MIXED
+        if axes[0] is None:
+            return None
+        place = self.axis % (len(specs[0].dims or ()) + 1)
+        return axes[0] + (place <= axes[0])
+
+
+def _one_hot(indices: Any, on: Any, off: Any, depth: int, axis: int) -> Any:
+    place = axis % (np.ndim(indices) + 1)
+    steps = np.arange(depth).reshape((-1,) + (1,) * (np.ndim(indices) - place))
+    return np.where(np.expand_dims(indices, place) == steps, on, off)
+
+
+def one_hot(
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
+    axis: int = -1,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Indices as rows that are `on_value` at the index and `off_value` elsewhere.
+
+    Args:
+      indices: Integer tensor [...]; an index outside 0 to depth - 1 gives a row of `off_value`.
+      depth: The size of the new axis: an int, or an integer scalar tensor.
+      on_value, off_value: Scalars, 1 and 0 by default.
+      axis: Where the new axis goes in the result.
+      dtype: The dtype of the result; that of the values, or float32.
+    Returns: Tensor with an axis of size `depth` more than `indices`.
+    Raises: InvalidArgumentError (a ValueError): `depth` is negative, or the axis is out of range; DTypeError (a TypeError):
+      indices that are no integers.
+    Example:
+      >>> one_hot([2, 0], 3).numpy()
+      array([[0., 0., 1.],
+             [1., 0., 0.]], dtype=float32)
+    """
+    indices = lift(indices)
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is None:
+        given = next((lift(v).dtype for v in (on_value, off_value) if v is not None), None)
+        wanted = dtypes.float32 if given is None else given
+    on = lift(wanted.numpy.type(1)) if on_value is None else lift(on_value, wanted)
+    off = lift(wanted.numpy.type(0)) if off_value is None else lift(off_value, wanted)
+    if indices.ndim is not None:
+        axis = normalize_axis("one_hot", axis, indices.ndim + 1)
+    count, given_depth = requested_size("one_hot", depth, "depth")
+    return bind(OneHot(count, axis), indices, on, off, *given_depth)
