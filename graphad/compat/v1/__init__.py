@@ -1,5 +1,8 @@
 """What TensorFlow 1 and 2 have in common, and the switches that ask for TensorFlow 2."""
 
 from graphad.core.late import attach
+from graphad.core.version import TENSORFLOW
+
+__version__ = TENSORFLOW
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -193,3 +193,5 @@ from graphad.ops.random.generator import set_seed
 from graphad.random import truncated_normal as truncated_normal
 
 set_random_seed = set_seed
+
+__version__: str

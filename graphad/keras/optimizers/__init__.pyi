@@ -1,0 +1,14 @@
+"""Optimizers: rules that turn gradients into updates of variables."""
+
+from graphad.keras.optimizers import schedules as schedules
+from graphad.optimizers.adam import Adam as Adam
+from graphad.optimizers.adam import Adamax as Adamax
+from graphad.optimizers.adam import AdamW as AdamW
+from graphad.optimizers.adam import Lion as Lion
+from graphad.optimizers.adam import Nadam as Nadam
+from graphad.optimizers.adaptive import Adadelta as Adadelta
+from graphad.optimizers.adaptive import Adagrad as Adagrad
+from graphad.optimizers.adaptive import Ftrl as Ftrl
+from graphad.optimizers.adaptive import RMSprop as RMSprop
+from graphad.optimizers.base import Optimizer as Optimizer
+from graphad.optimizers.sgd import SGD as SGD

@@ -1,0 +1,5 @@
+"""Learning rates as functions of the number of steps."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,3 @@
+"""Learning rates as functions of the number of steps."""
+
+from graphad.optimizers.schedules import *
