@@ -512,7 +512,7 @@ def counts_up(x: Any) -> bool:
     return first is not None and step is not None and int(first) == 0 and int(step) == 1
 
 
-def _same_dtype(name: str, leaf: Any, dtype: Any) -> Any:
+def _same_dtype(name: str, leaf: Any, dtype: Any) -> Tensor:
     try:
         y = lift_own(leaf) if isinstance(leaf, Handle) else lift_like("while", leaf, dtype)
     except DTypeError:

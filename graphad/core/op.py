@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -32,41 +32,15 @@ from graphad.core.registry import gradient_of, register
 from graphad.core.schema import Schema, schema_of
 from graphad.core.spec import TensorSpec
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import BatchContext, Cotangents, RowAxes, Rows, VjpContext
+
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
 _HELD = 256  # ops of one class that are kept though nobody uses them
 _lock = forks.rlock()
 Specs = TensorSpec | tuple[TensorSpec, ...]
 P = TypeVar("P", bound="Op")
-
-
-class VjpContext(Protocol):
-    """What a derivative rule may ask about the call that it differentiates."""
-
-    op: Op
-    inputs: Sequence[Any]
-    outputs: Sequence[Any]
-
-    def needs(self, i: int) -> bool:
-        """Whether a cotangent of input i is asked for."""
-
-    def shape(self, i: int) -> tuple[Any, ...] | None:
-        """The raw shape of input i, even where its value was dropped."""
-
-    def zeros(self, k: int) -> Any:
-        """Zeros like output k, for an output whose cotangent is None."""
-
-
-class BatchContext(Protocol):
-    """What a batching rule may ask: stacked inputs carry the loop axis first."""
-
-    size: Any
-
-    def stacked(self, i: int) -> bool:
-        """Whether input i carries the loop axis."""
-
-    def rowwise(self, op: Op, *xs: Any) -> Any:
-        """The op run once per row."""
 
 
 class Composed(NamedTuple):
@@ -346,7 +320,7 @@ class Op(metaclass=OpType):
         """The outputs as NumPy values: the plain reference."""
         raise MissingRuleError(f"{self.name}: the op has no eval rule.")
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *y_bars: Any) -> Cotangents:
         """The cotangents of the inputs, None for those without one."""
         rule = gradient_of(self.name)
         if rule is None:
@@ -369,19 +343,19 @@ class Op(metaclass=OpType):
             )
         return x_bars
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Any) -> Any:
         """The same op on stacked inputs: one row after the other, unless there is a better way."""
         return ctx.rowwise(self, *xs)
 
-    def batch_given(self, ctx: Any, *xs: Any) -> Any:
+    def batch_given(self, ctx: BatchContext, *xs: Any) -> Any:
         """`batch` where an input that gives a size is stacked."""
         return ctx.rowwise(self, *xs)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         """Which output axis is the row axis, None if no output depends on it, MIXED if rows interact."""
         return MIXED
 
-    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         """`rows` where the value counts and not the derivative; they differ for custom gradients alone."""
         return self.rows(specs, axes)
 
@@ -493,7 +467,7 @@ def define(cls: O) -> O:
 def no_gradient(reason: str) -> Callable[..., Any]:
     """A `vjp` for ops whose derivative does not exist or is zero wherever it does; such ops are not recorded."""
 
-    def vjp(self: Op, ctx: Any, *y_bars: Any) -> list[None]:
+    def vjp(self: Op, ctx: VjpContext, *y_bars: Any) -> list[None]:
         return [None] * len(ctx.inputs)
 
     vjp.reason = reason  # type: ignore[attr-defined]
@@ -503,7 +477,7 @@ def no_gradient(reason: str) -> Callable[..., Any]:
 def no_batch(reason: str) -> Callable[..., Any]:
     """A `batch` for ops that cannot do better than one row after the other; the reason is given where that cannot be done."""
 
-    def batch(self: Op, ctx: Any, *xs: Any) -> Any:
+    def batch(self: Op, ctx: BatchContext, *xs: Any) -> Any:
         return ctx.rowwise(self, *xs)
 
     batch.reason = reason  # type: ignore[attr-defined]
@@ -513,7 +487,7 @@ def no_batch(reason: str) -> Callable[..., Any]:
 def no_rows(reason: str) -> Callable[..., Any]:
     """A `rows` for ops of which nobody can say where their rows go. It is no proof that rows mix."""
 
-    def rows(self: Op, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self: Op, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         return None if all(axis is None for axis in axes) else MIXED
 
     rows.reason = reason  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ Its rules ask those of the op with numbers, so that no op says twice what it doe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 
-MIXED = "mixed"  # what `rows` says of rows that interact
+MIXED: Final = "mixed"  # what `rows` says of rows that interact
 AT, ALL = "at", "all"
 MOST_GIVEN = (
     1000  # inputs that the sizes of one op may refer to: several for each axis that an array can have

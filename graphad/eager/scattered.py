@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_like
 from graphad.core.errors import ArgumentTypeError
@@ -99,32 +100,32 @@ class Scattered:
             lambda x, i, u: bind(op, x, i, lift_like(op.name, u, x.dtype)),
         )
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Replace the slices at `indices` [..., depth], as `tensor_scatter_nd_update` does. Returns: The variable."""
         return self.rewrite(lambda x: tensor_scatter_nd_update(x, indices, updates))
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Add `updates` to the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
         return self.rewrite(lambda x: tensor_scatter_nd_add(x, indices, updates))
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Subtract `updates` from the slices at `indices` [..., depth]; repeats add up. Returns: The variable."""
         return self.rewrite(lambda x: tensor_scatter_nd_sub(x, indices, updates))
 
-    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_max(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """The larger of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
         return self.rewrite(lambda x: tensor_scatter_nd_max(x, indices, updates))
 
-    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_min(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """The smaller of `updates` and the slices at `indices` [..., depth]. Returns: The variable."""
         return self.rewrite(lambda x: tensor_scatter_nd_min(x, indices, updates))
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Any:
         """The rows at `indices`, as `gather` gives them."""
         variable: Any = self  # this is the part of Variable that scatters
         return gather(variable, indices)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Any:
         """The slices at `indices` [..., depth], as `gather_nd` gives them."""
         variable: Any = self
         return gather_nd(variable, indices)

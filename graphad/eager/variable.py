@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
@@ -107,12 +108,12 @@ class Variable(Scattered, Handle, Arithmetic):
         caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if variable_def is not None or import_scope is not None:
@@ -221,11 +222,11 @@ class Variable(Scattered, Handle, Arithmetic):
 
     experimental_ref = ref
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Say what is known of the shape. Raises: InvalidArgumentError (a ValueError): the variable may not have it."""
         self.shape.assert_is_compatible_with(shape)
 
-    def is_initialized(self, name: str | None = None) -> Any:
+    def is_initialized(self, name: str | None = None) -> Tensor:
         """A bool scalar: true, since a variable has a value from its beginning."""
         return lift(True)
 
@@ -251,11 +252,11 @@ class Variable(Scattered, Handle, Arithmetic):
             return value
         return bind(READ, self)
 
-    def value(self) -> Any:
+    def value(self) -> Tensor:
         """The value now, as a tensor."""
         return bind(READ, self)
 
-    def read_value(self) -> Any:
+    def read_value(self) -> Tensor:
         """The value now, as a tensor."""
         return bind(READ, self)
 
@@ -313,7 +314,7 @@ class Variable(Scattered, Handle, Arithmetic):
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Give the variable another value.
 
@@ -327,7 +328,7 @@ class Variable(Scattered, Handle, Arithmetic):
         return self if read_value else None
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add `delta`, in one step for other threads; see `assign`."""
         delta = self._operand(delta)  # which may run anybody's code: not under the guard
@@ -338,7 +339,7 @@ class Variable(Scattered, Handle, Arithmetic):
         return self if read_value else None
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract `delta`, in one step for other threads; see `assign`."""
         delta = self._operand(delta)
@@ -358,13 +359,14 @@ class Variable(Scattered, Handle, Arithmetic):
     def rewrite(self, change: Callable[[Any], Any]) -> Variable:
         """Assign what `change` makes of the value, in one step for other threads."""
         with self.guard or self._first_guard():
-            return self.assign(change(bind(READ, self)))  # type: ignore[no-any-return]
+            changed: Variable = self.assign(change(bind(READ, self)))
+            return changed
 
     def _first_guard(self) -> Any:
         """The guard, made now. What is only traced needs none yet: the function makes one for all that it writes."""
         return guard_of(self) if trace_in_progress() is None else nullcontext()
 
-    def _operand(self, value: Any) -> Any:
+    def _operand(self, value: TensorLike) -> Tensor:
         try:
             return lift(value, self.dtype)
         except (DTypeError, UnconvertibleError) as cause:
@@ -372,7 +374,7 @@ class Variable(Scattered, Handle, Arithmetic):
                 f"Cannot assign to variable {self.name!r} of dtype {self.dtype.name} and shape {self.shape}: {cause}"
             ) from cause
 
-    def _fitting(self, value: Any) -> Any:
+    def _fitting(self, value: TensorLike) -> Any:
         value = self._operand(value)
         spec = self._spec
         dims = value.dims
@@ -383,11 +385,11 @@ class Variable(Scattered, Handle, Arithmetic):
             raise wrong_shape(self, dims)
         return value
 
-    def _assign_slice(self, key: Any, value: Any) -> Variable:
+    def _assign_slice(self, key: Any, value: TensorLike) -> Variable:
         value = self._operand(value)
         return self.rewrite(lambda x: slice_update(x, key, value))
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: Any, value: TensorLike) -> NoReturn:
         raise ArgumentTypeError(
             "'ResourceVariable' object does not support item assignment; use v[...].assign(value)."
         )

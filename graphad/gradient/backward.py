@@ -47,7 +47,7 @@ class Dropped:
 
 
 class Context:
-    """What a derivative rule may ask; see `core.op.VjpContext`."""
+    """What a derivative rule may ask; see `core.annotations.VjpContext`."""
 
     __slots__ = ("_marks", "inputs", "op", "outputs", "transforms")
 

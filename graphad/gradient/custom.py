@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted_here
+from graphad.core.annotations import BatchContext
 from graphad.core.bind import bind, new_recorder
 from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import exports_array, lift, lift_own
@@ -115,7 +116,7 @@ class Rule:
         variable = self._variables[k - self._n_arguments]
         return f"variable {getattr(variable, 'name', k - self._n_arguments)!r}"
 
-    def stacked(self, ctx: Any, n_inputs: int) -> StackedRule:
+    def stacked(self, ctx: BatchContext, n_inputs: int) -> StackedRule:
         """The rule for stacked values at the level below a batch level."""
         return StackedRule(self, ctx, n_inputs)
 
@@ -129,7 +130,7 @@ class StackedRule:
 
     __slots__ = ("__weakref__", "_ctx", "_n_inputs", "_rule", "name", "trace")
 
-    def __init__(self, rule: Any, ctx: Any, n_inputs: int) -> None:
+    def __init__(self, rule: Any, ctx: BatchContext, n_inputs: int) -> None:
         self._rule = rule
         self._ctx = ctx
         self._n_inputs = n_inputs
@@ -154,7 +155,7 @@ class StackedRule:
         finally:
             level.below = before
 
-    def stacked(self, ctx: Any, n_inputs: int) -> StackedRule:
+    def stacked(self, ctx: BatchContext, n_inputs: int) -> StackedRule:
         return StackedRule(self, ctx, n_inputs)
 
     def register(self, closed_rule: Any) -> None:

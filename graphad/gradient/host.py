@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike, NestLike
+from graphad.core.annotations import Array, Cotangents, DTypeLike, NestLike, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.dtypes import DType, as_dtype, from_numpy, int64
@@ -60,7 +60,7 @@ class HostFunction:
             )
         return [self._converted(y, dtype) for y, dtype in zip(listed, wanted, strict=True)]
 
-    def _converted(self, y: Any, dtype: DType) -> Any:
+    def _converted(self, y: Any, dtype: DType) -> Tensor:
         if y is None:
             raise ArgumentTypeError(f"{self.name}: func returned None where Tout names {dtype.name}.")
         if isinstance(y, np.ndarray | np.generic) and from_numpy(y.dtype) is not dtype:
@@ -88,12 +88,12 @@ class HostCall(TupleOp):
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return tuple([TensorSpec.of(None, dtype) for dtype in self.dtypes])
 
-    def eval(self, *values: Any) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Any, ...]:
         with entered(None):
             results = self.function.results([EagerTensor(x) for x in values], self.dtypes)
         return tuple([y.data for y in results])
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         if not self.function.takes_tensors:
             return [None] * len(ctx.inputs)
         inputs = list(ctx.inputs)
@@ -106,7 +106,7 @@ class HostCall(TupleOp):
         )
         return _cotangents(again, inputs, followed, [*inputs, *bars])
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return tuple([None if all(axis is None for axis in axes) else MIXED] * len(self.dtypes))
 
 
@@ -146,19 +146,19 @@ class HostTaped(HostCall):
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return (*[TensorSpec.of(None, dtype) for dtype in self.dtypes], TensorSpec.of((), int64))
 
-    def eval(self, *values: Any) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Any, ...]:
         with entered(None):
             results, number = self.function.recorded([EagerTensor(x) for x in values], self.dtypes)
         return (*[y.data for y in results], np.int64(number))
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         inputs = list(ctx.inputs)
         followed = [i for i, x in enumerate(inputs) if ctx.needs(i) and x.dtype.is_differentiable]
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars[:-1])]
         again = TapePullback(self.function, self.dtypes, len(inputs), followed)
         return _cotangents(again, inputs, followed, [ctx.outputs[-1], *inputs, *bars])
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return tuple([None if all(axis is None for axis in axes) else MIXED] * self.n_outputs)
 
 

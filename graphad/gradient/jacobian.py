@@ -7,8 +7,8 @@ TensorFlow gives: each row is the gradient of the real part of one element of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ from graphad.ops.math.reduce import reduce_prod
 from graphad.trace.tracer import RETURN, Trace
 from graphad.vectorize.batch import BatchLevel, stack_rows
 from graphad.vectorize.vectorize_graph import vectorize
+
+T = TypeVar("T")
 
 
 class Mode:
@@ -91,7 +93,7 @@ def jacobian_of(tape: Any, target: Any, sources: Sequence[Any], forward: bool) -
     return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 
-def _zeros(target: Any, x: Any) -> Any:
+def _zeros(target: Any, x: Any) -> Tensor:
     """A Jacobian of zeros, whose sizes may be known at run time only."""
     if is_definite(target.dims) and is_definite(x.dims):
         return zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
@@ -128,7 +130,7 @@ def _check_loop(tape: Any, name: str, use_pfor: bool, parallel_iterations: int |
         )
 
 
-def _vectorising(name: str, use_pfor: bool, compute: Any) -> Any:
+def _vectorising(name: str, use_pfor: bool, compute: Callable[[], T]) -> T:
     try:
         return compute()
     except UnansweredError as cause:
@@ -336,7 +338,7 @@ def batch_jacobian(
             )
     asked = Mode(True, parallel_iterations, use_pfor)
     with tape.computing():
-        return _vectorising(  # type: ignore[no-any-return]
+        return _vectorising(
             "batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, asked)
         )
 
@@ -355,7 +357,7 @@ def _check_shapes(target: Any, source: Any) -> None:
             raise InvalidArgumentError(f"Shape {format_dims(dims)} must have rank at least 2")
 
 
-def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, mode: Mode) -> Any:
+def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, mode: Mode) -> Tensor:
     source_dims = source.dims
     empty = [size if size is not None else -1 for size in (batch, *row, *source_dims[1:])]
     dtype = source.spec.dtype
@@ -395,14 +397,14 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, m
     return reshape(swapped, (batch, *row, *source_dims[1:]))
 
 
-def _zeros_like_rows(target: Any, source: Any, sizes: Sequence[Any]) -> Any:
+def _zeros_like_rows(target: Any, source: Any, sizes: Sequence[Any]) -> Tensor:
     if -1 not in sizes:
         return zeros(TensorShape(tuple(sizes)), source.spec.dtype)
     of_target, of_source = shape(target), shape(source)
     return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
 
 
-def _batch_rows_later(entries: list[Entry], target: Any, source: Any, mark: Any) -> Any:
+def _batch_rows_later(entries: list[Entry], target: Any, source: Any, mark: Any) -> Tensor:
     """With sizes unknown: the pullback of one row of cotangents spread over the batch, vectorised over the identity."""
     trace = Trace("batch_jacobian_row")
     with entered(trace):
@@ -422,7 +424,7 @@ def _batch_rows_later(entries: list[Entry], target: Any, source: Any, mark: Any)
     return bind(Reshape(whole), rows, *given)
 
 
-def _spread(bar: Any, target: Any) -> Any:
+def _spread(bar: Any, target: Any) -> Tensor:
     """One row repeated for every row of the target, whose sizes may be unknown."""
     sizes, given = joined((target.dims, shape(target)))
     return bind(BroadcastTo(sizes), bar, *given)

@@ -521,7 +521,7 @@ def _one_per_target(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     return given
 
 
-def _ones(y: Any) -> Any:
+def _ones(y: Any) -> Tensor:
     if type(y) is EagerTensor and busy() is None:
         data = y.data
         return EagerTensor(np.ones(data.shape, data.dtype) if data.shape else data.dtype.type(1))

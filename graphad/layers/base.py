@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from graphad.autograph.convert import converted_here
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -44,7 +45,7 @@ class Layer(Module):
         *,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         input_shape: Any = None,
         input_dim: Any = None,
     ) -> None:
@@ -89,11 +90,11 @@ class Layer(Module):
     def build(self, input_shape: TensorShape) -> None:
         """Make the weights for inputs of this shape. The first call does it; it may also be called before, with a tuple."""
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """The layer's function."""
         raise InvalidArgumentError(f"{type(self).__name__}: a layer must define call(inputs).")
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         inputs = self._cast(inputs)
         settle()
         if not self.built:
@@ -101,7 +102,7 @@ class Layer(Module):
             self.built = True
         return converted_here(self.call)(inputs, *args, **kwargs)
 
-    def _cast(self, inputs: Any) -> Any:
+    def _cast(self, inputs: TensorLike) -> Any:
         if isinstance(inputs, list | tuple | dict):
             try:
                 inputs = lift(inputs)
@@ -112,9 +113,9 @@ class Layer(Module):
 
     def add_weight(
         self,
-        shape: Any = (),
+        shape: ShapeLike = (),
         initializer: Any = "glorot_uniform",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         trainable: bool = True,
         name: str | None = None,
     ) -> Variable:
@@ -133,7 +134,7 @@ class Layer(Module):
             self._graphad_trained.append(made)
         return made
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: TensorLike) -> None:
         old = vars(self).get(name)
         super().__setattr__(name, value)
         if old is not value and isinstance(old, _PARTS):

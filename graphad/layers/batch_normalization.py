@@ -71,7 +71,7 @@ class BatchNormalization(Layer):
         self.moving_mean = self.add_weight((size,), mean, trainable=False, name="moving_mean")
         self.moving_variance = self.add_weight((size,), variance, trainable=False, name="moving_variance")
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Tensor:
         rank = inputs.ndim
         axis = normalize_axis("BatchNormalization", self.axis, rank)
         self.require_axis(inputs.shape, self.axis, self.moving_mean.shape[0], 1)

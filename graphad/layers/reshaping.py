@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.layers.base import Layer
 from graphad.ops.array.create import zeros_like
@@ -48,7 +49,7 @@ class Dropout(Layer):
             raise InvalidArgumentError(f"Dropout: rate {rate} is out of range; 0 <= rate <= 1.")
         self.rate = float(rate)
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: TensorLike, training: bool | None = None) -> Any:
         if not training or not self.rate:
             return inputs
         return dropout(inputs, self.rate) if self.rate < 1 else multiply_no_nan(inputs, zeros_like(inputs))

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec
 from graphad.core.trackable import settle
@@ -47,11 +48,11 @@ class Sequential(Layer):
         spec = TensorSpec(input_shape, self._graphad_dtype)
         function(self.call, input_signature=[spec]).get_concrete_function()
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         self.built = True  # each layer is built by its own first call
         return super().__call__(inputs, *args, **kwargs)
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: TensorLike, training: bool | None = None) -> Any:
         x = inputs
         for layer in self.layers:
             call = getattr(layer, "call", layer)
@@ -59,5 +60,5 @@ class Sequential(Layer):
             x = layer(x, training=training) if takes else layer(x)
         return x
 
-    def _cast(self, inputs: Any) -> Any:
+    def _cast(self, inputs: TensorLike) -> Any:
         return inputs

@@ -14,7 +14,16 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from graphad.core.annotations import BinaryFunction, TensorLike, UnaryFunction
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    BinaryFunction,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    UnaryFunction,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import ALL, DType, bfloat16, bool_, float32
@@ -68,7 +77,7 @@ class Elementwise(Op):
             return TensorSpec.of(xs[0].dims, self.result_dtype(dtype))
         return broadcast_specs(self.name, xs, self.result_dtype(dtype))
 
-    def eval(self, *xs: Any) -> Any:
+    def eval(self, *xs: Array) -> Any:
         return type(self).formula(*xs)
 
     def quick(self, x: Any, y: Any = None, *more: Any) -> Any:
@@ -85,13 +94,13 @@ class Elementwise(Op):
                         pass  # the usual way says what is wrong in its own words
         return None
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         return bind(self, *align_stacked(ctx, xs))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return elementwise_rows(specs, axes)
 
-    def lower(self, *xs: TensorSpec) -> Any:
+    def lower(self, *xs: TensorSpec) -> forms.Form | None:
         dtypes = [x.dtype for x in xs]
         steps = self.scalar
         if steps is None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import ArgumentTypeError
@@ -51,7 +52,7 @@ from graphad.ops.methods import METHODS
 _BOOL = np.dtype(bool)
 
 
-def _value(x: Any) -> Any:
+def _value(x: Any) -> Tensor:
     """A variable's value where nothing listens, without the op that reads it."""
     return EagerTensor(x.data) if isinstance(x, Handle) and busy() is None else x
 
@@ -73,7 +74,7 @@ _UFUNCS = {
 }
 
 
-def _long(op: Any, reflected: str, x: Any, y: Any) -> Any:
+def _long(op: Any, reflected: str, x: TensorLike, y: TensorLike) -> Any:
     """`x op y` through the op. A foreign object with an operator of its own gets its turn."""
     try:
         if flags.numpy_promotion:
@@ -133,7 +134,7 @@ def _hot(
 def _plain(function: Callable[[Any, Any], Any], name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An operator and its reflected one that call a public function."""
 
-    def apply(x: Any, y: Any) -> Any:
+    def apply(x: TensorLike, y: TensorLike) -> Any:
         if flags.numpy_promotion:
             return getattr(by_numpy, _UFUNCS.get(name, "divide"))(x, y)
         return function(x, y)
@@ -195,35 +196,35 @@ def _equality(op: Any, symbol: Callable[[Any, Any], Any], mismatch: bool, name: 
 
 
 def _by_kind(logical: Callable[..., Any], bitwise: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    def choose(x: Any, y: Any) -> Any:
+    def choose(x: TensorLike, y: TensorLike) -> Any:
         x, y = lift_pair(logical.__name__, x, y)
         return (logical if x.dtype.is_bool else bitwise)(x, y)
 
     return choose
 
 
-def _neg(self: Any) -> Any:
+def _neg(self: Any) -> Tensor:
     return negative(_value(self))
 
 
-def _pos(self: Any) -> Any:
+def _pos(self: Any) -> Tensor:
     return bind(IDENTITY, lift(_value(self)))
 
 
-def _abs(self: Any) -> Any:
+def _abs(self: Any) -> Tensor:
     return abs(_value(self))
 
 
-def _invert(self: Any) -> Any:
+def _invert(self: Any) -> Tensor:
     x = lift(_value(self))
     return logical_not(x) if x.dtype.is_bool else invert(x)
 
 
-def _getitem(self: Any, key: Any) -> Any:
+def _getitem(self: Any, key: Any) -> Tensor:
     return getitem(_value(self), key)
 
 
-def _set_shape(self: Any, shape: Any) -> None:
+def _set_shape(self: Any, shape: ShapeLike) -> None:
     """Say what is known of this tensor's shape; where that is only seen at run time, it is checked then.
 
     Raises: InvalidArgumentError (a ValueError): the tensor has another shape.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import BatchContext, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind, constant_here
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
@@ -48,7 +49,7 @@ from graphad.core.levels import busy
 from graphad.core.op import MIXED
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.shape import ExpandDims, SumTo, shape_of
 
 
@@ -80,7 +81,7 @@ def require_rank(op: str, spec: TensorSpec, least: int, name: str = "x") -> None
         )
 
 
-def unbroadcast(ctx: Any, i: int, g: Any) -> Any:
+def unbroadcast(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     """The cotangent `g` of a broadcast result, summed back to the shape of input i."""
     x = ctx.inputs[i]
     if type(g) is EagerTensor and type(x) is EagerTensor:
@@ -97,7 +98,7 @@ def unbroadcast(ctx: Any, i: int, g: Any) -> Any:
     return g if not given and g.dims == want else bind(SumTo(want), g, *given)
 
 
-def align_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:
+def align_stacked(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
     """Elementwise operands made to broadcast when some carry the loop axis first.
 
     A stacked operand of lower row rank gets axes of size 1 behind the loop axis.
@@ -110,7 +111,7 @@ def align_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:
     return out
 
 
-def elementwise_rows(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+def elementwise_rows(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
     """The row axis of an elementwise result: that of the operands, counted from the right.
 
     A row axis of size 1 that is broadcast along another operand's axis is not the row axis of the result.
@@ -131,7 +132,7 @@ def elementwise_rows(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
 _scalars: dict[tuple[float, int], Any] = {}
 
 
-def scalar_like(value: float, x: Any) -> Any:
+def scalar_like(value: float, x: Any) -> Tensor:
     """A number as a constant of the dtype of `x`, made at the current level. 0.0 and -0.0 are not told apart."""
     dtype = x.dtype
     data = _scalars.get((value, id(dtype)))  # a DType is never forgotten

@@ -148,7 +148,7 @@ def _slopes(f: Callable[..., Any]) -> Callable[..., Any]:
     return slopes
 
 
-def _weights(y: Any) -> Any:
+def _weights(y: Any) -> Tensor:
     weights = np.random.default_rng(SEED).uniform(0.5, 1.5, y.shape.as_list())
     return lift(weights.astype(y.dtype.numpy))
 

@@ -69,7 +69,7 @@ class Unstacked:
 
 
 class BatchContext:
-    """What a batch rule may ask; see `core.op.BatchContext`."""
+    """What a batch rule may ask; see `core.annotations.BatchContext`."""
 
     __slots__ = ("_inputs", "_stacked", "level", "op", "size")
 
@@ -103,7 +103,7 @@ class BatchContext:
         spec = known_spec(self._inputs[i])
         return spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:]))
 
-    def unstacked(self, value: Any) -> Unstacked:
+    def unstacked(self, value: Any) -> Any:
         return Unstacked(value)
 
     def stack(self, x: Any) -> Any:
@@ -216,11 +216,11 @@ class BatchLevel:
         """A function of rows as a graph on rows: a branch or the body of a loop."""
         return trace_flat(function, specs, name, keep_all=True)
 
-    def wrap(self, value: Any, stacked: bool = True) -> Any:
+    def wrap(self, value: Any, stacked: bool = True) -> Tensor:
         """A value of the level below as a value of this level."""
         return BatchedTensor(self, value) if stacked else value
 
-    def constant(self, data: Any) -> Any:
+    def constant(self, data: Any) -> Tensor:
         return EagerTensor(data) if self.below is None else self.below.constant(data)
 
     def is_stacked(self, x: Any) -> bool:
@@ -322,7 +322,7 @@ def _small_integers(x: Any) -> Any:
     return data if data is not None and data.dtype.kind in "iu" and data.size <= KNOWN_LIMIT else None
 
 
-def repeated(x: Any, size: Any) -> Any:
+def repeated(x: Any, size: Any) -> Tensor:
     """x stacked `size` times."""
     if not is_definite(x.dims):
         return bind(BroadcastTo((size, *entries_of(x.dims))), x, shape(x))
@@ -376,6 +376,6 @@ class _LevelName:
 level_name: Any = _LevelName()
 
 
-def stack_rows(level: BatchLevel, y: Any) -> Any:
+def stack_rows(level: BatchLevel, y: Any) -> Tensor:
     """A result of this level as a stack of the level below, current now."""
     return y.stacked if level.is_stacked(y) else repeated(lift(y), level.size)

@@ -10,6 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    DualContext,
+    FoldContext,
+    Ranked,
+    RowAxis,
+    Rows,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import InvalidArgumentError, UnansweredError
@@ -18,6 +28,7 @@ from graphad.core.op import MIXED, define
 from graphad.core.schema import Places
 from graphad.core.shapes import is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
@@ -112,7 +123,7 @@ class Vectorize(Structured):
             ]
         )
 
-    def eval(self, *values: Any) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Any, ...]:
         size = next(len(x) for x, s in zip(values, self.stacked, strict=True) if s)
         if size or self.effects:
             return self._of_rows(values, size)
@@ -190,14 +201,14 @@ class Vectorize(Structured):
             outputs.append(np.stack(found) if found else np.zeros((0, *dims), spec.dtype.numpy))
         return tuple(outputs)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> Rows:
         along = [s and axis == 0 for axis, s in zip(axes, self.stacked, strict=True)]
         if all(a or axis is None for a, axis in zip(along, axes, strict=True)):
             return tuple([MIXED if k in self.uniform else 0 for k in range(self.n_outputs)])
         if any(along):
             return MIXED
         inner = [
-            axis if axis in (None, MIXED) or not s else axis - 1
+            axis - 1 if s and isinstance(axis, int) else axis
             for axis, s in zip(axes, self.stacked, strict=True)
         ]
         rows = [
@@ -205,9 +216,11 @@ class Vectorize(Structured):
             for x, s in zip(specs, self.stacked, strict=True)
         ]
         found = rows_of(self.graph, inner, rows)
-        return tuple([y if y in (None, MIXED) or k in self.uniform else y + 1 for k, y in enumerate(found)])
+        return tuple(
+            [y + 1 if isinstance(y, int) and k not in self.uniform else y for k, y in enumerate(found)]
+        )
 
-    def fold(self, ctx: Any, *inputs: Any) -> Any:
+    def fold(self, ctx: FoldContext, *inputs: Tensor) -> Any:
         # A row's own shape arithmetic has to fold away first: batching rules want definite shapes.
         rows = [
             TensorSpec.of(None if x.dims is None else x.dims[1:], x.dtype) if s else x
@@ -222,7 +235,7 @@ class Vectorize(Structured):
                     raise
         return ctx.node(Vectorize(graph, self.stacked, self.uniform), inputs)
 
-    def _waits(self, ctx: Any, graph: Graph, inputs: Sequence[Any]) -> bool:
+    def _waits(self, ctx: FoldContext, graph: Graph, inputs: Sequence[Any]) -> bool:
         """Whether shapes in the graph come from sizes that are data, which `eval` will know."""
         if all(spec.is_definite for spec in graph.specs):
             return False
@@ -254,7 +267,7 @@ class Vectorize(Structured):
         RowsLayer(op, self, pullback)
         return op
 
-    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
         dual, mask = ctx.dual_of(self.graph, [dot is not None for dot in x_dots])
         if not any(mask):
             return [None] * len(mask)
@@ -269,9 +282,10 @@ class Vectorize(Structured):
         y_dots = iter(bind(Vectorize(graph, tuple(stacked), uniform), *ctx.inputs, *dots))
         return [next(y_dots) if has else None for has in mask]
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         if not all(is_definite(x.dims) for x in xs):
-            return ctx.level.waiting(self, xs, [ctx.stacked(i) for i in range(len(xs))])
+            later: tuple[Tensor, ...] = ctx.level.waiting(self, xs, [ctx.stacked(i) for i in range(len(xs))])
+            return later
         try:
             with entered(ctx.level):
                 outputs = self._expanded(self.graph, [ctx.row(i) for i in range(len(xs))])
@@ -287,7 +301,7 @@ class RowsLayer(GraphLayer):
 
     __slots__ = ()
 
-    def pull_back(self, ctx: Any, y_bars: Sequence[Any]) -> Sequence[Any]:
+    def pull_back(self, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
         # What is the same for all rows is there once, and so is its cotangent: it is pulled back once, apart from the rows.
         uniform = self.op.uniform
         once = [bar if k in uniform else None for k, bar in enumerate(y_bars)]
@@ -302,7 +316,7 @@ class RowsLayer(GraphLayer):
             for a, b in zip(x_bars, super().pull_back(ctx, rows), strict=True)
         ]
 
-    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
         once = any(y_bars[k] is not None for k in self.base.uniform)
         found = self.backward(ctx, y_bars)
         if found is None:

@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    Rows,
+    TensorLike,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -56,7 +64,7 @@ class BlockBounds(TupleOp):
             dims = (*dims[:-1], lengths[0])
         return begin.with_dims(dims), begin.with_dims(dims)
 
-    def eval(self, sizes: Any, begin: Any, size: Any) -> Any:
+    def eval(self, sizes: Array, begin: Array, size: Array) -> Any:
         rest = sizes - begin
         bad = (begin < 0) | (rest < 0) | (size < -1) | (size > rest)
         if bad.any():
@@ -66,10 +74,10 @@ class BlockBounds(TupleOp):
         stops = np.where(size == -1, sizes, begin + size)
         return np.array(np.broadcast_to(begin, stops.shape)), stops.astype(begin.dtype, copy=False)
 
-    def batch(self, ctx: Any, sizes: Any, begin: Any, size: Any) -> Any:
+    def batch(self, ctx: BatchContext, sizes: Ranked, begin: Ranked, size: Ranked) -> tuple[Tensor, ...]:
         return bind(self, sizes, begin, size)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         """All three are stacked in front, or the same for all rows."""
         row = same_row(
             [
@@ -78,19 +86,19 @@ class BlockBounds(TupleOp):
             ]
         )
         rank = max(len(spec.dims or ()) for spec in specs)
-        return row if row in (None, MIXED) else row + rank if row != -1 else MIXED
+        return row if not isinstance(row, int) else row + rank if row != -1 else MIXED
 
-    def fold(self, ctx: Any, sizes: Any, begin: Any, size: Any) -> Any:
-        known = [ctx.known(x) for x in (sizes, begin, size)]
-        if any(values is None for values in known):
+    def fold(self, ctx: FoldContext, sizes: Tensor, begin: Tensor, size: Tensor) -> Any:
+        totals, starts, counts = ctx.known(sizes), ctx.known(begin), ctx.known(size)
+        if totals is None or starts is None or counts is None:
             return None
         stops = []
-        for axis, (total, first, many) in enumerate(zip(*known, strict=True)):
+        for axis, (total, first, many) in enumerate(zip(totals, starts, counts, strict=True)):
             rest = total - first
             if first < 0 or rest < 0 or many < -1 or many > rest:
                 raise _outside(axis, total, first, many)
             stops.append(total if many == -1 else first + many)
-        return ctx.sizes(known[1], begin.dtype), ctx.sizes(stops, begin.dtype)
+        return ctx.sizes(starts, begin.dtype), ctx.sizes(stops, begin.dtype)
 
 
 def _outside(axis: int, total: Any, first: Any, many: Any) -> InvalidArgumentError:

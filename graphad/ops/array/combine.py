@@ -10,7 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -55,7 +64,7 @@ class ScatterCombine(Op):
             )
         return x
 
-    def eval(self, x: Any, indices: Any, updates: Any) -> Any:
+    def eval(self, x: Array, indices: Array, updates: Array) -> Array:
         out = np.array(x)
         if np.size(updates):
             if self.kind == "floordiv" and not np.all(updates):
@@ -66,7 +75,7 @@ class ScatterCombine(Op):
     vjp = no_gradient("what a variable is assigned has no derivative")
     batch = no_batch("rows may repeat their indices each in its own way")
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None if all(axis is None for axis in axes) else "mixed"
 
 
@@ -88,13 +97,13 @@ class ScatterExtreme(TensorScatterUpdate):
         require_kind(self.caller, x, REAL, "tensor")
         return super().infer(x, indices, updates)
 
-    def eval(self, x: Any, indices: Any, updates: Any) -> Any:
+    def eval(self, x: Array, indices: Array, updates: Array) -> Array:
         out = np.array(x)
         if np.size(updates):
             EXTREME[self.kind].at(out, nd_index(self.caller, indices, x.shape, self.batch_dims), updates)
         return out
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, indices, updates = ctx.inputs
         y = ctx.outputs[0]
         sizes, given = shape_of(ctx, 0)
@@ -108,7 +117,7 @@ class ScatterExtreme(TensorScatterUpdate):
             bind(GatherNd(self.batch_dims), share, indices) * taken if ctx.needs(2) else None,
         )
 
-    def batch(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, indices: Ranked, updates: Ranked) -> Tensor:
         return bind(ScatterExtreme(self.batch_dims + 1, self.kind), *all_stacked(ctx, (x, indices, updates)))
 
 

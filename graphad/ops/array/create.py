@@ -12,7 +12,19 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    DTypeLike,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    ShapeLike,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size, product
@@ -178,18 +190,18 @@ class _Like(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(x.dims, self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return full_like(x, self.value, self.dtype.numpy)
 
     vjp = no_gradient("it does not depend on the values of its input")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return ctx.unstacked(_filled(self.name, x.dims[1:], self.dtype, self.value))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return _filled(self.name, x.dims, self.dtype, self.value)
 
 
@@ -264,19 +276,19 @@ class Identity(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return x
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g,)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("reshape", x.dims)
 
 
@@ -292,18 +304,18 @@ class StopGradient(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return x
 
     vjp = no_gradient("stop_gradient cuts the path")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("reshape", x.dims)
 
 
@@ -360,18 +372,18 @@ class ElementCount(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((), self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return self.dtype.numpy.type(np.size(x))
 
     vjp = no_gradient("a size is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return ctx.unstacked(lift(self.dtype.numpy.type(product(x.dims[1:]))))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return ctx.size(product(x.dims), self.dtype)
 
 
@@ -386,18 +398,18 @@ class Rank(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((), dtypes.int32)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return np.int32(np.ndim(x))
 
     vjp = no_gradient("a rank is no function of values")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return ctx.unstacked(lift(np.int32(len(x.dims) - 1)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return ctx.size(len(x.dims), dtypes.int32)
 
 
@@ -463,7 +475,7 @@ class Eye(WithoutInputs):
             return None
         return [Part(0, whole), Part(1, Site(whole.root, whole.shape[:1], (whole.shape[0] + 1,)))]
 
-    def eval(self) -> Any:
+    def eval(self) -> Array:
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
 
 

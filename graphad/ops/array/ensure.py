@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.annotations import ShapeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    ShapeLike,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -34,20 +44,20 @@ class EnsureShape(Op):
         sizes = [mine if size is None else size for mine, size in zip(self.dims, x.dims, strict=True)]
         return TensorSpec.of(tuple(sizes), x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         self._check(x.shape)
         return x
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g,)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(EnsureShape((None, *self.dims)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("reshape", x.dims)
 
     def _check(self, dims: Any) -> None:

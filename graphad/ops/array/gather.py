@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -97,7 +107,7 @@ class Gather(Op):
                 )
         return params.with_dims((*params.dims[:axis], *indices.dims[lead:], *params.dims[axis + 1 :]))
 
-    def eval(self, params: Any, indices: Any) -> Any:
+    def eval(self, params: Array, indices: Array) -> Any:
         axis = self.axis % np.ndim(params)
         check_range("gather", indices, params.shape[axis])
         if not self.batch_dims:
@@ -107,7 +117,7 @@ class Gather(Op):
         tail = np.shape(indices)[self.batch_dims :]
         return np.moveaxis(y, 1, 2).reshape((*params.shape[:axis], *tail, *params.shape[axis + 1 :]))
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         indices, dims = ctx.inputs[1], ctx.shape(0)
         ranked = g.dims is not None and dims is not None and indices.dims is not None
         if self.sparse and self.batch_dims == 0 and self.axis == 0 and ranked:
@@ -115,7 +125,7 @@ class Gather(Op):
         sizes, given = shape_of(ctx, 0)
         return (bind(GatherGrad(self.axis, self.batch_dims, sizes), g, indices, *given), None)
 
-    def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
+    def batch(self, ctx: BatchContext, params: Ranked, indices: Ranked) -> Tensor:
         axis, lead = self.axis % (len(params.dims) - ctx.stacked(0)), self.batch_dims
         if not ctx.stacked(1) and not lead:
             return bind(Gather(axis + 1, 0, self.sparse), params, indices)
@@ -124,21 +134,21 @@ class Gather(Op):
         params, indices = all_stacked(ctx, (params, indices))
         return bind(Gather(axis + 1, lead + 1, False), params, indices)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         p, i = axes
-        if p is None and i is None:
-            return None
-        axis, lead = self.axis % len(specs[0].dims or ()), self.batch_dims
+        axis, lead = self.axis % len(specs[0].dims or (0,)), self.batch_dims
         if p is not None and i is not None:
             return p if p == i and p < lead else MIXED
         if i is not None:
             return MIXED if i < lead else axis + i - lead
+        if p is None:
+            return None
         if p == axis or p < lead:
             return MIXED if p == axis else p
         return p if p < axis else p + len(specs[1].dims or ()) - lead - 1
 
 
-def _slices(g: Any, indices: Any, dims: Any, ctx: Any) -> IndexedSlices:
+def _slices(g: Tensor, indices: Any, dims: Any, ctx: VjpContext) -> IndexedSlices:
     """The cotangent of a lookup along axis 0 as slices."""
     flat = indices if indices.ndim == 1 else _flattened(indices, indices.ndim)
     values = g if indices.ndim == 1 else _flattened(g, indices.ndim)
@@ -148,7 +158,7 @@ def _slices(g: Any, indices: Any, dims: Any, ctx: Any) -> IndexedSlices:
     )
 
 
-def _flattened(x: Any, n: int) -> Any:
+def _flattened(x: Any, n: int) -> Tensor:
     """x with its first n axes made one."""
     rest = x.dims[n:]
     lead = x.dims[:n]
@@ -161,7 +171,7 @@ def _flattened(x: Any, n: int) -> Any:
     return bind(Reshape((-1, *sizes)), x, *given)
 
 
-def _put_back_rows(axis: int, lead: int, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+def _put_back_rows(axis: int, lead: int, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
     """Where the rows of what is put back along `axis` go; `lead` axes in front belong to the indices as well."""
     p, i = axes[:2]
     if p is None and i is None:
@@ -186,7 +196,7 @@ class GatherGrad(Op):
     formerly = {"gather_grad_to": shape_was_claimed}
 
     @staticmethod
-    def densify(slices: IndexedSlices) -> Any:
+    def densify(slices: IndexedSlices) -> Tensor:
         """IndexedSlices as one tensor."""
         sizes, given = joined((slices.dims, slices.dense_shape))
         return bind(GatherGrad(0, 0, sizes), slices.values, slices.indices, *map(lift, given))
@@ -194,7 +204,7 @@ class GatherGrad(Op):
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return put_back(self, Gather(self.axis, self.batch_dims, False), g, self.shape, indices)
 
-    def eval(self, g: Any, indices: Any) -> Any:
+    def eval(self, g: Array, indices: Array) -> Any:
         axis = self.axis % len(self.shape)
         out = np.zeros(self.shape, wide(g.dtype))
         check_range("gather", indices, self.shape[axis])
@@ -208,17 +218,17 @@ class GatherGrad(Op):
             np.add.at(np.moveaxis(p, 2, 1), (np.arange(p.shape[0])[:, None], i), np.moveaxis(rows, 2, 1))
         return as_dtype_of(out, g)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(Gather(self.axis, self.batch_dims, False), h, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, g: Any, indices: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked, indices: Ranked, *given: Ranked) -> Tensor:
         axis, shape = self.axis % len(self.shape), (ctx.size, *self.shape)
         if not ctx.stacked(1) and not self.batch_dims:
             return bind(GatherGrad(axis + 1, 0, shape), g, indices, *given)
         g, indices = all_stacked(ctx, (g, indices))
         return bind(GatherGrad(axis + 1, self.batch_dims + 1, shape), g, indices, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _put_back_rows(self.axis % len(self.shape), self.batch_dims, specs, axes)
 
 
@@ -321,7 +331,7 @@ class GatherNd(Op):
         require_index("gather_nd", indices, "indices")
         return params.with_dims(check_nd("gather_nd", params.dims, indices.dims, self.batch_dims))
 
-    def eval(self, params: Any, indices: Any) -> Any:
+    def eval(self, params: Array, indices: Array) -> Any:
         if not indices.shape[-1]:
             extra = np.shape(indices)[self.batch_dims : -1]
             lead = np.shape(params)[: self.batch_dims]
@@ -329,22 +339,20 @@ class GatherNd(Op):
             return np.array(np.broadcast_to(x, (*lead, *extra, *np.shape(params)[self.batch_dims :])))
         return params[nd_index("gather_nd", indices, params.shape, self.batch_dims)]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         sizes, given = shape_of(ctx, 0)
         return (bind(ScatterNd(sizes, self.batch_dims), ctx.inputs[1], g, *given), None)
 
-    def batch(self, ctx: Any, params: Any, indices: Any) -> Any:
+    def batch(self, ctx: BatchContext, params: Ranked, indices: Ranked) -> Tensor:
         if not ctx.stacked(0) and not self.batch_dims:
             return bind(self, params, indices)
         return bind(GatherNd(self.batch_dims + 1), *all_stacked(ctx, (params, indices)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         p, i = axes
-        if p is None and i is None:
-            return None
         rank = len(specs[1].dims or ())
         if p is None:
-            return i if self.batch_dims <= i < rank - 1 else MIXED
+            return i if i is None or self.batch_dims <= i < rank - 1 else MIXED
         if p < self.batch_dims and i in (None, p):
             return p
         depth = (specs[1].dims or (None,))[-1]
@@ -376,25 +384,25 @@ class ScatterNd(Op):
             )
         return updates.with_dims(self.shape)
 
-    def eval(self, indices: Any, updates: Any) -> Any:
+    def eval(self, indices: Array, updates: Array) -> Any:
         if not np.size(updates):
             return np.zeros(self.shape, updates.dtype)
         if not indices.shape[-1]:
             return summed(updates, tuple(range(self.batch_dims, indices.ndim - 1)))
         return added_at(self.shape, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (None, bind(GatherNd(self.batch_dims), g, ctx.inputs[0]))
 
-    def batch(self, ctx: Any, indices: Any, updates: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, indices: Ranked, updates: Ranked, *given: Ranked) -> Tensor:
         op = ScatterNd((ctx.size, *self.shape), self.batch_dims + 1)
         return bind(op, *all_stacked(ctx, (indices, updates)), *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         i, u = axes
-        if i is None and u is None:
-            return None
-        if u is not None and u < self.batch_dims and i in (None, u):
+        if u is None:
+            return None if i is None else MIXED
+        if u < self.batch_dims and i in (None, u):
             return u
         rank, depth = len(specs[0].dims or ()), (specs[0].dims or (None,))[-1]
         if depth is None:
@@ -447,18 +455,18 @@ class TakeAlong(Op):
             )
         return x.with_dims(indices.dims)
 
-    def eval(self, x: Any, indices: Any) -> Any:
+    def eval(self, x: Array, indices: Array) -> Array:
         return np.take_along_axis(x, indices, self.axis)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         sizes, given = shape_of(ctx, 0)
         return (bind(TakeAlongGrad(self.axis, sizes), g, ctx.inputs[1], *given), None)
 
-    def batch(self, ctx: Any, x: Any, indices: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, indices: Ranked) -> Tensor:
         x, indices = all_stacked(ctx, (x, indices))
         return bind(TakeAlong(self.axis % (len(x.dims) - 1) + 1), x, indices)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         found = {axis for axis in axes if axis is not None}
         if not found:
             return None
@@ -479,19 +487,19 @@ class TakeAlongGrad(Op):
     def infer(self, g: TensorSpec, indices: TensorSpec) -> TensorSpec:
         return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
 
-    def eval(self, g: Any, indices: Any) -> Any:
+    def eval(self, g: Array, indices: Array) -> Any:
         key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
         key[self.axis] = indices
         return added_at(self.shape, tuple(key), g)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, g: Any, indices: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked, indices: Ranked, *given: Ranked) -> Tensor:
         op = TakeAlongGrad(self.axis % len(self.shape) + 1, (ctx.size, *self.shape))
         return bind(op, *all_stacked(ctx, (g, indices)), *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return TakeAlong(self.axis).rows(specs, axes)
 
 

@@ -10,7 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    Rows,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Dim, Size
@@ -61,10 +72,10 @@ class Concat(Op):
             start = start + site.shape[axis]
         return parts
 
-    def eval(self, *xs: Any) -> Any:
+    def eval(self, *xs: Array) -> Array:
         return np.concatenate(xs, self.axis)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         if len(ctx.inputs) == 1:
             return (g,)
         sizes: list[Any] = []
@@ -78,11 +89,11 @@ class Concat(Op):
             sizes.append(size)
         return bind(Split(tuple(sizes), self.axis), g, *given)
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         values = all_stacked(ctx, xs)
         return bind(Concat(shifted(self.axis, len(values[0].dims) - 1)), *values)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         row = same_row(axes)
         return MIXED if row is not None and row == self.axis % len(specs[0].dims or (0,)) else row
 
@@ -133,7 +144,7 @@ class Stack(Op):
     axis: Axis
 
     @classmethod
-    def apply(cls, tensors: Sequence[Any], axis: int) -> Any:
+    def apply(cls, tensors: Sequence[Any], axis: int) -> Tensor:
         return bind(Stack(axis), *tensors)
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
@@ -148,21 +159,21 @@ class Stack(Op):
         axis = self.axis % len(whole.shape)
         return [Part(site, whole.without(axis, k, site.shape)) for k, site in enumerate(sites)]
 
-    def eval(self, *xs: Any) -> Any:
+    def eval(self, *xs: Array) -> Array:
         return np.stack(xs, self.axis)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return bind(Unstack(len(ctx.inputs), self.axis), g)
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         values = all_stacked(ctx, xs)
         return bind(Stack(self.axis % len(values[0].dims) + 1), *values)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         row = same_row(axes)
-        if row is None or row is MIXED:
+        if not isinstance(row, int):
             return row
-        return row + (self.axis % (len(specs[0].dims or ()) + 1) <= row)
+        return row + int(self.axis % (len(specs[0].dims or ()) + 1) <= row)
 
 
 def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | None = None) -> Tensor:
@@ -186,7 +197,7 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     tensors = lift_all("stack", items)
     rank = next((x.ndim for x in tensors if x.ndim is not None), None)
     place = normalize_axis("stack", axis, None if rank is None else rank + 1)
-    return Stack.apply(tensors, place)  # type: ignore[no-any-return]
+    return Stack.apply(tensors, place)
 
 
 def parallel_stack(values: Iterable[TensorLike], name: str | None = None) -> Tensor:
@@ -222,20 +233,20 @@ class Unstack(TupleOp):
         axis = self.axis % len(sites[0].shape)
         return [sites[0].without(axis, k, spec.dims or ()) for k, spec in enumerate(specs)]
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         if x.shape[self.axis] != self.num:
             raise InvalidArgumentError(
                 f"unstack: x with shape {x.shape} has no {self.num} slices along axis {self.axis}."
             )
         return tuple(np.moveaxis(x, self.axis, 0))
 
-    def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *gs: Tensor | None) -> Cotangents:
         return (bind(Stack(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)]),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> tuple[Tensor, ...]:
         return bind(Unstack(self.num, shifted(self.axis, len(x.dims) - 1)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         if axes[0] is None:
             return None
         place = self.axis % len(specs[0].dims or (0,))
@@ -331,7 +342,7 @@ class Split(TupleOp):
             start = start + dims[axis]
         return found
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         out, start = [], 0
         key = [slice(None)] * x.ndim
         sizes: Any = self.sizes
@@ -347,16 +358,16 @@ class Split(TupleOp):
             )
         return tuple(out)
 
-    def vjp(self, ctx: Any, *gs: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *gs: Tensor | None) -> Cotangents:
         return (bind(Concat(self.axis), *[ctx.zeros(k) if g is None else g for k, g in enumerate(gs)]),)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> tuple[Tensor, ...]:
         return bind(Split(self.sizes, shifted(self.axis, len(x.dims) - 1)), x, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
-    def settled(self, ctx: Any, x: Any) -> Any:
+    def settled(self, ctx: FoldContext, x: Ranked) -> Any:
         return bind(Split(split_sizes(self.sizes, x.dims, self.axis), self.axis), x)
 
 

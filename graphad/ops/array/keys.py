@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import RowAxis
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED
 from graphad.core.references import AT, Reference, filled, is_reference, references, text_of, well_formed
 from graphad.core.schema import Kind, declare
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import Dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.ops.array.sizes import known_value
 
@@ -229,10 +230,11 @@ def indexed_dims(key: Key, dims: Any) -> Any:
     return tuple(out)
 
 
-def indexed_rows(key: Key, dims: Any, axis: Any) -> Any:
+def indexed_rows(key: Key, dims: Dims, axis: int | None) -> RowAxis:
     """Where axis `axis` of x is in x[key] if it is kept whole there, else MIXED; sizes may be references."""
     if axis is None:
         return None
+    dims = ranked(dims)
     place, at = 0, 0
     for entry in expand(key, len(dims), dims):
         if type(entry) is str:

@@ -7,7 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
@@ -86,20 +96,20 @@ class Pad(Op):
             offset = offset + low * stride
         return [Part(fill, whole), Part(sites[0], Site(whole.root, sites[0].shape, whole.strides, offset))]
 
-    def eval(self, x: Any, value: Any) -> Any:
+    def eval(self, x: Array, value: Array) -> Any:
         return _pad(x, value, self.paddings)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         if self.refers:
             return (bind(PadInner(self.paddings), g, *ctx.inputs[2:]), None)
         return (_inner(g, self.paddings, ctx.shape(0)), None)
 
-    def batch(self, ctx: Any, x: Any, value: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, value: Ranked, *given: Ranked) -> Tensor:
         if ctx.stacked(1):
             return ctx.rowwise(self, x, value, *given)
         return bind(Pad(((0, 0), *self.paddings)), x, value, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[1] is not None:
             return MIXED
         return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
@@ -127,7 +137,7 @@ def _pad(x: Any, value: Any, pairs: Any) -> Any:
     return out
 
 
-def _inner(g: Any, pairs: Pairs, dims: Any) -> Any:
+def _inner(g: Tensor, pairs: Pairs, dims: Any) -> Tensor | None:
     """The part of g that padding left in the middle."""
     if is_definite(dims):
         return bind(Slice(tuple(low for low, _ in pairs), (1,) * len(pairs), tuple(dims)), g)
@@ -157,7 +167,7 @@ class PadInner(Op):
         cut = self.paddings if self.paddings is None else _negative(self.paddings)
         return x.with_dims(_padded(self.name, x.dims, cut))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         if not _are_inside(self.paddings, x.shape):
             raise InvalidArgumentError(
                 f"{self.name}: x has shape {x.shape}, from which paddings {list(self.paddings)} cannot be cut off."
@@ -166,20 +176,20 @@ class PadInner(Op):
             tuple([slice(low, size - high) for size, (low, high) in zip(x.shape, self.paddings, strict=True)])
         ]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Pad(self.paddings), g, lift(g.dtype.numpy.type(0)), *ctx.inputs[1:]),)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         return bind(PadInner(((0, 0), *self.paddings)), x, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return _inner(x, self.paddings, self.infer(x.spec).dims)
 
 
-def _negative(pairs: Any) -> Any:
+def _negative(pairs: Any) -> tuple[Any, ...]:
     return tuple([None if pair is None else (-pair[0], -pair[1]) for pair in pairs])
 
 
@@ -205,16 +215,16 @@ class MirrorPad(Op):
                 )
         return x.with_dims(_padded("pad", x.dims, self.paddings))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.pad(x, self.paddings, mode=self.mode)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MirrorPadGrad(self.paddings, self.mode), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(MirrorPad(((0, 0), *self.paddings), self.mode), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
 
 
@@ -239,7 +249,7 @@ class MirrorPadGrad(Op):
         MirrorPad(self.paddings, self.mode).infer(found)  # which says what paddings a mirror allows
         return found
 
-    def eval(self, g: Any) -> Any:
+    def eval(self, g: Array) -> Array:
         for axis, (low, high) in enumerate(self.paddings):
             if not low and not high:
                 continue
@@ -248,13 +258,13 @@ class MirrorPadGrad(Op):
             g = added_at((*g.shape[:axis], size, *g.shape[axis + 1 :]), source, g, axis)
         return g
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(MirrorPad(self.paddings, self.mode), h),)
 
-    def batch(self, ctx: Any, g: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked) -> Tensor:
         return bind(MirrorPadGrad(((0, 0), *self.paddings), self.mode), g)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0] if axes[0] is None or self.paddings[axes[0]] == (0, 0) else MIXED
 
 
@@ -302,7 +312,7 @@ def pad(
     return bind(Pad(pairs), x, _fill(constant_values, x))
 
 
-def _fill(value: Any, x: Tensor) -> Any:
+def _fill(value: Any, x: Tensor) -> Tensor:
     """The padding as a tensor; a plain zero is the zero of every dtype, booleans too."""
     if isinstance(value, bool | int | float | complex) and not value:
         value = np.zeros((), x.dtype.as_numpy_dtype)[()]
@@ -345,10 +355,10 @@ class Tile(Op):
         target = Site(whole.root, tuple(shape), row_strides(shape))
         return [Part(Site(x.root, tuple(shape), tuple(strides), x.offset), target)]
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.tile(x, self.multiples)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         counts, given, dims = self.multiples, ctx.inputs[1:], ctx.shape(0)
         if any(is_reference(count) and count[0] == ALL for count in counts):
             if dims is None:
@@ -363,16 +373,16 @@ class Tile(Op):
         ones = tuple(n for size in sizes for n in (1, size))
         return (bind(Reshape(sizes), bind(SumTo(ones), apart, *further), *further),)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         return bind(Tile((1, *self.multiples)), x, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         many = self.multiples[axes[0]]
         return axes[0] if type(many) is int and many == 1 else MIXED
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         if x.dtype.is_integer and ctx.known(x) is not None:
             return None
         pairs = tuple(n for pair in zip(self.multiples, x.dims, strict=True) for n in pair)
@@ -387,7 +397,7 @@ def _not_for_each_axis(multiples: Sequence[Any], dims: Any) -> InvalidArgumentEr
     )
 
 
-def _untiled(g: Any, multiples: Any, sizes: Any) -> Any:
+def _untiled(g: Tensor, multiples: Any, sizes: Any) -> Tensor:
     """The sum over the copies, with all sizes known at run time."""
     rank = multiples.dims[0] if multiples.dims is not None else None
     pairs = reshape(bind(Stack(1), multiples, sizes), [-1])
@@ -450,26 +460,26 @@ class Repeat(Op):
             )
         return x.with_dims((*x.dims[:axis], None, *x.dims[axis + 1 :]))
 
-    def eval(self, x: Any, repeats: Any) -> Any:
+    def eval(self, x: Array, repeats: Array) -> Array:
         _require_repeats(repeats)
         return np.repeat(x, repeats, self.axis)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(RepeatGrad(self.axis), g, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, x: Any, repeats: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, repeats: Ranked) -> Tensor:
         if ctx.stacked(1):
             return ctx.rowwise(self, x, repeats)
         return bind(Repeat(self.axis % (len(x.dims) - 1) + 1), x, repeats)
 
-    def fold(self, ctx: Any, x: Any, repeats: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked, repeats: Ranked) -> Tensor | None:
         known = ctx.known(repeats)
         if known is None or min(known, default=0) < 0:
             return None
         copies = np.repeat(np.arange(len(known), dtype=np.int32), known)
         return bind(Gather(self.axis % len(x.dims)), x, lift(copies))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
 
@@ -494,7 +504,7 @@ class RepeatGrad(Op):
         axis = normalize_axis(self.name, self.axis, len(g.dims), "g", g.dims)
         return g.with_dims((*g.dims[:axis], repeats.dims[0] if repeats.dims else None, *g.dims[axis + 1 :]))
 
-    def eval(self, g: Any, repeats: Any) -> Any:
+    def eval(self, g: Array, repeats: Array) -> Any:
         axis = self.axis % g.ndim
         _require_repeats(repeats)
         copies = np.repeat(np.arange(np.size(repeats)), repeats)
@@ -504,15 +514,15 @@ class RepeatGrad(Op):
             )
         return added_at((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), copies, g, axis)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(Repeat(self.axis), h, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, g: Any, repeats: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked, repeats: Ranked) -> Tensor:
         if ctx.stacked(1):
             return ctx.rowwise(self, g, repeats)
         return bind(RepeatGrad(self.axis % (len(g.dims) - 1) + 1), g, repeats)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return MIXED if axes[1] is not None or axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
 

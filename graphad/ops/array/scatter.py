@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import ShapeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    ShapeLike,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
@@ -85,13 +96,13 @@ class TensorScatterUpdate(Op):
             raise _unfit(self.caller, x, indices, updates, want)
         return x
 
-    def eval(self, x: Any, indices: Any, updates: Any) -> Any:
+    def eval(self, x: Array, indices: Array, updates: Array) -> Array:
         out = np.array(x)
         if np.size(updates):
             out[nd_index(self.caller, indices, x.shape, self.batch_dims)] = updates
         return out
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         indices = ctx.inputs[1]
         part = bind(GatherNd(self.batch_dims), g, indices)
         return (
@@ -100,10 +111,10 @@ class TensorScatterUpdate(Op):
             part if ctx.needs(2) else None,
         )
 
-    def batch(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, indices: Ranked, updates: Ranked) -> Tensor:
         return bind(TensorScatterUpdate(self.batch_dims + 1), *all_stacked(ctx, (x, indices, updates)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         x, i, u = axes
         lead = same_row(axes)
         if lead is None or (lead != MIXED and lead < self.batch_dims and i in (None, lead)):
@@ -229,11 +240,11 @@ class Segments(Op):
     def batch(self, ctx: Any, data: Any, ids: Any, *given: Any) -> Any:
         return bind(self.changed(batch_dims=self.batch_dims + 1), *all_stacked(ctx, (data, ids)), *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         d, i = axes
-        if d is None and i is None:
-            return None
-        if d is not None and d < self.batch_dims and i in (None, d):
+        if d is None:
+            return None if i is None else MIXED
+        if d < self.batch_dims and i in (None, d):
             return d
         width = len(specs[1].dims or ())
         return d - width + self.batch_dims + 1 if i is None and d >= width else MIXED
@@ -307,7 +318,7 @@ class SegmentGather(Op):
             )
         return x.with_dims((*ids.dims, *x.dims[lead + 1 :]))
 
-    def eval(self, x: Any, ids: Any) -> Any:
+    def eval(self, x: Array, ids: Array) -> Any:
         lead = self.batch_dims
         rows = int(np.prod(np.shape(ids)[:lead]))
         num, tail = x.shape[lead], x.shape[lead + 1 :]
@@ -319,16 +330,16 @@ class SegmentGather(Op):
         keep = (flat >= 0).reshape(flat.shape + (1,) * len(tail))
         return np.where(keep, found, x.dtype.type(0)).reshape(shape)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, ids = ctx.shape(0), ctx.inputs[1]
         num = None if dims is None else dims[self.batch_dims]
         given = () if num is not None else (shape_of(ctx.inputs[0])[self.batch_dims],)
         return (bind(UnsortedSegmentSum((AT, 1) if given else num, self.batch_dims), g, ids, *given), None)
 
-    def batch(self, ctx: Any, x: Any, ids: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, ids: Ranked) -> Tensor:
         return bind(SegmentGather(self.batch_dims + 1), *all_stacked(ctx, (x, ids)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         p, i = axes
         if p is None and i is None:
             return None
@@ -396,18 +407,18 @@ class BooleanMask(Op):
     def infer(self, x: TensorSpec, mask: TensorSpec) -> TensorSpec:
         return x.with_dims(_masked_dims(self.name, x.dims, mask, self.axis))
 
-    def eval(self, x: Any, mask: Any) -> Any:
+    def eval(self, x: Array, mask: Array) -> Array:
         return x[(slice(None),) * (self.axis % x.ndim) + (mask,)]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(BooleanMaskGrad(self.axis), g, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, x: Any, mask: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, mask: Ranked) -> Tensor:
         if ctx.stacked(1):
             return ctx.rowwise(self, x, mask)
         return bind(BooleanMask(self.axis % (len(x.dims) - 1) + 1), x, mask)
 
-    def fold(self, ctx: Any, x: Any, mask: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked, mask: Ranked) -> Tensor | None:
         """With a known mask the size of the result is known too."""
         data = ctx.mask_of(mask)
         if data is None:
@@ -419,13 +430,13 @@ class BooleanMask(Op):
         flat = reshape(x, (*x.dims[:place], data.size, *x.dims[after:]))
         return gather(flat, lift(np.flatnonzero(data)), axis=place)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[1] is not None:
             return MIXED
         return _beside_mask(axes[0], self.axis % len(specs[0].dims or (0,)), len(specs[1].dims or ()), 1)
 
 
-def _beside_mask(row: Any, place: int, width: int, after: int) -> Any:
+def _beside_mask(row: int | None, place: int, width: int, after: int) -> RowAxis:
     if row is None or row < place:
         return row
     return MIXED if row < place + width else row - width + after
@@ -453,7 +464,7 @@ class BooleanMaskGrad(Op):
         # A negative axis counts in the unmasked tensor.
         return self.axis if self.axis >= 0 else self.axis + g_rank - 1 + mask_rank
 
-    def eval(self, g: Any, mask: Any) -> Any:
+    def eval(self, g: Array, mask: Array) -> Array:
         place = self._place(g.ndim, mask.ndim)
         if np.count_nonzero(mask) != g.shape[place]:
             raise InvalidArgumentError(
@@ -463,16 +474,16 @@ class BooleanMaskGrad(Op):
         out[(slice(None),) * place + (mask,)] = g
         return out
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(BooleanMask(self.axis), h, ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, g: Any, mask: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked, mask: Ranked) -> Tensor:
         if ctx.stacked(1):
             return ctx.rowwise(self, g, mask)
         place = self._place(len(g.dims) - 1, len(mask.dims))
         return bind(BooleanMaskGrad(place + 1), g, mask)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[1] is not None:
             return MIXED
         width = len(specs[1].dims or ())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import Array, DTypeLike, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
 from graphad.core.dims import Dim, Size
@@ -67,7 +67,7 @@ class Range(Op):
             require_same_dtype("range", spec, start, (word, "start"))
         return TensorSpec.of((None,), start.dtype)
 
-    def eval(self, start: Any, limit: Any, delta: Any) -> Any:
+    def eval(self, start: Array, limit: Array, delta: Array) -> Any:
         dtype = dtypes.from_numpy(start.dtype)
         numbers = start.item(), limit.item(), delta.item()
         return _members(numbers[0], _count(*numbers, dtype), numbers[2], dtype)
@@ -75,10 +75,10 @@ class Range(Op):
     vjp = no_gradient("a range is made of integers, or changes its length with its limits")
     batch = no_batch("its length comes from values, of which each row has its own")
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None if all(axis is None for axis in axes) else MIXED
 
-    def fold(self, ctx: Any, start: Any, limit: Any, delta: Any) -> Any:
+    def fold(self, ctx: FoldContext, start: Ranked, limit: Ranked, delta: Ranked) -> Tensor | None:
         first, last, step = (known_scalar(ctx, x) for x in (start, limit, delta))
         if first is None or last is None or step is None:
             return None
@@ -198,7 +198,7 @@ class UnitSteps(WithoutInputs):
     def infer(self) -> TensorSpec:
         return TensorSpec.of((self.n,), self.dtype)
 
-    def eval(self) -> Any:
+    def eval(self) -> Array:
         return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
 
 

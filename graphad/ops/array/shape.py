@@ -12,7 +12,20 @@ from typing import Any, Literal
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    Cotangents,
+    DTypeLike,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    ShapeLike,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size, divide_exactly, is_one, product
@@ -53,18 +66,18 @@ class Shape(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of((None if x.dims is None else len(x.dims),), self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.array(x.shape, self.dtype.numpy)
 
     vjp = no_gradient("a shape is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return ctx.unstacked(lift(np.array(x.dims[1:], self.dtype.numpy)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return ctx.sizes(x.dims, self.dtype)
 
 
@@ -85,16 +98,16 @@ class SizeVector(Op):
             raise InvalidArgumentError(f"sizes: a scalar of {len(self.dims)} sizes; it has one.")
         return TensorSpec.of(() if self.scalar else (len(self.dims),), self.dtype)
 
-    def eval(self) -> Any:
+    def eval(self) -> Array:
         values = np.array(self.dims, self.dtype.numpy)
         return values[0] if self.scalar else values
 
     vjp = no_gradient("a size is no function of values")
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
-    def batch(self, ctx: Any) -> Any:
+    def batch(self, ctx: BatchContext) -> Tensor:
         return ctx.unstacked(bind(self))
 
 
@@ -113,7 +126,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
     return sizes_of(lift(input), dtypes.as_dtype(out_type))  # type: ignore[no-any-return]
 
 
-def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Any:
+def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:
     """`shape` of a tensor, or of what stands where a derivative rule has a value that it does not read."""
     if x.dims is not None and all(type(size) is int for size in x.dims):
         return lift(np.array(x.dims, dtype.numpy))
@@ -142,7 +155,7 @@ class Reshape(Op):
             raise _wrong_size(x.dims, self.shape)
         return TensorSpec.of(self.shape, x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         want = self.shape
         if -1 in want:
             want = self.result(np.shape(x))
@@ -150,17 +163,17 @@ class Reshape(Op):
             return x  # a stack keeps slices that differ
         return np.reshape(x, want)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (reshape_like(g, ctx, 0),)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         # Of no elements a size of -1 can be anything; rows tell what it is.
         if given and type(ctx.size) is int and ctx.size == 0:
             return ctx.rowwise(self, x, *given)
         shape = self.shape if given else self.result(x.dims[1:])
         return bind(Reshape((x.dims[0], *shape)), x, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         (axis,), dims = axes, specs[0].dims
         if axis is None:
             return None
@@ -175,10 +188,10 @@ class Reshape(Op):
             done = done * size
         return MIXED
 
-    def settled(self, ctx: Any, x: Any) -> Any:
+    def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return bind(Reshape(resolve_reshape(x.dims, list(self.shape))), x)
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("reshape", self.shape)
 
 
@@ -257,13 +270,13 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     return bind(Reshape(sizes), x, *given)
 
 
-def shape_of(ctx: Any, i: int) -> tuple[Any, tuple[Any, ...]]:
+def shape_of(ctx: VjpContext, i: int) -> tuple[Any, tuple[Any, ...]]:
     """The shape of input i as an attribute, and the inputs that it refers to."""
     dims = ctx.shape(i)
     return (dims, ()) if is_definite(dims) else (entries_of(dims), (sizes_of(ctx.inputs[i]),))
 
 
-def reshape_like(g: Any, ctx: Any, i: int) -> Any:
+def reshape_like(g: Tensor, ctx: VjpContext, i: int) -> Tensor:
     """`g` in the shape of input i."""
     want, given = shape_of(ctx, i)
     return g if not given and g.dims == want else bind(Reshape(want), g, *given)
@@ -286,7 +299,7 @@ class BroadcastTo(Op):
             _check_broadcast(x.dims, self.shape)
         return TensorSpec.of(self.shape, x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         out = np.empty(self.shape, x.dtype)
         out[...] = x
         return out
@@ -298,15 +311,15 @@ class BroadcastTo(Op):
         out.fill(x.data)
         return out if self.shape else None
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (sum_to_input(ctx, 0, g),)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         missing = len(self.shape) - (len(x.dims) - 1)
-        x = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing > 0 else x
-        return bind(BroadcastTo((x.dims[0], *self.shape)), x, *given)
+        wide = bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing > 0 else x
+        return bind(BroadcastTo((x.dims[0], *self.shape)), wide, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         (axis,), dims = axes, specs[0].dims
         if axis is None or dims is None:
             return None if axis is None else MIXED
@@ -316,10 +329,10 @@ class BroadcastTo(Op):
         )
         return place if kept else MIXED
 
-    def settled(self, ctx: Any, x: Any) -> Any:
+    def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return x if x.dims == self.shape else None
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("broadcast", self.shape)
 
 
@@ -371,7 +384,7 @@ class SumTo(Op):
             _check_broadcast(self.shape, x.dims)
         return TensorSpec.of(self.shape, x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         want = self.shape
         return summed(x, summed_axes(x.shape, want)).reshape(want)
 
@@ -382,25 +395,25 @@ class SumTo(Op):
                 return np.add.reduce(data, 0)
         return None
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (broadcast_like(g, ctx, 0),)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         missing = len(x.dims) - 1 - len(self.shape)
         y = bind(SumTo((x.dims[0], *(1,) * missing, *self.shape)), x, *given)
         return bind(Reshape((x.dims[0], *self.shape)), y, *given) if missing else y
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         axis, dims = axes[0], specs[0].dims
         if axis is None:
             return None
         at = axis - (len(dims) - len(self.shape))  # type: ignore[arg-type]
         return at if at >= 0 and self.shape[at] == dims[axis] else MIXED  # type: ignore[index]
 
-    def settled(self, ctx: Any, x: Any) -> Any:
+    def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return x if x.dims == self.shape else None
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         axes = summed_axes(x.dims, self.shape)  # type: ignore[arg-type]
         return forms.Reduce(forms.identity_map(x.dtype), "add", axes, False)
 
@@ -417,13 +430,13 @@ def _is_one(size: Any) -> bool:
     return type(size) is int and size == 1
 
 
-def sum_to_input(ctx: Any, i: int, g: Any) -> Any:
+def sum_to_input(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     """`g` summed to the shape of input i."""
     want, given = shape_of(ctx, i)
     return g if not given and g.dims == want else bind(SumTo(want), g, *given)
 
 
-def broadcast_like(g: Any, ctx: Any, i: int) -> Any:
+def broadcast_like(g: Tensor, ctx: VjpContext, i: int) -> Tensor:
     """`g` broadcast to the shape of input i."""
     want, given = shape_of(ctx, i)
     return g if not given and g.dims == want else bind(BroadcastTo(want), g, *given)
@@ -451,24 +464,24 @@ class ExpandDims(Op):
         sizes = iter(x.dims)
         return TensorSpec.of(tuple(1 if i in places else next(sizes) for i in range(rank)), x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.expand_dims(x, self.axes)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Squeeze(self.axes), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         rank = len(x.dims) - 1 + len(self.axes)
         return bind(ExpandDims(tuple(axis % rank + 1 for axis in self.axes)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         rank = len(specs[0].dims or ()) + len(self.axes)
         places = {axis % rank for axis in self.axes}
         return [i for i in range(rank) if i not in places][axes[0]]
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("reshape", self.infer(x).dims)
 
 
@@ -494,24 +507,24 @@ class Squeeze(Op):
                 )
         return TensorSpec.of(tuple(size for i, size in enumerate(x.dims) if i not in gone), x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.squeeze(x, self.axes)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(ExpandDims(self.axes), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         rank = len(x.dims) - 1
         return bind(Squeeze(tuple(axis % rank + 1 for axis in self.axes)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         rank = len(specs[0].dims or ())
         gone = {axis % rank for axis in self.axes}
         return MIXED if axes[0] in gone else [i for i in range(rank) if i not in gone].index(axes[0])
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("reshape", self.infer(x).dims)
 
 

@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
@@ -21,7 +31,7 @@ from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.schema import Given, Step
-from graphad.core.shapes import are_compatible, format_dims, is_definite
+from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
@@ -76,7 +86,7 @@ class GetItem(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(indexed_dims(self.key, x.dims), x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         key = self.key
         if has_claims(key):
             check_claims(key, np.shape(x))
@@ -88,7 +98,7 @@ class GetItem(Op):
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[1:]
         dims = ctx.shape(0)
         if is_definite(dims):
@@ -96,10 +106,10 @@ class GetItem(Op):
         sizes = entries_of(dims, len(numbers) + 1)
         return (bind(GetItemGrad(self.key, sizes), g, *numbers, sizes_of(ctx.inputs[0])),)
 
-    def batch(self, ctx: Any, x: Any, *numbers: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *numbers: Ranked) -> Tensor:
         return bind(GetItem((FULL, *self.key)), x, *numbers)
 
-    def batch_given(self, ctx: Any, x: Any, *numbers: Any) -> Any:
+    def batch_given(self, ctx: BatchContext, x: Ranked, *numbers: Ranked) -> Tensor:
         axis = only_index(self.key, len(x.dims) - ctx.stacked(0))
         if axis is None:
             return ctx.rowwise(self, x, *numbers)
@@ -109,10 +119,10 @@ class GetItem(Op):
             return bind(Gather(axis + 1, 1, False), x, index)
         return move_axis(bind(Gather(axis, 0, False), x, index), axis, 0)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return indexed_rows(self.key, specs[0].dims, axes[0])
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         if x.dtype.is_integer and ctx.known(x) is not None:
             return None  # the specialiser runs `eval` on the sizes
         if has_claims(self.key):
@@ -145,26 +155,26 @@ class Slice(Op):
         _require_inside("slice", self.starts, self.strides, self.sizes, x.dims)
         return x.with_dims(self.sizes)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         y = x[_steps_key(self.starts, self.strides, self.sizes)]
         if y.shape != self.sizes:  # NumPy takes what there is
             raise _outside("slice", self.starts, self.strides, self.sizes, x.shape)
         return y
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(SliceGrad(self.starts, self.strides, ctx.shape(0)), g),)
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        return (bind(SliceGrad(self.starts, self.strides, ranked(ctx.shape(0))), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(Slice((0, *self.starts), (1, *self.strides), (x.dims[0], *self.sizes)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         axis = axes[0]
         if axis is None:
             return None
         whole = self.strides[axis] == 1 and self.sizes[axis] == specs[0].dims[axis]  # type: ignore[index]
         return axis if whole else MIXED
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("slice", (self.starts, self.strides, self.sizes))
 
 
@@ -220,7 +230,7 @@ class SliceGrad(Op):
         strides = tuple([a * b for a, b in zip(whole.strides, self.strides, strict=True)])
         return [Part(0, whole), Part(sites[0], Site(whole.root, sites[0].shape, strides, offset))]
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         out = np.zeros(self.shape, x.dtype)
         part = out[_steps_key(self.starts, self.strides, x.shape)]
         if part.shape != x.shape:
@@ -228,13 +238,13 @@ class SliceGrad(Op):
         part[...] = x
         return out
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return (bind(Slice(self.starts, self.strides, ctx.shape(0)), g),)
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        return (bind(Slice(self.starts, self.strides, ranked(ctx.shape(0))), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(SliceGrad((0, *self.starts), (1, *self.strides), (x.dims[0], *self.shape)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         axis = axes[0]
         if axis is None:
             return None
@@ -249,7 +259,7 @@ def sizes_were_first(attributes: dict[str, Any]) -> dict[str, Any]:
     return {"key": _behind(attributes["key"], 1), "shape": ((ALL, 1),)}
 
 
-def _behind(key: Any, n: int) -> Any:
+def _behind(key: Any, n: int) -> tuple[Any, ...]:
     """A key whose references are to inputs that are `n` places further behind."""
     if is_reference(key):
         return (key[0], key[1] + n, *key[2:])
@@ -280,7 +290,7 @@ class GetItemGrad(Op):
             f"it must be {format_dims(part)}."
         )
 
-    def eval(self, g: Any) -> Any:
+    def eval(self, g: Array) -> Array:
         out, key = np.zeros(self.shape, g.dtype), python_key(self.key)
         try:
             part = out[key].shape
@@ -293,14 +303,14 @@ class GetItemGrad(Op):
         out[key] = g
         return out
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         op = GetItem(self.key)
         return (bind(op, h, *ctx.inputs[1 : 1 + op.given]),)
 
-    def batch(self, ctx: Any, g: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked, *given: Ranked) -> Tensor:
         return bind(GetItemGrad((FULL, *self.key), (g.dims[0], *self.shape)), g, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         for axis, size in enumerate(self.shape):
@@ -308,7 +318,7 @@ class GetItemGrad(Op):
                 return axis if is_reference(size) or size == specs[0].dims[axes[0]] else MIXED  # type: ignore[index]
         return MIXED
 
-    def fold(self, ctx: Any, g: Any) -> Any:
+    def fold(self, ctx: FoldContext, g: Ranked) -> Tensor | None:
         starts, strides, sizes = normal_key(self.key, self.shape)
         y = g if g.dims == sizes else bind(Reshape(sizes), g)
         if sizes == self.shape and all(step == 1 for step in strides):
@@ -332,7 +342,7 @@ class SliceUpdate(Op):
             raise _other_part(value.dims, part)
         return x
 
-    def eval(self, x: Any, value: Any) -> Any:
+    def eval(self, x: Array, value: Array) -> Array:
         out, key = np.array(x), python_key(self.key)
         try:
             part = out[key].shape
@@ -345,17 +355,17 @@ class SliceUpdate(Op):
         out[key] = value
         return out
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[2:]
         part = bind(GetItem(self.key), g, *numbers)
         x_bar = bind(self, g, zeros_like(part), *numbers) if ctx.needs(0) else None
         return (x_bar, part if ctx.needs(1) else None)
 
-    def batch(self, ctx: Any, x: Any, value: Any, *numbers: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, value: Ranked, *numbers: Ranked) -> Tensor:
         x, value = all_stacked(ctx, (x, value))
         return bind(SliceUpdate((FULL, *self.key)), x, value, *numbers)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         (x, value), dims = axes, specs[0].dims
         if value is None:
             return x

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -40,7 +40,7 @@ class ArgSort(Op):
             normalize_axis("argsort", self.axis, len(x.dims), "values", x.dims)
         return TensorSpec.of(x.dims, self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         if not self.descending:
             return np.argsort(x, self.axis, kind="stable").astype(self.dtype.numpy)
         order = np.argsort(np.flip(x, self.axis), self.axis, kind="stable")
@@ -48,10 +48,10 @@ class ArgSort(Op):
 
     vjp = no_gradient("an order is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(ArgSort(shifted(self.axis, len(x.dims) - 1), self.descending, self.dtype), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return MIXED if axes[0] is not None and axes[0] == self.axis % len(specs[0].dims or (0,)) else axes[0]
 
 
@@ -78,7 +78,7 @@ class TopIndices(Op):
             )
         return TensorSpec.of((*x.dims[:-1], self.k), self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         size = x.shape[-1]
         if self.k > size:
             raise InvalidArgumentError(
@@ -89,10 +89,10 @@ class TopIndices(Op):
 
     vjp = no_gradient("an order is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         return bind(self, x, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
 
 

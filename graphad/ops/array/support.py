@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import BatchContext, FoldContext, Ranked, RowAxes, RowAxis
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Dim, Size
@@ -18,7 +19,7 @@ from graphad.core.op import MIXED, Op, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.shape import BroadcastTo, SizeVector
 from graphad.ops.array.sizes import known_value, require_count
 
@@ -29,10 +30,10 @@ class WithoutInputs(Op):
     vjp = no_gradient("it depends on its attributes alone")
     batch_given = no_batch("its sizes come from values, of which each row has its own")
 
-    def batch(self, ctx: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, *given: Ranked) -> Tensor:
         return ctx.unstacked(bind(self, *given))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
 
@@ -44,12 +45,12 @@ def in_memory(op: str, function: Any, *values: Any, **named: Any) -> Any:
         raise ResourceExhaustedError(f"{op}: {cause}.") from cause
 
 
-def as_stacked(ctx: Any, i: int, x: Any) -> Any:
+def as_stacked(ctx: BatchContext, i: int, x: Any) -> Tensor:
     """Input i of a batching rule with the loop axis in front, repeated along it where it was the same in every row."""
     return x if ctx.stacked(i) else bind(BroadcastTo((ctx.size, *x.dims)), x)
 
 
-def all_stacked(ctx: Any, xs: Sequence[Any]) -> list[Any]:
+def all_stacked(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
     """All inputs of a batching rule with the loop axis in front."""
     return [as_stacked(ctx, i, x) for i, x in enumerate(xs)]
 
@@ -59,7 +60,7 @@ def shifted(axis: int, rank: int) -> int:
     return axis % rank + 1 if rank else axis + 1
 
 
-def same_row(axes: Sequence[Any]) -> Any:
+def same_row(axes: RowAxes) -> RowAxis:
     """The one row axis of operands that line up axis by axis: None if there is none, MIXED if they differ."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else found.pop() if len(found) == 1 else MIXED
@@ -174,17 +175,13 @@ def merge_dims(op: str, shapes: Sequence[Any], joined: int | None = None) -> Any
     return tuple(None if axis == joined else merge_sizes(op, known, axis) for axis in range(len(known[0])))
 
 
-def known_scalar(ctx: Any, x: Any) -> Any:
+def known_scalar(ctx: FoldContext, x: Any) -> Any:
     """A scalar size known while specialising (a number or a symbol), else None."""
     known = ctx.known(x)
-    if known is None:
-        return None
-    if isinstance(known, list | tuple | np.ndarray):
-        return known[0] if len(known) == 1 else None
-    return known
+    return known[0] if known is not None and len(known) == 1 else None
 
 
-def sizes(ctx: Any, values: Any, dtype: DType) -> Any:
+def sizes(ctx: FoldContext, values: Any, dtype: DType) -> Tensor:
     """Sizes computed while specialising, as data again: a list as a vector, one size as a scalar."""
     if isinstance(values, list | tuple):
         return ctx.sizes(tuple(values), dtype)

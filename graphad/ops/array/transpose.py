@@ -10,7 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
@@ -19,7 +30,7 @@ from graphad.core.op import MIXED, Composed, Op, define
 from graphad.core.references import ALL, entries_of
 from graphad.core.registry import lookup
 from graphad.core.schema import Axes, Axis, Given, Permutation
-from graphad.core.shapes import format_dims, normalize_axes, normalize_axis
+from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -83,17 +94,17 @@ class Transpose(Op):
             raise _no_permutation(perm, rank)
         return x.with_dims(tuple([None if axis is None else dims[axis] for axis in perm]))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.transpose(x, None if self.perm == REVERSED else self.perm)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         if self.refers:
             order = vector_of(self.perm, ctx.inputs[1:])
             undone = bind(lookup("argsort")(0, False, order.dtype), _from_front(order))
             return (bind(Transpose(((ALL, 1),)), g, undone),)
         return (bind(self if self.perm == REVERSED else Transpose(inverse(self.perm)), g),)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         if given:
             order = _from_front(vector_of(self.perm, given))
             behind = order + lift(np.array(1, order.dtype.numpy))
@@ -101,16 +112,16 @@ class Transpose(Op):
             return bind(Transpose(((ALL, 1),)), x, bind(lookup("concat")(0), front, behind))
         return bind(Transpose((0, *[i + 1 for i in self.order(len(x.dims) - 1)])), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         order = self.order(len(specs[0].dims or ()))
         return order.index(axes[0]) if axes[0] in order else MIXED  # an input says where it goes
 
-    def settled(self, ctx: Any, x: Any) -> Any:
+    def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return bind(Transpose(permutation(self.perm, len(x.dims))), x)
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return forms.View("transpose", self.order(len(x.dims or ())))
 
 
@@ -157,21 +168,21 @@ class SwapAxes(Op):
             return x
         return Transpose(_swapped(len(x.dims), self.a, self.b, x.dims)).infer(x)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.swapaxes(x, self.a, self.b)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(
             Transpose((0, *[i + 1 for i in _swapped(len(x.dims) - 1, self.a, self.b, x.dims[1:])])), x
         )
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return bind(Transpose(_swapped(len(x.dims), self.a, self.b, x.dims)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         dims = specs[0].dims or ()
         return None if axes[0] is None else _swapped(len(dims), self.a, self.b, dims).index(axes[0])
 
@@ -184,7 +195,7 @@ def _swapped(rank: int, a: int, b: int, dims: Any) -> tuple[int, ...]:
     return tuple(perm)
 
 
-def swap_axes(x: Any, a: int, b: int) -> Any:
+def swap_axes(x: Any, a: int, b: int) -> Tensor:
     """`x` with two axes exchanged; works on any rank, known or not."""
     x = lift(x)
     if x.dims is None:
@@ -192,9 +203,9 @@ def swap_axes(x: Any, a: int, b: int) -> Any:
     return bind(Transpose(_swapped(len(x.dims), a, b, x.dims)), x)
 
 
-def move_axis(x: Any, source: int, destination: int) -> Any:
+def move_axis(x: Tensor, source: int, destination: int) -> Tensor:
     """`x` with one axis moved to another place, the others in their order; the rank must be known."""
-    rank = len(x.dims)
+    rank = len(ranked(x.dims))
     source, destination = source % rank, destination % rank
     if source == destination:
         return x
@@ -255,7 +266,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
             f"matrix_transpose: a has shape {format_dims(x.dims)}; it must have rank 2 or more."
         )
     y = swap_axes(x, -1, -2)
-    return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y  # type: ignore[no-any-return]
+    return bind(lookup("conj")(), y) if conjugate and x.dtype.is_complex else y
 
 
 @define
@@ -273,23 +284,23 @@ class Reverse(Op):
             normalize_axes("reverse", self.axes, len(x.dims), "x", x.dims)
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return np.flip(x, self.axes) if self.axes else x
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         rank = len(x.dims) - 1
         return bind(Reverse(tuple(axis % rank + 1 for axis in self.axes)), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         rank = len(specs[0].dims or ())
         return MIXED if axes[0] in [axis % rank for axis in self.axes] else axes[0]
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         dims = x.dims or ()
         gone = {axis % len(dims) for axis in self.axes}
         starts = tuple(size - 1 if i in gone else 0 for i, size in enumerate(dims))
@@ -338,19 +349,19 @@ class Roll(Op):
             )
         return x
 
-    def eval(self, x: Any, shifts: Any) -> Any:
+    def eval(self, x: Array, shifts: Array) -> Array:
         return np.roll(x, tuple(int(shift) for shift in shifts), self.axes)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g, -ctx.inputs[1]), None)
 
-    def batch(self, ctx: Any, x: Any, shifts: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, shifts: Ranked) -> Tensor:
         if ctx.stacked(1):
             return ctx.rowwise(self, x, shifts)
         rank = len(x.dims) - 1
         return bind(Roll(tuple(axis % rank + 1 for axis in self.axes)), x, shifts)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[1] is not None:
             return MIXED
         if axes[0] is None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import Array, BatchContext, DualContext, Ranked, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.op import define
 from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
@@ -45,7 +47,7 @@ class Call(Structured):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         require_operands(self.name, self.graph, specs, "the graph")
 
-    def eval(self, *values: Any) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Any, ...]:
         return tuple(run(self.graph, values))
 
     def values_read(self, used: Sequence[bool]) -> Sequence[int]:
@@ -60,15 +62,15 @@ class Call(Structured):
             pullback.call = op
         return pullback.call  # type: ignore[no-any-return]
 
-    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_call(self, Call, ctx, x_dots)
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         graph, stacked = ctx.batched_graph(self.graph)
         outputs = bind(Call(graph), *xs)
         return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
         return tuple(rows_of(self.graph, axes, specs))
 
 
@@ -77,7 +79,7 @@ class CallLayer(GraphLayer):
 
     __slots__ = ()
 
-    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
         found = self.backward(ctx, y_bars)
         if found is None:
             return [None] * len(ctx.inputs)

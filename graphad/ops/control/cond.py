@@ -11,6 +11,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    DualContext,
+    FoldContext,
+    Ranked,
+    RowAxis,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import bool_
@@ -23,7 +32,7 @@ from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, inputs_behind, values_behind, with_inputs
 from graphad.graph.evaluate import run
@@ -115,7 +124,7 @@ class Cond(Structured):
         """Each branch with the mark of outputs that it does not have, and what it is called."""
         return (self.then_graph, ELSE, "first"), (self.else_graph, THEN, "second")
 
-    def eval(self, predicate: Any, *operands: Any) -> tuple[Any, ...]:
+    def eval(self, predicate: Array, *operands: Array) -> tuple[Any, ...]:
         if self.depth:
             return self._eval_rows(predicate, operands)
         taken, other = (self.then_graph, self.else_graph) if predicate else (self.else_graph, self.then_graph)
@@ -154,7 +163,7 @@ class Cond(Structured):
                 out.append(np.where(rows, a, b))
         return tuple(out)
 
-    def fold(self, ctx: Any, predicate: Any, *operands: Any) -> Any:
+    def fold(self, ctx: FoldContext, predicate: Tensor, *operands: Tensor) -> Any:
         known = ctx.number_of(predicate) if not self.depth else None
         if known is not None and all(kind == BOTH for kind in self.kinds):
             return ctx.inline(self.then_graph if known else self.else_graph, operands)
@@ -181,7 +190,7 @@ class Cond(Structured):
                 out.append(select_rows(predicate, next(then_values), next(else_values)))
         return tuple(out)
 
-    def _specialised(self, ctx: Any, graph: Graph, operands: Sequence[Any]) -> Graph:
+    def _specialised(self, ctx: FoldContext, graph: Graph, operands: Sequence[Any]) -> Graph:
         """A branch for these operands; as it is where it does what is wrong with them, which counts only if it runs."""
         ctx.require_fit(graph, operands)
         try:
@@ -192,7 +201,7 @@ class Cond(Structured):
             return graph
 
     def _with_sizes(
-        self, ctx: Any, outputs: Sequence[Any], then_graph: Graph, else_graph: Graph
+        self, ctx: FoldContext, outputs: Sequence[Any], then_graph: Graph, else_graph: Graph
     ) -> tuple[Any, ...]:
         """The outputs, with sizes that one branch leaves to its own backward branch as known integers."""
         then_values, else_values = iter(then_graph.outputs), iter(else_graph.outputs)
@@ -201,8 +210,9 @@ class Cond(Structured):
             a = None if kind == ELSE else next(then_values)
             b = None if kind == THEN else next(else_values)
             known = None
-            if a is None or b is None:
-                graph, value = (else_graph, b) if a is None else (then_graph, a)
+            alone = a if b is None else b if a is None else None
+            if alone is not None:
+                graph, value = (then_graph if b is None else else_graph), alone
                 known = ctx.integers_of(graph, value)
                 ctx.note_stack(y, graph, value)
             out.append(y if known is None else known)
@@ -262,12 +272,12 @@ class Cond(Structured):
         CondLayer(op, self, then_pullback, else_pullback)
         return op
 
-    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_cond(self, Cond, ctx, x_dots)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
-    def batch(self, ctx: Any, predicate: Any, *operands: Any) -> Any:
+    def batch(self, ctx: BatchContext, predicate: Ranked, *operands: Ranked) -> tuple[Tensor, ...]:
         stacked = [ctx.stacked(i + 1) for i in range(len(operands))]
         rows = ctx.stacked(0) or bool(self.depth)
         if rows and self.effects & (WRITES | IO):
@@ -288,7 +298,7 @@ class Cond(Structured):
         outputs = bind(Cond(then_graph, else_graph, self.kinds, depth, full), predicate, *operands)
         return tuple(y if m else ctx.unstacked(y) for y, m in zip(outputs, mask, strict=True))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
         then_axes = rows_of(self.then_graph, axes[1:], specs[1:])
         else_axes = rows_of(self.else_graph, axes[1:], specs[1:])
         return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: joined_rows((axes[0], a, b))))
@@ -313,12 +323,12 @@ class CondLayer(Layer):
     def needs(self) -> Sequence[bool]:
         return self.then_pullback.needs  # type: ignore[no-any-return]
 
-    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
         then_part = self._part(ctx, self.then_pullback, y_bars, ELSE)
         else_part = self._part(ctx, self.else_pullback, y_bars, THEN)
         return self._pull_back(ctx, y_bars, then_part, else_part)
 
-    def _part(self, ctx: Any, pullback: Any, bars: list[Any], other: str) -> tuple[Any, list[int]]:
+    def _part(self, ctx: VjpContext, pullback: Any, bars: list[Any], other: str) -> tuple[Any, list[int]]:
         """The backward graph of one branch, and which of `bars` it takes; `bars` gets zeros where it has to take more."""
         kinds = self.base.kinds
         mine = [k for k, kind in enumerate(kinds) if kind != other]
@@ -332,7 +342,7 @@ class CondLayer(Layer):
                     bars[k] = ctx.zeros(k)
         return backward, [k for k, has in zip(mine, given, strict=True) if has]
 
-    def _pull_back(self, ctx: Any, bars: list[Any], then_part: Any, else_part: Any) -> Sequence[Any]:
+    def _pull_back(self, ctx: VjpContext, bars: list[Any], then_part: Any, else_part: Any) -> Sequence[Any]:
         op, n = self.op, self.base.n_outputs
         kinds = op.kinds
         (then_backward, then_bars), (else_backward, else_bars) = then_part, else_part
@@ -417,12 +427,12 @@ def joined(
     return out
 
 
-def select_rows(predicate: Any, a: Any, b: Any) -> Any:
+def select_rows(predicate: Any, a: Any, b: Any) -> Tensor:
     """Rows of `a` where the predicate holds, else of `b`; the predicate has the leading axes of both."""
     return bind(SELECT, _as_rows(predicate, a), a, b)
 
 
-def mask_rows(predicate: Any, x: Any, keep: bool) -> Any:
+def mask_rows(predicate: Any, x: Any, keep: bool) -> Tensor:
     """`x` with zeros in the rows where the predicate is not `keep`."""
     if x.dims is None or len(x.dims) < len(predicate.dims):
         raise UnansweredError(f"cond: a cotangent with shape {format_dims(x.dims)} has no row axis.")
@@ -431,13 +441,13 @@ def mask_rows(predicate: Any, x: Any, keep: bool) -> Any:
     return bind(SELECT, rows, x, zero) if keep else bind(SELECT, rows, zero, x)
 
 
-def _as_rows(predicate: Any, x: Any) -> Any:
+def _as_rows(predicate: Any, x: Any) -> Tensor:
     """The predicate with axes of size 1 behind its own, as many as `x` has more."""
     rank, missing = len(predicate.dims), len(x.dims) - len(predicate.dims)
     return bind(ExpandDims(tuple(range(rank, rank + missing))), predicate) if missing else predicate
 
 
-def as_predicate(op: str, x: Any) -> Any:
+def as_predicate(op: str, x: Any) -> Tensor:
     """A tensor as a bool scalar; numbers count as true unless they are 0."""
     if type(x) is EagerTensor and x.data.__class__ is np.bool_:
         return x

@@ -9,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    Rows,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.errors import MissingGradientError
 from graphad.core.op import MIXED, Op, TupleOp, define, no_rows
 from graphad.core.schema import Count, Kind, Text, declare
 from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
 from graphad.ops.control.operands import require, require_operands
@@ -45,19 +56,19 @@ class CustomGradient(TupleOp):
     def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         return specs[self.n_inputs :]
 
-    def eval(self, *values: Any) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Any, ...]:
         return values[self.n_inputs :]
 
     rows = no_rows("a rule in Python may do anything with the rows")
 
-    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return tuple(axes[self.n_inputs :])
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
         return [*self.rule.cotangents(bars, ctx.inputs[: self.n_inputs]), *[None] * len(y_bars)]
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         rule = self.rule.stacked(ctx, self.n_inputs)
         outputs = bind(CustomGradient(rule, self.n_inputs), *xs)
         stacked = [ctx.stacked(self.n_inputs + k) for k in range(len(outputs))]
@@ -133,10 +144,10 @@ class _PassesOutputs(TupleOp):
         shown = specs[first:last]
         require(not any(spec.is_handle for spec in shown), self.name, "a variable is no output")
 
-    def eval(self, *values: Any) -> tuple[Any, ...]:
+    def eval(self, *values: Array) -> tuple[Any, ...]:
         return values[slice(*self._place())]
 
-    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return tuple(axes[slice(*self._place())])
 
 
@@ -154,7 +165,7 @@ class ClosedCustom(_PassesOutputs):
     n_inputs: Count
     n_outputs: Count
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *y_bars: Tensor) -> Cotangents:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
         closed = ctx.inputs[self.n_inputs + self.n_outputs :]
         graph = self.rule.graph
@@ -162,7 +173,7 @@ class ClosedCustom(_PassesOutputs):
         rest = [None] * (len(ctx.inputs) - self.n_inputs)
         return [*[None if k < 0 else x_bars[k] for k in self.rule.positions], *rest]
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         last = self.n_inputs + self.n_outputs
         stacked = [True] * self.n_outputs + [ctx.stacked(last + k) for k in range(len(xs) - last)]
         graph = ctx.batched_later(self.rule.graph, stacked)
@@ -170,18 +181,20 @@ class ClosedCustom(_PassesOutputs):
         xs_and_ys = [x if ctx.stacked(k) else ctx.stack(x) for k, x in enumerate(xs[:last])]
         return bind(ClosedCustom(rule, self.n_inputs, self.n_outputs), *xs_and_ys, *xs[last:])
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> Rows:
         """What counts is the rule: the cotangent of x has its rows where x has them, if those of y have."""
         last = self.n_inputs + self.n_outputs
         found = joined_rows(axes[: self.n_inputs])
-        if found is None or found == MIXED:
+        if not isinstance(found, int):
             return (found,) * self.n_outputs
         y_specs = specs[self.n_inputs : last]
-        y_axes = [found if axis is None or axis == MIXED else axis for axis in axes[self.n_inputs : last]]
+        y_axes: list[RowAxis] = [
+            found if axis is None or axis == MIXED else axis for axis in axes[self.n_inputs : last]
+        ]
         x_axes = rows_of(self.rule.graph, [*y_axes, *axes[last:]], [*y_specs, *specs[last:]], by_value=True)
         for place, axis in zip(self.rule.positions, axes[: self.n_inputs], strict=True):
             if place >= 0 and axis is not None and x_axes[place] not in (None, axis):
-                return (MIXED,) * self.n_outputs
+                return MIXED
         return tuple(y_axes)
 
 
@@ -206,10 +219,10 @@ class UnsavedCustom(_PassesOutputs):
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> Op:
         raise missing_rule(self.rule_name)
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *y_bars: Tensor) -> Cotangents:
         raise missing_rule(self.rule_name)
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         outputs = bind(self, *xs)
         return tuple(y if ctx.stacked(self.n_inputs + k) else ctx.unstacked(y) for k, y in enumerate(outputs))
 

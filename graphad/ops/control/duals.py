@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import DualContext
 from graphad.core.bind import bind
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, rewired
@@ -15,7 +16,7 @@ from graphad.graph.walk import with_outputs
 from graphad.ops.control.layers import add_zeros, zeros_for
 
 
-def push_call(op: Any, call: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+def push_call(op: Any, call: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a call's outputs; `call` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots]
     dual, mask = ctx.dual_of(op.graph, which)
@@ -27,7 +28,7 @@ def push_call(op: Any, call: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     return [next(y_dots) if has else None for has in mask]
 
 
-def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+def push_cond(op: Any, cond: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a cond's outputs; `cond` is the class of ops to bind."""
     which = [dot is not None for dot in x_dots[1:]]
     sides = [(graph, *ctx.dual_of(graph, which)) for graph in (op.then_graph, op.else_graph)]
@@ -66,7 +67,7 @@ def push_cond(op: Any, cond: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
     return [y_dots.get(k) for k in range(len(op.kinds))]
 
 
-def push_loop(op: Any, ctx: Any, x_dots: Sequence[Any]) -> list[Any]:
+def push_loop(op: Any, ctx: DualContext, x_dots: Sequence[Any]) -> list[Any]:
     """The tangents of a loop's outputs."""
     places, gives = op.operands, op.results
     which = [dot is not None for dot in x_dots[1:]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind_all
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32
@@ -17,6 +18,7 @@ from graphad.core.op import IO, WRITES, TupleOp
 from graphad.core.references import entries_of
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
@@ -60,7 +62,7 @@ class Structured(TupleOp):
         """What its last outputs are for, where it was made for a derivative."""
         return getattr(self, self.holder).derived.get(self)  # type: ignore[no-any-return]
 
-    def vjp(self, ctx: Any, *y_bars: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         layer = self.layer
         if layer is None:
             raise InternalError(f"{self.name}: it was recorded without residuals.")
@@ -93,7 +95,7 @@ class Layer:
         """The inputs whose cotangents it can give, from `first` on."""
         raise NotImplementedError
 
-    def pull_back(self, ctx: Any, y_bars: Sequence[Any]) -> Sequence[Any]:
+    def pull_back(self, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of the inputs by those of all outputs; None for none."""
         n: int = self.base.n_outputs
         below: Layer | None = self.base.layer
@@ -104,7 +106,7 @@ class Layer:
             return pull_back_residuals(self.op, ctx, y_bars)
         return self.of_outputs(ctx, list(y_bars[:n]))
 
-    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
         """The cotangents of the inputs by those of the outputs of `base`."""
         raise NotImplementedError
 
@@ -126,7 +128,7 @@ class GraphLayer(Layer):
     def needs(self) -> Sequence[bool]:
         return self.pullback.needs  # type: ignore[no-any-return]
 
-    def backward(self, ctx: Any, y_bars: list[Any]) -> tuple[Any, list[Any], list[Any]] | None:
+    def backward(self, ctx: VjpContext, y_bars: list[Any]) -> tuple[Any, list[Any], list[Any]] | None:
         """The backward graph for these cotangents, the inputs and residuals that it takes, and the cotangents; None for none."""
         differentiable = self.pullback.differentiable
         given = [bar is not None and d for bar, d in zip(y_bars, differentiable, strict=True)]
@@ -142,12 +144,12 @@ class GraphLayer(Layer):
         return backward, operands, [bar for bar, has in zip(y_bars, given, strict=True) if has]
 
 
-def needed(ctx: Any) -> tuple[bool, ...]:
+def needed(ctx: VjpContext) -> tuple[bool, ...]:
     """Which inputs of the op a cotangent is asked for."""
     return tuple([ctx.needs(i) for i in range(len(ctx.inputs))])
 
 
-def pull_back_residuals(op: Any, ctx: Any, y_bars: Sequence[Any]) -> Sequence[Any]:
+def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Any]) -> Sequence[Any]:
     """The cotangents of the inputs where residuals of the highest layer carry one: the op runs again with one layer more.
 
     Only a persistent tape that differentiates its own gradient comes here.
@@ -164,7 +166,7 @@ def pull_back_residuals(op: Any, ctx: Any, y_bars: Sequence[Any]) -> Sequence[An
     return forward.vjp(ctx.on(forward, outputs), *y_bars, *extra)  # type: ignore[no-any-return]
 
 
-def zeros_for(x: Any) -> Any:
+def zeros_for(x: Any) -> Tensor:
     """Zeros with the shape of an operand, which may be a handle."""
     spec = known_spec(x)
     if is_definite(spec.dims):
@@ -172,7 +174,7 @@ def zeros_for(x: Any) -> Any:
     return zeros_like(bind_all(READ, (x,))[0] if spec.is_handle else x)
 
 
-def zeros_of(spec: TensorSpec) -> Any:
+def zeros_of(spec: TensorSpec) -> Tensor:
     """Zeros of a definite shape."""
     zero = lift(spec.dtype.numpy.type(0))
     return bind_all(BroadcastTo(tuple(spec.dims)), (zero,))[0] if spec.dims else zero

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import Array, BatchContext, DualContext, FoldContext, Ranked, RowAxis
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.schema import Count, Limit
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.graph.compose import inputs_behind, with_inputs
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
@@ -167,14 +169,14 @@ class Loop(Structured):
             is_bool = len(answers) == 1 and answers[0].dtype.is_bool and answers[0].dims in ((), None)
             require(is_bool, op, f"the test gives {', '.join(map(str, answers))}; it must be a bool scalar")
 
-    def eval(self, limit: Any, *values: Any) -> tuple[Any, ...]:
+    def eval(self, limit: Array, *values: Array) -> tuple[Any, ...]:
         functions = _functions
         found = functions.get(self)
         if found is None:
             found = functions[self] = _function_of(self, functions is _in_steps)
         return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
-    def fold(self, ctx: Any, limit: Any, *values: Any) -> Any:
+    def fold(self, ctx: FoldContext, limit: Tensor, *values: Tensor) -> Any:
         operands = self.operands
         invariants = operands.invariants(values)
         slices = [ctx.slice_of(x) for x in operands.xs(values)]
@@ -280,15 +282,15 @@ class Loop(Structured):
         LoopLayer(op, self, pullback, stacked, invariant)
         return op
 
-    def jvp(self, ctx: Any, x_dots: Sequence[Any]) -> Sequence[Any]:
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
         return push_loop(self, ctx, x_dots)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
-    def batch(self, ctx: Any, limit: Any, *values: Any) -> Any:
+    def batch(self, ctx: BatchContext, limit: Ranked, *values: Ranked) -> tuple[Tensor, ...]:
         return batch_loop(self, ctx, limit, values)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
         carry, invariants, xs = (
             part(axes) for part in (self.inputs.carries, self.inputs.invariants, self.inputs.xs)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import at_most
 from graphad.core.shapes import is_definite
@@ -39,7 +40,7 @@ class LoopLayer(Layer):
     def needs(self) -> Sequence[bool]:
         return self.pullback.needs  # type: ignore[no-any-return]
 
-    def of_outputs(self, ctx: Any, y_bars: list[Any]) -> Sequence[Any]:
+    def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
         ys = self.base.outputs.ys
         carry_bars, stack_bars = self.base.outputs.carries(y_bars), ys(y_bars)
         backward, given, carried = self._chosen(carry_bars, stack_bars)
@@ -70,7 +71,7 @@ class LoopLayer(Layer):
 
     def _pull_back(
         self,
-        ctx: Any,
+        ctx: VjpContext,
         backward: Any,
         given: Sequence[bool],
         carried: Sequence[int],

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import BatchContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import UnansweredError
 from graphad.core.op import IO, WRITES
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
@@ -34,7 +36,7 @@ from graphad.ops.math.reduce import ReduceAny, reduce_max
 _INT = TensorSpec.of((), dtypes.int32)
 
 
-def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
+def batch_loop(loop: Any, ctx: BatchContext, limit: Any, values: Sequence[Any]) -> tuple[Tensor, ...]:
     """The outputs of a loop some of whose inputs are stacked; what is the same in every row is marked so."""
     places, results = loop.operands, loop.results
     stacked = [ctx.stacked(i + 1) for i in range(places.total)]
@@ -55,7 +57,8 @@ def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
         test, (test_stacked,) = ctx.batched_graph(loop.test, [*carry, *fixed], operands=tested)
         own = own or test_stacked
     if own and loop.effects & (WRITES | IO):
-        return ctx.rowwise(loop, limit, *values)
+        outputs: tuple[Tensor, ...] = ctx.rowwise(loop, limit, *values)
+        return outputs
     # The steps come first in a stack that a loop walks along, the rows second.
     values = [swap_axes(x, 0, 1) if i in places.xs and stacked[i] else x for i, x in enumerate(values)]
     if own:
@@ -76,8 +79,13 @@ def batch_loop(loop: Any, ctx: Any, limit: Any, values: Sequence[Any]) -> Any:
 
 
 def _own_steps(
-    loop: Any, ctx: Any, limit: Any, values: Sequence[Any], stacked: Sequence[bool], operands: Sequence[Any]
-) -> Any:
+    loop: Any,
+    ctx: BatchContext,
+    limit: Any,
+    values: Sequence[Any],
+    stacked: Sequence[bool],
+    operands: Sequence[Any],
+) -> tuple[Tensor, ...]:
     places, results = loop.operands, loop.results
     flags = [i in places.carries or s for i, s in enumerate(stacked)]
     body, mask = ctx.batched_graph(loop.body, flags, operands=operands)

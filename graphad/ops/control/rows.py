@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import RowAxis
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED
 from graphad.core.spec import TensorSpec
@@ -12,7 +13,7 @@ from graphad.graph.ir import Graph, Node
 
 
 def rows_of(
-    graph: Graph, axes: Sequence[Any], specs: Sequence[TensorSpec] | None = None, by_value: bool = False
+    graph: Graph, axes: Sequence[RowAxis], specs: Sequence[TensorSpec] | None = None, by_value: bool = False
 ) -> list[Any]:
     """For each output the row axis, None if it does not depend on rows, MIXED if rows interact.
 
@@ -47,13 +48,13 @@ def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[Ten
     return found
 
 
-def node_rows(graph: Graph, node: Node, axes: Sequence[Any]) -> list[Any]:
+def node_rows(graph: Graph, node: Node, axes: Sequence[RowAxis]) -> list[Any]:
     """What one node makes of the row axes of its inputs."""
     return _node_rows(node, [graph.specs[i] for i in node.inputs], axes)
 
 
 def _node_rows(
-    node: Node, specs: Sequence[TensorSpec], axes: Sequence[Any], by_value: bool = False
+    node: Node, specs: Sequence[TensorSpec], axes: Sequence[RowAxis], by_value: bool = False
 ) -> list[Any]:
     n = len(node.specs)
     if all(axis is None for axis in axes):
@@ -66,12 +67,13 @@ def _node_rows(
         return [
             MIXED
         ] * n  # an axis says nothing without a rank, nor where it goes beside an operand of any rank
-    found = node.op.value_rows(specs, axes) if by_value else node.op.rows(specs, axes)
+    mixed: Any = axes  # MIXED may be among them for an op that holds graphs
+    found = node.op.value_rows(specs, mixed) if by_value else node.op.rows(specs, mixed)
     return list(found) if isinstance(found, tuple | list) else [found] * n
 
 
 def rows_within(
-    op: Any, specs: Sequence[TensorSpec], axes: Sequence[Any], line: str | None
+    op: Any, specs: Sequence[TensorSpec], axes: Sequence[RowAxis], line: str | None
 ) -> tuple[Any, Any]:
     """The op that mixes rows in an op that does, itself unless it holds graphs, and its line."""
     for field in ("graph", "then_graph", "else_graph", "body"):
@@ -90,7 +92,7 @@ def rows_within(
     return op, line
 
 
-def joined_rows(axes: Sequence[Any]) -> Any:
+def joined_rows(axes: Sequence[RowAxis]) -> RowAxis:
     """The row axis of a value that may come from any of several."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else found.pop() if len(found) == 1 else MIXED

@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import Dim, is_one, product
@@ -181,7 +191,7 @@ def _check_sizes(operands: Sequence[Labels], shapes: Sequence[Any]) -> dict[str,
 
 def contract(
     xs: Sequence[Any], operands: Sequence[Labels], result: Labels, loose: AbstractSet[str] = frozenset()
-) -> Any:
+) -> Tensor:
     """The Einstein sum of tensors with definite shapes, by transposes, products of pairs, and sums.
 
     Args:
@@ -219,7 +229,7 @@ def _next_pair(left: Sequence[Any], result: Labels) -> tuple[int, int]:
     return chosen
 
 
-def _summed(x: Any, labels: Labels, kept: set[str]) -> tuple[Any, Labels]:
+def _summed(x: Tensor, labels: Labels, kept: set[str]) -> tuple[Tensor, Labels]:
     """x summed over the labels that nobody asks for any more."""
     gone = [i for i, label in enumerate(labels) if label not in kept]
     if not gone:
@@ -227,7 +237,7 @@ def _summed(x: Any, labels: Labels, kept: set[str]) -> tuple[Any, Labels]:
     return reduce_sum(x, axis=gone), tuple(label for label in labels if label in kept)
 
 
-def _ordered(x: Any, labels: Labels, wanted: Labels) -> Any:
+def _ordered(x: Tensor, labels: Labels, wanted: Labels) -> Tensor:
     """x with its axes in the order of `wanted`."""
     perm = tuple(labels.index(label) for label in wanted)
     return x if perm == tuple(range(len(perm))) else bind(Transpose(perm), x)
@@ -275,7 +285,7 @@ def _is_one(size: Any) -> bool:
     return type(size) is int and size == 1
 
 
-def _spread(x: Any, labels: Labels, order: Labels) -> Any:
+def _spread(x: Any, labels: Labels, order: Labels) -> Tensor:
     """x with its axes in `order`, and axes of size 1 for labels it does not have."""
     x = _ordered(x, labels, tuple(label for label in order if label in labels))
     missing = tuple(k for k, label in enumerate(order) if label not in labels)
@@ -321,7 +331,7 @@ class Einsum(Op):
         sizes = _check_sizes(operands, [x.dims for x in xs])
         return TensorSpec.of(tuple(sizes.get(label) for label in result), dtype)
 
-    def eval(self, *xs: Any) -> Any:
+    def eval(self, *xs: Array) -> Array:
         equation = self.equation
         operands, result = parse(equation)
         if REST not in result and any(REST in labels for labels in operands):
@@ -329,7 +339,7 @@ class Einsum(Op):
         y = np.einsum(equation, *map(widened, xs), optimize=len(xs) > 1)
         return np.asarray(y).astype(xs[0].dtype, copy=False)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         operands, result = parse(self.equation)
         bars: list[Any] = []
         for i, labels in enumerate(operands):
@@ -346,7 +356,7 @@ class Einsum(Op):
             bars.append(sum_to_input(ctx, i, _apply(given, labels, [g, *values])))
         return bars
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         operands, result = parse(self.equation)
         ranks = [len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs)]
         spelled, out = _spelled_out(self.equation, operands, result, ranks)
@@ -355,7 +365,7 @@ class Einsum(Op):
         stacked = [(loop, *labels) if ctx.stacked(i) else labels for i, labels in enumerate(spelled)]
         return contract(xs, stacked, (loop, *out), _free(operands, spelled))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         operands, result = parse(self.equation)
         if any(spec.dims is None for spec in specs):
             return MIXED
@@ -366,7 +376,7 @@ class Einsum(Op):
         label = found.pop()
         return out.index(label) if not found and label in out else MIXED
 
-    def fold(self, ctx: Any, *xs: Any) -> Any:
+    def fold(self, ctx: FoldContext, *xs: Ranked) -> Tensor | None:
         if any(ctx.known(x) is not None for x in xs):
             return None
         operands, result = parse(self.equation)
@@ -375,7 +385,7 @@ class Einsum(Op):
         return contract(xs, spelled, out, _free(operands, spelled))
 
 
-def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Any:
+def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Tensor:
     """The Einstein sum of tensors whose labels do not repeat."""
     if all(is_definite(x.dims) for x in xs):
         spelled, out = _spelled_out(render(operands, result), operands, result, [len(x.dims) for x in xs])
@@ -488,7 +498,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         lb[j] = la[i]
     result = [label for label in la if label not in lb] + [label for label in lb if label not in la]
     _check_sizes([tuple(la), tuple(lb)], [a.dims, b.dims])
-    return _apply([tuple(la), tuple(lb)], tuple(result), [a, b])  # type: ignore[no-any-return]
+    return _apply([tuple(la), tuple(lb)], tuple(result), [a, b])
 
 
 def _flat_product(a: Any, b: Any, axes: Any) -> Tensor:

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -60,20 +69,20 @@ class Diagonal(Op):
         size = x.dims[b] if x.dims[a] is None else x.dims[a]
         return x.with_dims((*x.dims[:a], size, *x.dims[a + 1 : b], *x.dims[b + 1 :]))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         a, b = _two_axes(self, x.ndim)
         if x.shape[a] != x.shape[b]:
             raise _unequal(x.shape, a, b)
         return np.moveaxis(np.diagonal(x, axis1=a, axis2=b), -1, a)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(DiagonalPut(self.first, self.second), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         rank = len(x.dims) - 1
         return bind(Diagonal(self.first % rank + 1, self.second % rank + 1), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         rank = len(specs[0].dims or ())
@@ -96,7 +105,7 @@ class DiagonalPut(Op):
         a, b = _two_axes(self, len(x.dims) + 1)
         return x.with_dims((*x.dims[:b], x.dims[a], *x.dims[b:]))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         a, b = _two_axes(self, x.ndim + 1)
         size = x.shape[a]
         out = np.zeros((*x.shape[:b], size, *x.shape[b:]), x.dtype)
@@ -104,14 +113,14 @@ class DiagonalPut(Op):
         part[np.arange(size), np.arange(size)] = np.moveaxis(x, a, 0)
         return out
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Diagonal(self.first, self.second), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         rank = len(x.dims)
         return bind(DiagonalPut(self.first % rank + 1, self.second % rank + 1), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         rank = len(specs[0].dims or ()) + 1
@@ -119,7 +128,7 @@ class DiagonalPut(Op):
         return MIXED if axes[0] == a else axes[0] + (axes[0] >= b)
 
 
-def matrix_rows(specs: Sequence[TensorSpec], axes: Sequence[Any], kept: Sequence[int]) -> Any:
+def matrix_rows(specs: Sequence[TensorSpec], axes: RowAxes, kept: Sequence[int]) -> RowAxis:
     """The row axis of an op on stacks of matrices: a leading axis common to all operands, or MIXED.
 
     `kept` says for each operand how many trailing axes the op works on; the result has as many as the first.
@@ -160,19 +169,19 @@ class DiagPart(Op):
         require_rank("diag_part", x, 2, "input")
         return x.with_dims((*x.dims[:-2], _length(x.dims[-2], x.dims[-1], self.k)))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         # NumPy reads outside of the array for a diagonal some 2**31 away from it; every one outside has no elements.
         return np.diagonal(x, max(-x.shape[-2], min(self.k, x.shape[-1])), -2, -1)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims = ctx.shape(0)
         base = zeros(dims, g.dtype) if is_definite(dims) else zeros_like(ctx.inputs[0])
         return (bind(SetDiag(self.k), base, g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2,))
 
 
@@ -196,20 +205,20 @@ class SetDiag(Op):
         require_same_dtype("set_diag", d, x, ("diagonal", "input"))
         return x
 
-    def eval(self, x: Any, d: Any) -> Any:
+    def eval(self, x: Array, d: Array) -> Array:
         out = np.array(x)
         i = np.arange(d.shape[-1])
         out[..., i - min(self.k, 0), i + max(self.k, 0)] = d
         return out
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         part = bind(DiagPart(self.k), g)
         return (bind(self, g, zeros_like(part)) if ctx.needs(0) else None, part if ctx.needs(1) else None)
 
-    def batch(self, ctx: Any, x: Any, d: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, d: Ranked) -> Tensor:
         return bind(self, *all_stacked(ctx, (x, d)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2, 1))
 
 
@@ -229,7 +238,7 @@ class BandPart(Op):
         require_rank("band_part", x, 2, "input")
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         rows, columns = x.shape[-2:]
         offset = np.arange(columns) - np.arange(rows)[:, None]
         keep = np.ones((rows, columns), bool)
@@ -239,13 +248,13 @@ class BandPart(Op):
             keep &= offset <= self.upper
         return np.where(keep, x, x.dtype.type(0))
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2,))
 
 

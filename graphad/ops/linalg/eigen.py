@@ -12,7 +12,16 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
@@ -42,12 +51,12 @@ def iterated(name: str, function: Callable[..., Any], *args: Any) -> Any:
         ) from cause
 
 
-def _columns(x: Any) -> Any:
+def _columns(x: Any) -> Tensor:
     """Numbers as a row, to scale the columns of matrices."""
     return bind(ExpandDims((-2,)), x)
 
 
-def _inverse_differences(x: Any) -> Any:
+def _inverse_differences(x: Any) -> Tensor:
     """1 / (x[j] - x[i]) at row i and column j, 0 where they are equal."""
     difference = _columns(x) - bind(ExpandDims((-1,)), x)
     same = equal(difference, scalar_like(0, x))
@@ -76,11 +85,11 @@ class Eigh(TupleOp):
         require_matrix("eigh", a, "tensor", True)
         return TensorSpec.of(None if a.dims is None else a.dims[:-1], _real_dtype(a)), a
 
-    def eval(self, a: Any) -> Any:
+    def eval(self, a: Array) -> Any:
         values, vectors = iterated("eigh", np.linalg.eigh, a)
         return values, vectors
 
-    def vjp(self, ctx: Any, e_bar: Any, v_bar: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, e_bar: Tensor | None, v_bar: Tensor | None) -> Cotangents:
         e, v = ctx.outputs
         a_bar = None if e_bar is None else times(_scaled(v, e_bar), v, adjoint_b=True)
         if v_bar is not None:
@@ -88,14 +97,15 @@ class Eigh(TupleOp):
             of_vectors = times(v, times(inner, v, adjoint_b=True))
             a_bar = of_vectors if a_bar is None else a_bar + of_vectors
         # Only the lower triangle was read: what belongs to the upper one goes to its mirror image.
+        assert a_bar is not None  # one of the two has a cotangent
         half = scalar_like(0.5, a_bar)
         total = bind(BandPart(-1, 0), a_bar + adjoint_of(a_bar))
         return (bind(SetDiag(0), total, bind(DiagPart(0), total) * half),)
 
-    def batch(self, ctx: Any, a: Any) -> Any:
+    def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
         return bind(self, a)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         row = matrix_rows(specs, axes, (2,))
         return row, row
 
@@ -123,11 +133,13 @@ class Svd(TupleOp):
             x.with_dims((*lead, n, n if self.full else least)),
         )
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         u, s, vh = iterated("svd", np.linalg.svd, x, self.full)
         return s, u, np.ascontiguousarray(np.conj(np.swapaxes(vh, -1, -2)))
 
-    def vjp(self, ctx: Any, s_bar: Any, u_bar: Any, v_bar: Any) -> Sequence[Any]:
+    def vjp(
+        self, ctx: VjpContext, s_bar: Tensor | None, u_bar: Tensor | None, v_bar: Tensor | None
+    ) -> Cotangents:
         # Townsend (2016), "Differentiating the singular value decomposition", equations 18 to 22; for complex dtypes with the
         # phase of each pair of vectors chosen so that that of v stays (Wan and Zhang, 2019).
         s, u, v = ctx.outputs
@@ -155,10 +167,10 @@ class Svd(TupleOp):
             parts.append(times(u, times(v, inner) + _scaled(v_bar - times(v, turn), inverse), adjoint_b=True))
         return (functools.reduce(add, parts),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> tuple[Tensor, ...]:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         row = matrix_rows(specs, axes, (2,))
         return row, row, row
 

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    DTypeLike,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, int32, int64
@@ -37,10 +47,10 @@ from graphad.ops.rules import scalar_like
 class _Factors(TupleOp):
     """What factorisations of stacks of matrices share."""
 
-    def batch(self, ctx: Any, a: Any) -> Any:
+    def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
         return bind(self, a)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         row = matrix_rows(specs, axes, (2,))
         return row, row
 
@@ -49,15 +59,15 @@ def _least(m: Any, n: Any) -> Any:
     return None if m is None or n is None else m if m == n or m < n else n
 
 
-def _lower(x: Any) -> Any:
+def _lower(x: Any) -> Tensor:
     return bind(BandPart(-1, 0), x)
 
 
-def _upper(x: Any) -> Any:
+def _upper(x: Any) -> Tensor:
     return bind(BandPart(0, -1), x)
 
 
-def _strictly_lower(x: Any) -> Any:
+def _strictly_lower(x: Any) -> Tensor:
     low = _lower(x)
     return bind(SetDiag(0), low, zeros_like(bind(DiagPart(0), low)))
 
@@ -80,15 +90,15 @@ class Qr(_Factors):
         inner = m if self.full else _least(m, n)
         return x.with_dims((*lead, m, inner)), x.with_dims((*lead, inner, n))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         q, r = np.linalg.qr(x, "complete" if self.full else "reduced")
         return q, r
 
-    def vjp(self, ctx: Any, q_bar: Any, r_bar: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, q_bar: Tensor | None, r_bar: Tensor | None) -> Cotangents:
         # Walter and Lehmann (2018), "On evaluating higher-order derivatives of the QR decomposition of tall matrices with full
         # column rank"; where there are more columns than rows, the others are q^H x (Roberts and Roberts, 2020).
         q, r = ctx.outputs
-        m, n = (None, None) if q.dims is None else (q.dims[-2], r.dims[-1])
+        m, n = (None, None) if q.dims is None or r.dims is None else (q.dims[-2], r.dims[-1])
         tall = isinstance(m, int) and isinstance(n, int) and m >= n
         if self.full and not (isinstance(m, int) and isinstance(n, int) and m <= n):
             raise MissingGradientError(
@@ -106,7 +116,7 @@ class Qr(_Factors):
         return (concat([_square_bar(q, first, q_bar, of_first), times(q, of_rest)], axis=-1),)
 
 
-def _square_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
+def _square_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Tensor:
     """The cotangent of q r for a square r."""
     middle = times(r, _upper(r_bar), adjoint_b=True) - times(q_bar, q, adjoint_a=True)
     # Made Hermitian from its lower triangle. The diagonal is real, since that of r is.
@@ -134,7 +144,7 @@ class Lu(_Factors):
             raise ArgumentTypeError(f"lu: output_idx_type is {self.index.name}; int32 or int64 is taken.")
         return x, TensorSpec.of(None if x.dims is None else x.dims[:-1], self.index)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         factors, order = np.array(x), np.empty(x.shape[:-1], self.index.numpy)
         if not x.size:
             return factors, order
@@ -149,7 +159,7 @@ class Lu(_Factors):
             order[place] = rows
         return factors, order
 
-    def vjp(self, ctx: Any, g: Any, p_bar: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor | None, p_bar: Tensor | None) -> Cotangents:
         # de Hoog, Anderssen and Lukas (2011), "Differentiation of matrix functionals using triangular factorization".
         if g is None:
             return (None,)
@@ -161,14 +171,14 @@ class Lu(_Factors):
         return (_rows_at(inner, argsort(order, axis=-1)),)
 
 
-def _unit(factors: Any) -> Any:
+def _unit(factors: Any) -> Tensor:
     """The lower factor, with the ones on its diagonal."""
     low = _lower(factors)
     d = bind(DiagPart(0), low)
     return bind(SetDiag(0), low, zeros_like(d) + scalar_like(1, d))
 
 
-def _rows_at(x: Any, order: Any) -> Any:
+def _rows_at(x: Any, order: Any) -> Tensor:
     """Row order[..., i] of x for row i."""
     rank = order.ndim
     if rank is None or x.ndim is None:
@@ -194,14 +204,14 @@ class Eig(_Factors):
         dtype = x.dtype if x.dtype.is_complex else complex_dtype(x.dtype)
         return TensorSpec.of(None if x.dims is None else x.dims[:-1], dtype), TensorSpec.of(x.dims, dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         dtype = np.result_type(x.dtype, np.complex64)
         if not x.size:
             return np.zeros(x.shape[:-1], dtype), np.zeros(x.shape, dtype)
         values, vectors = iterated("eig", np.linalg.eig, x)
         return values.astype(dtype), vectors.astype(dtype)
 
-    def vjp(self, ctx: Any, e_bar: Any, v_bar: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, e_bar: Tensor | None, v_bar: Tensor | None) -> Cotangents:
         # Boeddeker et al. (2017), "On the computation of complex-valued gradients with application to statistically optimum
         # beamforming", (4.77); what would turn the phase of a vector of length 1 is taken out.
         e, v = ctx.outputs
@@ -291,7 +301,7 @@ def lu_reconstruct(
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     factors = lift(lower_upper)
-    return _rows_at(times(_unit(factors), _upper(factors)), argsort(lift(perm), axis=-1))  # type: ignore[no-any-return]
+    return _rows_at(times(_unit(factors), _upper(factors)), argsort(lift(perm), axis=-1))
 
 
 def lu_matrix_inverse(

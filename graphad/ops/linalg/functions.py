@@ -11,7 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -39,13 +48,13 @@ class _OfSquare(Op):
         require_matrix(self.name, x, "input", True)
         return x
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(_DIRECTIONS[self.name], adjoint(ctx.inputs[0]), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2,))
 
 
@@ -67,7 +76,7 @@ class Expm(_OfSquare):
 
     name = "expm"
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         return library.linalg().expm(x) if x.size else np.array(x)
 
 
@@ -84,7 +93,7 @@ class Logm(_OfSquare):
             )
         return super().infer(x)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return _each(library.linalg().logm, x.astype(np.complex128)).astype(x.dtype)
 
 
@@ -96,7 +105,7 @@ class Sqrtm(_OfSquare):
 
     name = "sqrtm"
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return _each(library.linalg().sqrtm, x)
 
 
@@ -125,14 +134,14 @@ class MatrixDirection(Op):
             )
         return spec
 
-    def eval(self, x: Any, d: Any) -> Any:
+    def eval(self, x: Array, d: Array) -> Array:
         shape, n = np.broadcast_shapes(x.shape, d.shape), x.shape[-1]
         wide = np.zeros((*shape[:-2], 2 * n, 2 * n), x.dtype)
         wide[..., :n, :n] = wide[..., n:, n:] = x
         wide[..., :n, n:] = d
         return np.ascontiguousarray(_FUNCTIONS[self.of].eval(wide)[..., :n, n:])
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, d = ctx.inputs
         x_bar = d_bar = None
         if ctx.needs(0):
@@ -148,14 +157,14 @@ class MatrixDirection(Op):
             d_bar = unbroadcast(ctx, 1, bind(self, adjoint(x), g))
         return x_bar, d_bar
 
-    def batch(self, ctx: Any, x: Any, d: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, d: Ranked) -> Tensor:
         return bind(self, *align_matrices(ctx, (x, d)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2, 2))
 
 
-def _blocks(a: Any, b: Any, c: Any, d: Any) -> Any:
+def _blocks(a: Any, b: Any, c: Any, d: Any) -> Tensor:
     """[[a, b], [c, d]]."""
     return concat([concat([a, b], axis=-1), concat([c, d], axis=-1)], axis=-2)
 

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dims import product
@@ -62,7 +71,7 @@ class MatMul(Op):
         lead = broadcast_dims("matmul", a.dims[:-2], b.dims[:-2])
         return TensorSpec.of(None if lead is None else (*lead, rows, columns), dtype)
 
-    def eval(self, a: Any, b: Any) -> Any:
+    def eval(self, a: Array, b: Array) -> Any:
         return _product(a, b, self.transpose_a, self.transpose_b)
 
     def quick(self, x: Any, y: Any) -> Any:
@@ -77,7 +86,9 @@ class MatMul(Op):
         except ValueError:
             return None  # the inner sizes differ: infer says it in its own words
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        a: Any
+        b: Any
         a, b = ctx.inputs
         ta, tb = self.transpose_a, self.transpose_b
         if type(g) is EagerTensor and g.data.ndim == 2 and g.data.dtype.kind == "f":
@@ -109,14 +120,14 @@ class MatMul(Op):
             b_bar = _to_input(ctx, 1, b_bar)
         return a_bar, b_bar
 
-    def batch(self, ctx: Any, a: Any, b: Any) -> Any:
+    def batch(self, ctx: BatchContext, a: Ranked, b: Ranked) -> Tensor:
         if ctx.stacked(0) and not ctx.stacked(1) and len(b.dims) == 2 and not self.transpose_a:
             # One product of all rows instead of one for each.
             flat = bind(self, bind(Reshape((product(a.dims[:-1]), a.dims[-1])), a), b)
             return bind(Reshape((*a.dims[:-1], ranked(flat.dims)[-1])), flat)
         return bind(self, *align_matrices(ctx, (a, b)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         shapes = [spec.dims or () for spec in specs]
         if axes[0] is None and axes[1] is None:
             return None
@@ -138,7 +149,7 @@ class MatMul(Op):
             found.add(-2 if k == 0 else -1)
         return found.pop() + len(lead) + 2 if len(found) == 1 else MIXED
 
-    def lower(self, a: TensorSpec, b: TensorSpec) -> Any:
+    def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
         return forms.Contract(self.transpose_a, self.transpose_b)
 
 
@@ -161,7 +172,7 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
     return y if y.dtype is dtype else y.astype(dtype)
 
 
-def _to_input(ctx: Any, i: int, g: Any) -> Any:
+def _to_input(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     """The cotangent summed over leading axes along which input i was repeated."""
     a, b = ctx.shape(0), ctx.shape(1)
     if a is not None and b is not None and len(a) == 2 and len(b) == 2:
@@ -169,7 +180,7 @@ def _to_input(ctx: Any, i: int, g: Any) -> Any:
     return unbroadcast(ctx, i, g)
 
 
-def _right(a: Any, g: Any, transpose_a: bool, dims: Any) -> Any:
+def _right(a: Any, g: Tensor, transpose_a: bool, dims: Any) -> Tensor:
     """The cotangent of b in y = a b. Where b is one matrix for a stack of a's, one long product sums over the stack."""
     if (
         dims is not None
@@ -184,7 +195,7 @@ def _right(a: Any, g: Any, transpose_a: bool, dims: Any) -> Any:
     return bind(MatMul(not transpose_a, False), a, g)
 
 
-def align_matrices(ctx: Any, xs: Sequence[Any]) -> list[Any]:
+def align_matrices(ctx: BatchContext, xs: Sequence[Any]) -> list[Any]:
     """Stacks of matrices made to broadcast when some carry the loop axis first."""
     rank = max(len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs))
     out = []
@@ -194,7 +205,7 @@ def align_matrices(ctx: Any, xs: Sequence[Any]) -> list[Any]:
     return out
 
 
-def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> Any:
+def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> Tensor:
     """The product of tensors with flags that transpose and, for complex dtypes, conjugate."""
     if a.dtype.is_complex:
         a = bind(CONJ, a) if adjoint_a else a
@@ -202,7 +213,7 @@ def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> A
     return bind(MatMul(adjoint_a, adjoint_b), a, b)
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: Any) -> Tensor:
     """The last two axes exchanged, and conjugated for complex dtypes."""
     y = swap_axes(x, -1, -2)
     return bind(CONJ, y) if x.dtype.is_complex else y

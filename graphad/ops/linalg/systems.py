@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    Rows,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -85,7 +95,7 @@ def _solve(a: Any, b: Any) -> Any:
 class _System(Op):
     """What ops that solve a x = b share."""
 
-    def batch(self, ctx: Any, a: Any, b: Any) -> Any:
+    def batch(self, ctx: BatchContext, a: Ranked, b: Ranked) -> Tensor:
         if not ctx.stacked(0) and len(a.dims) == 2 and len(b.dims) == 3:
             # All right-hand sides side by side: one factorisation.
             size, n, m = b.dims
@@ -93,7 +103,7 @@ class _System(Op):
             return bind(Transpose((1, 0, 2)), bind(Reshape((n, size, m)), bind(self, a, wide)))
         return bind(self, *align_matrices(ctx, (a, b)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         rank = len(specs[1].dims or ())
         if axes[0] is None and axes[1] is not None and axes[1] == rank - 1:
             return max(rank, len(specs[0].dims or ())) - 1
@@ -111,10 +121,10 @@ class Solve(_System):
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         return _system_spec("solve", a, b)
 
-    def eval(self, a: Any, b: Any) -> Any:
+    def eval(self, a: Array, b: Array) -> Any:
         return _solve(_adjoint(a) if self.adjoint else a, b)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs[0], ctx.outputs[0]
         b_bar = bind(Solve(not self.adjoint), a, g)
         a_bar = None
@@ -136,11 +146,11 @@ class TriangularSolve(_System):
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         return _system_spec("triangular_solve", a, b)
 
-    def eval(self, a: Any, b: Any) -> Any:
+    def eval(self, a: Array, b: Array) -> Any:
         a = np.tril(a) if self.lower_ else np.triu(a)
         return _solve(_adjoint(a) if self.adjoint else a, b)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs[0], ctx.outputs[0]
         b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), a, g)
         a_bar = None
@@ -154,10 +164,10 @@ class TriangularSolve(_System):
 class _OfMatrix(Op):
     """What ops on one stack of matrices share."""
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
         return matrix_rows(specs, axes, (2,))
 
 
@@ -172,13 +182,13 @@ class Inverse(_OfMatrix):
         require_matrix("inv", x, "input", True)
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         try:
             return np.linalg.inv(x)
         except np.linalg.LinAlgError as cause:
             raise InvalidArgumentError("Input is not invertible.") from cause
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
         return (bind(NEG, times(y, times(g, y, adjoint_b=True), adjoint_a=True)),)
 
@@ -198,10 +208,10 @@ class Determinant(_OfMatrix):
         require_matrix("det", x, "input", True)
         return _without_matrix(x)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return np.linalg.det(x)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
         scale = bind(MUL, g, bind(CONJ, y) if y.dtype.is_complex else y)
         return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), ctx.inputs[0]))),)
@@ -221,18 +231,14 @@ class SLogDet(_OfMatrix, TupleOp):
             raise DTypeError(f"slogdet: input has dtype {x.dtype.name}; float32 or float64 is needed.")
         return _without_matrix(x), _without_matrix(x)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         sign, value = np.linalg.slogdet(x)
         return sign.astype(x.dtype), value.astype(x.dtype)
 
-    def vjp(self, ctx: Any, sign_bar: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, sign_bar: Tensor | None, g: Tensor | None) -> Cotangents:
         if g is None:
             return (None,)  # the sign is piecewise constant
         return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), ctx.inputs[0]))),)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
-        row = matrix_rows(specs, axes, (2,))
-        return row, row
 
 
 @define
@@ -248,7 +254,7 @@ class Cholesky(_OfMatrix):
         require_matrix("cholesky", x, "input", True)
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         try:
             return np.linalg.cholesky(x)
         except np.linalg.LinAlgError as cause:
@@ -263,7 +269,7 @@ class Cholesky(_OfMatrix):
                 "definite. To one that is so but for rounding, add a small multiple of tf.eye."
             ) from cause
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # L^-H P(L^H g) L^-1, made Hermitian; P keeps the lower triangle and halves the diagonal (Murray, 2016, eq. 10).
         factor = ctx.outputs[0]
         middle = bind(BandPart(-1, 0), times(factor, g, adjoint_a=True))

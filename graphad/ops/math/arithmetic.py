@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, float32, float64
@@ -41,25 +50,25 @@ from graphad.ops.rules import (
 )
 
 
-def _neg_vjp(ctx: Any, g: Any) -> Any:
+def _neg_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(NEG, g),)
 
 
-def _add_vjp(ctx: Any, g: Any) -> Any:
+def _add_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, g) if ctx.needs(1) else None,
     )
 
 
-def _sub_vjp(ctx: Any, g: Any) -> Any:
+def _sub_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, bind(NEG, g)) if ctx.needs(1) else None,
     )
 
 
-def _mul_vjp(ctx: Any, g: Any) -> Any:
+def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     return (
         unbroadcast(ctx, 0, bind(MUL, g, conjugate(y))) if ctx.needs(0) else None,
@@ -67,7 +76,7 @@ def _mul_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-def _div_vjp(ctx: Any, g: Any) -> Any:
+def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x_bar, y_bar = ctx.inputs[1], None, None
     over = bind(DIV, g, conjugate(y))
     if ctx.needs(0):
@@ -97,7 +106,7 @@ def _mod(x: Any, y: Any) -> Any:
     return x % y
 
 
-def _mod_vjp(ctx: Any, g: Any) -> Any:
+def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
@@ -160,12 +169,12 @@ Mod = elementwise(
 NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
 
 
-def _square_vjp(ctx: Any, g: Any) -> Any:
+def _square_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x = ctx.inputs[0]
     return (bind(MUL, g, conjugate(bind(ADD, x, x))),)
 
 
-def _squared_difference_vjp(ctx: Any, g: Any) -> Any:
+def _squared_difference_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     bar = bind(MUL, bind(MUL, scalar_like(2, g), g), conjugate(bind(SUB, x, y)))
     return (
@@ -198,7 +207,7 @@ def _no_nan(x: Any, y: Any, out: Any) -> Any:
     return out if out.ndim else out[()]
 
 
-def _divide_no_nan_vjp(ctx: Any, g: Any) -> Any:
+def _divide_no_nan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x_bar, y_bar = ctx.inputs[1], None, None
     over = bind(DIVIDE_NO_NAN, g, conjugate(y))
     if ctx.needs(0):
@@ -208,7 +217,7 @@ def _divide_no_nan_vjp(ctx: Any, g: Any) -> Any:
     return x_bar, y_bar
 
 
-def _multiply_no_nan_vjp(ctx: Any, g: Any) -> Any:
+def _multiply_no_nan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     return (
         unbroadcast(ctx, 0, bind(MULTIPLY_NO_NAN, g, conjugate(y))) if ctx.needs(0) else None,
@@ -216,7 +225,7 @@ def _multiply_no_nan_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-def _mul_zero_vjp(ctx: Any, f_first: Any) -> Any:
+def _mul_zero_vjp(ctx: VjpContext, f_first: Any) -> Cotangents:
     g, f = ctx.inputs
     return (
         unbroadcast(ctx, 0, bind(MUL_ZERO, f_first, conjugate(f))) if ctx.needs(0) else None,
@@ -252,11 +261,11 @@ MulZero = elementwise(
 DIVIDE_NO_NAN, MULTIPLY_NO_NAN, MUL_ZERO = DivideNoNan(), MultiplyNoNan(), MulZero()
 
 
-def _reciprocal_vjp(ctx: Any, g: Any) -> Any:
+def _reciprocal_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(RECIPROCAL_GRAD, conjugate(ctx.outputs[0]), g),)
 
 
-def _reciprocal_grad_vjp(ctx: Any, h: Any) -> Any:
+def _reciprocal_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     y, g = ctx.inputs
     y_bar = g_bar = None
     if ctx.needs(0):
@@ -294,7 +303,7 @@ ReciprocalGrad = elementwise(
 RECIPROCAL, RECIPROCAL_GRAD = Reciprocal(), ReciprocalGrad()
 
 
-def _abs_vjp(ctx: Any, g: Any) -> Any:
+def _abs_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x = ctx.inputs[0]
     if not x.dtype.is_complex:
         return (bind(MUL, g, bind(SIGN, x)),)
@@ -338,22 +347,22 @@ class AddN(Op):
                 dims = tuple(b if a is None else a for a, b in zip(dims, x.dims, strict=True))
         return TensorSpec.of(dims, dtype)
 
-    def eval(self, *xs: Any) -> Any:
+    def eval(self, *xs: Array) -> Any:
         total = widened(xs[0])
         for x in xs[1:]:
             total = total + x
         return as_dtype_of(total, xs[0])
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return [g] * len(ctx.inputs)
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         return bind(self, *all_stacked(ctx, xs))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return elementwise_rows(specs, axes)
 
-    def lower(self, *xs: TensorSpec) -> Any:
+    def lower(self, *xs: TensorSpec) -> forms.Form | None:
         dtype = xs[0].dtype
         if len(xs) == 1:
             return forms.identity_map(dtype)

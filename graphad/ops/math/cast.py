@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    DTypeLike,
+    FoldContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
@@ -39,29 +50,29 @@ class Cast(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(x.dims, self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         if x.dtype.kind == "c" and not (self.dtype.is_complex or self.dtype.is_bool):
             x = x.real
         return dtypes.converted(x, self.dtype.numpy)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         source = ctx.inputs[0].dtype
         if not (source.is_differentiable and self.dtype.is_differentiable):
             return (None,)
         return (bind(Cast(source), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         return (
             None if x.dtype.is_complex and not self.dtype.is_complex else forms.cast_map(x.dtype, self.dtype)
         )
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         known = ctx.known(x)
         if known is None or not (self.dtype.is_integer or self.dtype.is_floating):
             return None
@@ -162,7 +173,7 @@ class Bitcast(Op):
 
     takes_symbols = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         have, want = x.dtype.itemsize, self.dtype.itemsize
         data = np.ascontiguousarray(x)  # a scalar gets an axis here
         shape = np.shape(x)
@@ -171,10 +182,10 @@ class Bitcast(Op):
 
     vjp = no_gradient("bits are no numbers")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None or specs[0].dtype.itemsize >= self.dtype.itemsize:
             return axes[0]
         return MIXED if axes[0] == len(specs[0].dims or ()) - 1 else axes[0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own, lift_pair
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
@@ -37,22 +37,22 @@ def _join(x: Any, y: Any) -> Any:
     return out if out.ndim else out[()]
 
 
-def _join_vjp(ctx: Any, g: Any) -> Any:
+def _join_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (
         unbroadcast(ctx, 0, bind(REAL_PART, g)) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, bind(IMAG_PART, g)) if ctx.needs(1) else None,
     )
 
 
-def _real_vjp(ctx: Any, g: Any) -> Any:
+def _real_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(COMPLEX, g, scalar_like(0.0, g)) if ctx.inputs[0].dtype.is_complex else g,)
 
 
-def _imag_vjp(ctx: Any, g: Any) -> Any:
+def _imag_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(COMPLEX, scalar_like(0.0, g), g),)
 
 
-def _conj_vjp(ctx: Any, g: Any) -> Any:
+def _conj_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(CONJ, g),)
 
 
@@ -103,7 +103,7 @@ Conj = elementwise(
 COMPLEX, REAL_PART, IMAG_PART, CONJ = Complex(), RealPart(), ImagPart(), Conj()
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: Any) -> Tensor:
     """The conjugate inside rules: `x` itself unless its dtype is complex."""
     is_complex = x.data.dtype.kind == "c" if type(x) is EagerTensor else x.dtype.is_complex
     return bind(CONJ, x) if is_complex else x

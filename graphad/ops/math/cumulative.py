@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import MIXED, Op, define
@@ -35,7 +45,7 @@ from graphad.ops.rules import (
 )
 
 
-def _along_axis_rows(axis: int, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+def _along_axis_rows(axis: int, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
     found = {row for row in axes if row is not None}
     if not found:
         return None
@@ -77,10 +87,10 @@ class _Running(Op):
         _check_axis(self.name, self.axis, x)
         return TensorSpec.of(x.dims, x.dtype)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(type(self)(_behind(self.axis, x), self.exclusive, self.reverse), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _along_axis_rows(self.axis, specs, axes)
 
     def accumulate(self, x: Any, formula: np.ufunc, fill: float) -> Any:
@@ -102,10 +112,10 @@ class CumSum(_Running):
     exclusive: bool = False
     reverse: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return self.accumulate(x, np.add, 0)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(CumSum(self.axis, self.exclusive, not self.reverse), g),)
 
 
@@ -121,10 +131,10 @@ class CumProd(_Running):
     exclusive: bool = False
     reverse: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return self.accumulate(x, np.multiply, 1)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = conjugate(ctx.inputs[0])
         # y[i] = x[0] ... x[i], so x_bar[k] = x[0] ... x[k - 1] * (g[k] + x[k + 1] * (g[k + 1] + ...)).
         g = bind(Shift(self.axis, not self.reverse), g) if self.exclusive else g
@@ -145,18 +155,18 @@ class Shift(Op):
         require_numeric("shift_by_one", x)
         return TensorSpec.of(_check_axis("shift_by_one", self.axis, x).dims, x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         if not self.reverse:
             return shifted(x, self.axis, 0)
         return np.ascontiguousarray(np.flip(shifted(np.flip(x, self.axis), self.axis, 0), self.axis))
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Shift(self.axis, not self.reverse), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(Shift(_behind(self.axis, x), self.reverse), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _along_axis_rows(self.axis, specs, axes)
 
 
@@ -178,7 +188,7 @@ class Recurrence(Op):
         out = broadcast_specs("linear_recurrence", (a, b), dtype)
         return _check_axis("linear_recurrence", self.axis, out)
 
-    def eval(self, a: Any, b: Any) -> Any:
+    def eval(self, a: Array, b: Array) -> Array:
         backwards = self.reverse != self.transposed
         a, b = np.moveaxis(a, self.axis, 0), np.moveaxis(b, self.axis, 0)
         if backwards:
@@ -193,7 +203,7 @@ class Recurrence(Op):
         y = y[::-1] if backwards else y
         return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, y = ctx.inputs[0], ctx.outputs[0]
         b_bar = bind(Recurrence(self.axis, self.reverse, not self.transposed), conjugate(a), g)
         if not ctx.needs(0):
@@ -204,12 +214,12 @@ class Recurrence(Op):
             a_bar = bind(MUL, b_bar, conjugate(bind(Shift(self.axis, self.reverse), y)))
         return a_bar, b_bar
 
-    def batch(self, ctx: Any, a: Any, b: Any) -> Any:
+    def batch(self, ctx: BatchContext, a: Ranked, b: Ranked) -> Tensor:
         a = a if ctx.stacked(0) else ctx.stack(a)
         b = b if ctx.stacked(1) else ctx.stack(b)
         return bind(Recurrence(_behind(self.axis, b), self.reverse, self.transposed), a, b)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _along_axis_rows(self.axis, specs, axes)
 
 
@@ -229,10 +239,10 @@ class CumLogSumExp(_Running):
         require_kind(self.name, x, FLOATING)
         return super().infer(x)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return self.accumulate(x, np.logaddexp, -np.inf)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, y = ctx.inputs[0], ctx.outputs[0]
         if self.exclusive:
             g = bind(Shift(self.axis, not self.reverse), g)

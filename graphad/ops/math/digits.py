@@ -5,12 +5,13 @@ hypotenuse, and a number with the sign of another.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind
+from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import DIVIDE_NO_NAN, MUL, RECIPROCAL
 from graphad.ops.math.complexes import conjugate
@@ -18,28 +19,28 @@ from graphad.ops.math.exponential import over
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 
-def _scaled(factor: float, x: Any) -> Any:
+def _scaled(factor: float, x: Any) -> Tensor:
     return bind(MUL, x, scalar_like(factor, x))
 
 
-def _log2_slope(x: Any) -> Any:
+def _log2_slope(x: Any) -> Tensor:
     return _scaled(math.log(2), x)
 
 
-def _log10_slope(x: Any) -> Any:
+def _log10_slope(x: Any) -> Tensor:
     return _scaled(math.log(10), x)
 
 
-def _exp2_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _exp2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
 
 
-def _cbrt_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _cbrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = ctx.outputs[0]
     return (bind(MUL, g, bind(RECIPROCAL, _scaled(3.0, bind(MUL, y, y)))),)
 
 
-def _hypot_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _hypot_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return tuple(
         [
             unbroadcast(ctx, k, bind(MUL, g, bind(DIVIDE_NO_NAN, ctx.inputs[k], ctx.outputs[0])))
@@ -50,7 +51,7 @@ def _hypot_vjp(ctx: Any, g: Any) -> Sequence[Any]:
     )
 
 
-def _copysign_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _copysign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if not ctx.needs(0):
         return None, None
     x, y = ctx.inputs

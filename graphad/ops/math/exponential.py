@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Cotangents, TensorLike, VjpContext, VjpRule
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
@@ -23,30 +23,30 @@ from graphad.ops.math.complexes import conjugate
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 
-def times(derivative: Callable[[Any], Any]) -> Callable[..., Any]:
+def times(derivative: Callable[[Tensor], Tensor]) -> VjpRule:
     """The rule that multiplies by (the conjugate of) a derivative computed from the input."""
 
-    def vjp(ctx: Any, g: Any) -> Any:
+    def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL, g, conjugate(derivative(ctx.inputs[0]))),)
 
     vjp.__module__ = derivative.__module__
     return vjp
 
 
-def over(denominator: Callable[[Any], Any]) -> Callable[..., Any]:
+def over(denominator: Callable[[Tensor], Tensor]) -> VjpRule:
     """The rule that divides by (the conjugate of) an expression in the input.
 
     By way of the reciprocal, whose own derivative is 0 where nothing comes down: a masked log has no nan in second derivatives.
     """
 
-    def vjp(ctx: Any, g: Any) -> Any:
+    def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL, g, bind(RECIPROCAL, conjugate(denominator(ctx.inputs[0])))),)
 
     vjp.__module__ = denominator.__module__
     return vjp
 
 
-def _exp_vjp(ctx: Any, g: Any) -> Any:
+def _exp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, conjugate(ctx.outputs[0])),)
 
 
@@ -63,19 +63,19 @@ def _softplus(x: Any) -> Any:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-def _softplus_vjp(ctx: Any, g: Any) -> Any:
+def _softplus_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, bind(SIGMOID, ctx.inputs[0])),)
 
 
-def _tanh_vjp(ctx: Any, g: Any) -> Any:
+def _tanh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(TANH_GRAD, conjugate(ctx.outputs[0]), g),)
 
 
-def _sigmoid_vjp(ctx: Any, g: Any) -> Any:
+def _sigmoid_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(SIGMOID_GRAD, conjugate(ctx.outputs[0]), g),)
 
 
-def _tanh_grad_vjp(ctx: Any, h: Any) -> Any:
+def _tanh_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     y, g = ctx.inputs
     y_bar = g_bar = None
     if ctx.needs(0):
@@ -85,7 +85,7 @@ def _tanh_grad_vjp(ctx: Any, h: Any) -> Any:
     return y_bar, g_bar
 
 
-def _sigmoid_grad_vjp(ctx: Any, h: Any) -> Any:
+def _sigmoid_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     y, g = ctx.inputs
     y_bar = g_bar = None
     if ctx.needs(0):
@@ -96,7 +96,7 @@ def _sigmoid_grad_vjp(ctx: Any, h: Any) -> Any:
     return y_bar, g_bar
 
 
-def _logaddexp_vjp(ctx: Any, g: Any) -> Any:
+def _logaddexp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     share = bind(SIGMOID, bind(SUB, x, y))
     other = bind(SIGMOID, bind(SUB, y, x))
@@ -106,11 +106,11 @@ def _logaddexp_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-def _plus_one(x: Any) -> Any:
+def _plus_one(x: Any) -> Tensor:
     return bind(ADD, x, scalar_like(1.0, x))
 
 
-def _softsign_vjp(ctx: Any, g: Any) -> Any:
+def _softsign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     # Of the reciprocal rather than of the quotient: infinite x gives 0.
     return (bind(MUL, g, bind(SQUARE, bind(RECIPROCAL, _plus_one(abs(ctx.inputs[0]))))),)
 
@@ -276,12 +276,12 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     return bind(NEG, bind(SOFTPLUS, bind(NEG, lift(x))))
 
 
-def _present(x: Any) -> Any:
+def _present(x: Any) -> Tensor:
     """1 where x is not 0, else 0."""
     return bind(Cast(x.dtype), bind(NOT_EQUAL, x, scalar_like(0, x)))
 
 
-def _xlogy_vjp(ctx: Any, g: Any) -> Any:
+def _xlogy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     return (
         unbroadcast(ctx, 0, bind(MUL, g, conjugate(bind(XLOGY, _present(x), y)))) if ctx.needs(0) else None,
@@ -289,7 +289,7 @@ def _xlogy_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-def _xdivy_vjp(ctx: Any, g: Any) -> Any:
+def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     x_bar = y_bar = None
     if ctx.needs(0):

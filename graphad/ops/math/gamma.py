@@ -7,12 +7,11 @@ the asymptotic series has converged.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import define
@@ -108,7 +107,7 @@ class Polygamma(Elementwise):
     kinds = FLOATING
     n: Count
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:  # type: ignore[override]
         wide = np.asarray(x, np.float64)
         if self.n == 0:
             y = _digamma(wide)
@@ -117,14 +116,14 @@ class Polygamma(Elementwise):
         y = y.astype(x.dtype, copy=False)
         return y if y.ndim else y[()]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
 
     def lower(self, *xs: TensorSpec) -> None:
         return None
 
 
-def _lgamma_vjp(ctx: Any, g: Any) -> Any:
+def _lgamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, bind(DIGAMMA, ctx.inputs[0])),)
 
 

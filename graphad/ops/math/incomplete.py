@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
@@ -25,12 +24,12 @@ from graphad.ops.math.gamma import Polygamma, lgamma
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 
-def _erfcinv_vjp(ctx: Any, g: Any) -> Any:
+def _erfcinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = ctx.outputs[0]
     return (g * scalar_like(-math.sqrt(math.pi) / 2, y) * exp(y * y),)
 
 
-def _ndtri_vjp(ctx: Any, g: Any) -> Any:
+def _ndtri_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = ctx.outputs[0]
     return (g * scalar_like(math.sqrt(2 * math.pi), y) * exp(scalar_like(0.5, y) * y * y),)
 
@@ -59,7 +58,7 @@ def density_of_gamma(a: Any, x: Any) -> Any:
     return exp(xlogy(a - scalar_like(1, a), x) - x - lgamma(a))
 
 
-def _igamma_vjp(ctx: Any, g: Any) -> Any:
+def _igamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     a, x = ctx.inputs
     return (
         unbroadcast(ctx, 0, g * bind(_BY_A, a, x)) if ctx.needs(0) else None,
@@ -67,7 +66,7 @@ def _igamma_vjp(ctx: Any, g: Any) -> Any:
     )
 
 
-def _igammac_vjp(ctx: Any, g: Any) -> Any:
+def _igammac_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return _igamma_vjp(ctx, bind(NEG, g))
 
 
@@ -97,7 +96,7 @@ class IgammaByA(Elementwise):
             raise InvalidArgumentError(f"igamma: derivative {self.n} by a; there are {_HIGHEST}.")
         return super().infer(a, x)
 
-    def eval(self, a: Any, x: Any) -> Any:
+    def eval(self, a: Array, x: Array) -> Array:  # type: ignore[override]
         special, dtype = library.special(), a.dtype
         a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
         with np.errstate(all="ignore"):
@@ -118,7 +117,7 @@ class IgammaByA(Elementwise):
             y = np.where((a > 0) & (x >= 0), y, np.nan).astype(dtype)
         return y if y.ndim else y[()]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         a, x = ctx.inputs
         of_a = of_x = None
         if ctx.needs(0):
@@ -131,7 +130,7 @@ class IgammaByA(Elementwise):
             of_x = unbroadcast(ctx, 1, g * density_of_gamma(a, x) * _bell(slopes, scalar_like(1, x)))
         return of_a, of_x
 
-    def lower(self, *xs: Any) -> None:
+    def lower(self, *xs: TensorSpec) -> None:
         return None
 
 
@@ -158,7 +157,7 @@ igammac = binary_function(
 )
 
 
-def _betainc_vjp(ctx: Any, g: Any) -> Any:
+def _betainc_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     a, b, x = ctx.inputs
     if not ctx.needs(2):
         return None, None, None
@@ -189,7 +188,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     return bind(Betainc(), a, b, lift(x, a.dtype) if not isinstance(x, Tensor) else x)
 
 
-def _zeta_vjp(ctx: Any, g: Any) -> Any:
+def _zeta_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, q = ctx.inputs
     if not ctx.needs(1):
         return None, None
@@ -217,7 +216,7 @@ def _polygamma_of(special: Any) -> Any:
     return formula
 
 
-def _polygamma_vjp(ctx: Any, g: Any) -> Any:
+def _polygamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     n, x = ctx.inputs
     if not ctx.needs(1):
         return None, None
@@ -237,7 +236,7 @@ polygamma = binary_function(
 )
 
 
-def _nextafter_vjp(ctx: Any, g: Any) -> Any:
+def _nextafter_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, g * scalar_like(0, g)) if ctx.needs(1) else None,

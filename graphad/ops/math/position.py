@@ -8,7 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    DTypeLike,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType
@@ -41,17 +50,17 @@ class _Position(Op):
                 )
         return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         if x.dtype.kind not in "iu":
             x = np.where(np.isnan(x), x.dtype.type(self.least), x)
         return type(self).search(x, self.axis).astype(self.dtype.numpy)
 
     vjp = no_gradient("a position is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(type(self)(self.axis % (len(x.dims) - 1) + 1, self.dtype), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is None:
             return None
         gone = self.axis % len(specs[0].dims or ())

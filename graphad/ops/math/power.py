@@ -6,13 +6,12 @@ The slope of x ** y in y uses log only where x is positive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
@@ -37,12 +36,12 @@ from graphad.ops.math.select import SELECT
 from graphad.ops.rules import INEXACT, NUMERIC, scalar_like, unbroadcast
 
 
-def _sqrt_vjp(ctx: Any, g: Any) -> Any:
+def _sqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
     return (bind(MUL_ZERO, g, bind(DIV, scalar_like(0.5, y), y)),)
 
 
-def _rsqrt_vjp(ctx: Any, g: Any) -> Any:
+def _rsqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
     return (bind(MUL_ZERO, g, bind(MUL, bind(MUL, scalar_like(-0.5, y), y), bind(SQUARE, y))),)
 
@@ -83,7 +82,7 @@ def _pow(x: Any, y: Any) -> Any:
         raise
 
 
-def _pow_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _pow_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     x_bar = y_bar = None
     if ctx.needs(0):

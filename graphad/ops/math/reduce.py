@@ -12,7 +12,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import AxisLike, ReductionFunction, TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    Cotangents,
+    FoldContext,
+    Ranked,
+    ReductionFunction,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift
 from graphad.core.dims import product
@@ -22,7 +34,7 @@ from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axes
-from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
+from graphad.core.shapes import normalize_axes, normalize_axis, ranked, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
@@ -80,11 +92,11 @@ class Reduction(Op):
         """The axes counted from 0 and sorted."""
         return tuple(range(rank)) if self.axes is None else tuple(sorted([axis % rank for axis in self.axes]))
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         axes = tuple([axis + 1 for axis in self.over(len(x.dims) - 1)])
         return bind(type(self)(axes, self.keepdims), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         axis = axes[0]
         if axis is None:
             return None
@@ -93,14 +105,14 @@ class Reduction(Op):
             return MIXED
         return axis if self.keepdims else axis - sum(1 for other in gone if other < axis)
 
-    def lower(self, x: TensorSpec) -> Any:
+    def lower(self, x: TensorSpec) -> forms.Form | None:
         if self.combine is None or scalars.kind_of(x.dtype) not in _KERNEL_KINDS[self.combine]:
             return None
         return forms.Reduce(
             forms.identity_map(x.dtype), self.combine, self.over(len(x.dims or ())), self.keepdims
         )
 
-    def restored(self, ctx: Any, g: Any) -> Any:
+    def restored(self, ctx: VjpContext, g: Any) -> Any:
         """`g`, shaped like the output, with the reduced axes put in again as axes of size 1."""
         if self.keepdims:
             return g
@@ -109,7 +121,7 @@ class Reduction(Op):
             return g if dims is None else bind(ExpandDims(tuple(range(len(dims)))), g) if dims else g
         return bind(ExpandDims(self.axes), g) if self.axes else g
 
-    def spread(self, ctx: Any, g: Any) -> Any:
+    def spread(self, ctx: VjpContext, g: Any) -> Tensor:
         """`g` broadcast back to the shape of the input."""
         dims = ctx.shape(0)
         if not self.keepdims and dims is not None:
@@ -147,28 +159,28 @@ class CountOf(Op):
             normalize_axis("count_of", axis, None if x.dims is None else len(x.dims))
         return TensorSpec.of((), self.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return self.dtype.numpy.type(
             product(x.shape if self.axes is None else [x.shape[axis] for axis in self.axes])
         )
 
     vjp = no_gradient("a count is piecewise constant")
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         rank = len(x.dims) - 1
         axes = range(rank) if self.axes is None else [axis % rank for axis in self.axes]
         return ctx.unstacked(bind(CountOf(tuple([axis + 1 for axis in axes]), self.dtype), x))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
-    def fold(self, ctx: Any, x: Any) -> Any:
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return ctx.size(
             product(x.dims if self.axes is None else [x.dims[axis] for axis in self.axes]), self.dtype
         )
 
 
-def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Any:
+def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Tensor:
     """The number of elements along some axes of x as a scalar: a constant where the sizes are known numbers."""
     dims = x.dims
     if dims is not None:
@@ -187,10 +199,10 @@ class ReduceSum(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return summed(x, self.axes, self.keepdims)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (self.spread(ctx, g),)
 
 
@@ -205,16 +217,18 @@ class ReduceMean(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         count = x.size if self.axes is None else product([x.shape[axis] for axis in self.axes])
         if x.dtype.kind in "iu":
             return _integer_mean(x, self.axes, self.keepdims, count)
         total = ADDED(x, self.axes, wide(x.dtype), None, self.keepdims)
         return as_dtype_of(total / total.dtype.type(count), x)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         if self.axes is None and type(g) is EagerTensor and not g.data.shape and busy() is None:
-            x_bar = np.empty(ctx.shape(0), g.data.dtype)  # the gradient of a loss, in nearly every model
+            x_bar = np.empty(
+                ranked(ctx.shape(0)), g.data.dtype
+            )  # the gradient of a loss, in nearly every model
             if x_bar.ndim and x_bar.size:
                 try:
                     x_bar.fill(g.data / wide(g.data.dtype).type(x_bar.size))
@@ -247,14 +261,14 @@ class _Extreme(Reduction):
     kinds = REAL
     formula: ClassVar[Any]  # np.maximum or np.minimum
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         formula = type(self).formula
         if getattr(x, "size", 1):
             return formula.reduce(x, self.axes, None, None, self.keepdims)
         lowest = scalars.identity_of(self.combine or "", dtypes.from_numpy(x.dtype))
         return formula.reduce(x, self.axes, None, None, self.keepdims, initial=lowest)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
         chosen = bind(Cast(g.dtype), bind(EQUAL, x, self.restored(ctx, ctx.outputs[0])))
         ties = bind(ReduceSum(self.axes, True), chosen)
@@ -288,16 +302,17 @@ class ReduceProd(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return combined(np.multiply, x, self.axes, self.keepdims)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
-        if self.axes is None and ctx.shape(0) is None:
+        dims = ctx.shape(0)
+        if self.axes is None and dims is None:
             flat = reshape(x, [-1])
             g = bind(MUL, reshape(g, [1]), conjugate(_others(flat, 0)))
             return (reshape_like(g, ctx, 0),)
-        axes = self.over(len(ctx.shape(0))) if ctx.shape(0) is not None else self.axes or ()
+        axes = (self.axes or ()) if dims is None else self.over(len(dims))
         # One axis after the other: the product over the axes so far, and the factor that each element is multiplied by.
         factor, part = self.restored(ctx, g), x
         for axis in axes:
@@ -306,7 +321,7 @@ class ReduceProd(Reduction):
         return (factor,)
 
 
-def _others(x: Any, axis: int) -> Any:
+def _others(x: Any, axis: int) -> Tensor:
     """For each element the product of all others along the axis."""
     return bind(MUL, bind(CumProd(axis, True, False), x), bind(CumProd(axis, True, True), x))
 
@@ -319,7 +334,7 @@ class ReduceAll(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return ALL_TRUE(x, self.axes, None, None, self.keepdims)
 
     vjp = no_gradient("a truth value is piecewise constant")
@@ -333,7 +348,7 @@ class ReduceAny(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return ANY_TRUE(x, self.axes, None, None, self.keepdims)
 
     vjp = no_gradient("a truth value is piecewise constant")
@@ -348,7 +363,7 @@ class ReduceLogSumExp(Reduction):
     axes: Axes | None = None
     keepdims: bool = False
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         dtype, x = x.dtype, widened(x)
         top = np.maximum.reduce(x, self.axes, keepdims=True, initial=-np.inf)
         top = np.where(np.isfinite(top), top, top.dtype.type(0))
@@ -357,7 +372,7 @@ class ReduceLogSumExp(Reduction):
         y = y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
         return y if y.ndim else y[()]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # The result is rounded to its own last digit, so that the shares of large numbers do not sum to 1 by themselves.
         share = bind(EXP, bind(SUB, ctx.inputs[0], self.restored(ctx, ctx.outputs[0])))
         total = bind(ReduceSum(self.axes, True), share)
@@ -365,7 +380,7 @@ class ReduceLogSumExp(Reduction):
         share = bind(DIV, share, total)
         return (bind(MUL, self.restored(ctx, g), share),)
 
-    def expand(self, x: Any) -> Any:
+    def expand(self, x: Ranked) -> Tensor | None:
         axes = self.over(len(x.dims))
         top = bind(ReduceMax(axes, True), x)
         top = bind(SELECT, bind(IS_FINITE, top), top, scalar_like(0.0, top))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift_own
 from graphad.core.op import no_gradient
@@ -26,7 +26,7 @@ def zeros_of(x: Any) -> Tensor:
     return bind(BroadcastTo(entries_of(x.dims)), zero, shape(x))
 
 
-def _sign_vjp(ctx: Any, g: Any) -> Any:
+def _sign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (zeros_of(g),)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import DType, as_dtype
@@ -49,7 +49,7 @@ class SearchSorted(Op):
                 )
         return TensorSpec.of(values.dims, self.dtype)
 
-    def eval(self, sequence: Any, values: Any) -> Any:
+    def eval(self, sequence: Array, values: Array) -> Array:
         side: Literal["left", "right"] = "right" if self.right else "left"
         out = np.empty(values.shape, self.dtype.numpy)
         for index in np.ndindex(values.shape[:-1]):
@@ -58,10 +58,10 @@ class SearchSorted(Op):
 
     vjp = no_gradient("a position is piecewise constant")
 
-    def batch(self, ctx: Any, sequence: Any, values: Any) -> Any:
+    def batch(self, ctx: BatchContext, sequence: Ranked, values: Ranked) -> Tensor:
         return bind(self, *all_stacked(ctx, (sequence, values)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         of_sequence, of_values = axes
         if of_sequence is None:
             return of_values

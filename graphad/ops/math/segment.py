@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
@@ -41,17 +41,17 @@ class SortedIds(Op):
         require_index(self.of, ids, "segment_ids")
         return ids
 
-    def eval(self, ids: Any) -> Any:
+    def eval(self, ids: Array) -> Array:
         if ids.size and ((ids[..., :1] < 0).any() or (ids[..., 1:] < ids[..., :-1]).any()):
             raise InvalidArgumentError(
                 f"{self.of}: segment ids are not increasing from 0 on: {ids.tolist()}; sort them."
             )
         return ids
 
-    def batch(self, ctx: Any, ids: Any) -> Any:
+    def batch(self, ctx: BatchContext, ids: Ranked) -> Tensor:
         return bind(self, ids)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         rank = len(specs[0].dims or ())
         return MIXED if axes[0] is not None and axes[0] == rank - 1 else axes[0]
 

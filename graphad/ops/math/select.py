@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.errors import DTypeError, InvalidArgumentError
@@ -53,10 +62,10 @@ class Select(Op):
         dtype = same_dtype("where", (x, y))
         return broadcast_specs("where", (condition, x, y), dtype)
 
-    def eval(self, condition: Any, x: Any, y: Any) -> Any:
+    def eval(self, condition: Array, x: Array, y: Array) -> Any:
         return _where(condition, x, y)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         zero = scalar_like(0, g)
         condition = ctx.inputs[0]
         return (
@@ -65,13 +74,13 @@ class Select(Op):
             unbroadcast(ctx, 2, bind(SELECT, condition, zero, g)) if ctx.needs(2) else None,
         )
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         return bind(self, *align_stacked(ctx, xs))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return elementwise_rows(specs, axes)
 
-    def lower(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> Any:
+    def lower(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> forms.Form | None:
         return forms.call("select", (condition.dtype, x.dtype, y.dtype), x.dtype)
 
 
@@ -88,13 +97,13 @@ class WhereIndices(Op):
     def infer(self, condition: TensorSpec) -> TensorSpec:
         return TensorSpec.of((None, condition.rank), dtypes.int64)
 
-    def eval(self, condition: Any) -> Any:
+    def eval(self, condition: Array) -> Array:
         return np.argwhere(condition).astype(np.int64)
 
     vjp = no_gradient("indices are piecewise constant")
     rows = no_rows("the indices of all rows are in one list")
 
-    def batch(self, ctx: Any, condition: Any) -> Any:
+    def batch(self, ctx: BatchContext, condition: Ranked) -> Tensor:
         raise InvalidArgumentError(
             "where: with one argument the number of indices may differ from row to row; give x and y when vectorizing."
         )
@@ -126,7 +135,7 @@ def where(
     return bind(SELECT, condition, x, y)
 
 
-def _split(ctx: Any, g: Any, first: Any) -> Sequence[Any]:
+def _split(ctx: VjpContext, g: Tensor, first: Any) -> Sequence[Any]:
     """The cotangents of two operands of which `first` says where the first was chosen."""
     zero = scalar_like(0, g)
     return (
@@ -135,11 +144,11 @@ def _split(ctx: Any, g: Any, first: Any) -> Sequence[Any]:
     )
 
 
-def _maximum_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _maximum_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return _split(ctx, g, bind(GREATER_EQUAL, *ctx.inputs))
 
 
-def _minimum_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _minimum_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return _split(ctx, g, bind(LESS_EQUAL, *ctx.inputs))
 
 
@@ -176,7 +185,7 @@ minimum = binary_function(
 )
 
 
-def _clip_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _clip_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, low, high = ctx.inputs
     zero = scalar_like(0, g)
     x_bar = low_bar = high_bar = None

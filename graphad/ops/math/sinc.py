@@ -8,12 +8,10 @@ where it is small: there nothing is divided by z, so that 0 and what is close to
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -41,13 +39,13 @@ class Sinc(Elementwise):
             raise InvalidArgumentError(f"sinc: the order is {self.order}; it is at most {_HIGHEST}.")
         return super().infer(x)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:  # type: ignore[override]
         wide = np.asarray(x, np.result_type(x, np.float64) if x.dtype.kind == "c" else np.float64)
         y = (math.pi**self.order * _integral(self.order, wide)).astype(x.dtype)
         return y if y.ndim else y[()]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
-        return times(lambda x: bind(Sinc(self.order + 1), x))(ctx, g)  # type: ignore[no-any-return]
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        return times(lambda x: bind(Sinc(self.order + 1), x))(ctx, g)
 
 
 def _integral(n: int, x: np.ndarray) -> np.ndarray:

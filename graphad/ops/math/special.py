@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind
+from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math.arithmetic import MUL, NEG, SQUARE
 from graphad.ops.math.exponential import EXP
@@ -138,20 +140,20 @@ def _as(y: np.ndarray, x: Any) -> Any:
     return y if y.ndim else y[()]
 
 
-def _bell(x: Any, factor: float) -> Any:
+def _bell(x: Any, factor: float) -> Tensor:
     """factor * exp(-x ** 2)."""
     return bind(MUL, scalar_like(factor, x), bind(EXP, bind(NEG, bind(SQUARE, x))))
 
 
-def _erf_vjp(ctx: Any, g: Any) -> Any:
+def _erf_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, _bell(ctx.inputs[0], 2.0 / math.sqrt(math.pi))),)
 
 
-def _erfc_vjp(ctx: Any, g: Any) -> Any:
+def _erfc_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, _bell(ctx.inputs[0], -2.0 / math.sqrt(math.pi))),)
 
 
-def _erfinv_vjp(ctx: Any, g: Any) -> Any:
+def _erfinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = ctx.outputs[0]
     slope = bind(MUL, scalar_like(math.sqrt(math.pi) / 2.0, y), bind(EXP, bind(SQUARE, y)))
     return (bind(MUL, g, slope),)

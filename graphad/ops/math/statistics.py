@@ -46,10 +46,10 @@ def reduce_variance(
         off = real(bind(MUL, bind(CONJ, off), off))
     else:
         off = square(off)
-    return _bound(ReduceMean, axes, keepdims, off)  # type: ignore[no-any-return]
+    return _bound(ReduceMean, axes, keepdims, off)
 
 
-def _bound(op_class: Any, axes: tuple[int, ...] | None, keepdims: bool, x: Any) -> Any:
+def _bound(op_class: Any, axes: tuple[int, ...] | None, keepdims: bool, x: Tensor) -> Tensor:
     return x if axes is not None and not axes else bind(op_class(axes, bool(keepdims)), x)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
@@ -18,28 +18,28 @@ from graphad.ops.math.power import SQRT
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 
-def _one_minus_square(x: Any) -> Any:
+def _one_minus_square(x: Any) -> Tensor:
     return bind(SUB, scalar_like(1.0, x), bind(SQUARE, x))
 
 
-def _one_plus_square(x: Any) -> Any:
+def _one_plus_square(x: Any) -> Tensor:
     return bind(ADD, scalar_like(1.0, x), bind(SQUARE, x))
 
 
-def _tan_vjp(ctx: Any, g: Any) -> Any:
+def _tan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
     return (bind(MUL, g, _one_plus_square(y)),)
 
 
-def _asinh_vjp(ctx: Any, g: Any) -> Any:
+def _asinh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(DIV, g, bind(COSH, conjugate(ctx.outputs[0]))),)
 
 
-def _acosh_vjp(ctx: Any, g: Any) -> Any:
+def _acosh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(DIV, g, bind(SINH, conjugate(ctx.outputs[0]))),)
 
 
-def _atan2_vjp(ctx: Any, g: Any) -> Any:
+def _atan2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x = ctx.inputs
     scaled = bind(DIV, g, bind(ADD, bind(SQUARE, x), bind(SQUARE, y)))
     return (

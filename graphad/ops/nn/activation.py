@@ -6,12 +6,11 @@ relu and elu have backward ops of their own that read the output; `expand` says 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Cotangents, Ranked, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32
@@ -25,7 +24,7 @@ from graphad.ops.rules import FLOATING, REAL, unbroadcast
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-def _zero(x: Any) -> Any:
+def _zero(x: Any) -> Tensor:
     return lift(0, x.dtype)
 
 
@@ -40,10 +39,10 @@ class Relu(Elementwise):
     formula = staticmethod(lambda x: np.maximum(x, x.dtype.type(0)))
     infer, eval = Elementwise.infer, Elementwise.eval
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(RELU_GRAD, g, ctx.outputs[0]),)
 
-    def expand(self, x: Any) -> Any:
+    def expand(self, x: Ranked) -> Tensor | None:
         return maximum(x, _zero(x))
 
 
@@ -58,10 +57,10 @@ class ReluGrad(Elementwise):
     formula = staticmethod(lambda g, y: np.where(y > 0, g, g.dtype.type(0)))
     infer, eval = Elementwise.infer, Elementwise.eval
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (unbroadcast(ctx, 0, bind(RELU_GRAD, h, ctx.inputs[1])), None)
 
-    def expand(self, g: Any, y: Any) -> Any:
+    def expand(self, g: Ranked, y: Ranked) -> Tensor | None:
         return where(y > _zero(y), g, _zero(g))
 
 
@@ -76,10 +75,10 @@ class Elu(Elementwise):
     formula = staticmethod(lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, x.dtype.type(0)))))
     infer, eval = Elementwise.infer, Elementwise.eval
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(ELU_GRAD, g, ctx.outputs[0]),)
 
-    def expand(self, x: Any) -> Any:
+    def expand(self, x: Ranked) -> Tensor | None:
         return where(x > _zero(x), x, expm1(minimum(x, _zero(x))))
 
 
@@ -94,7 +93,7 @@ class EluGrad(Elementwise):
     formula = staticmethod(lambda g, y: np.where(y < 0, g * (y + y.dtype.type(1)), g))
     infer, eval = Elementwise.infer, Elementwise.eval
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         # Only one of g and y may be stacked, and then h is: each cotangent is summed back to its input.
         g, y = ctx.inputs
         of_g = unbroadcast(ctx, 0, bind(ELU_GRAD, h, y)) if ctx.needs(0) else None
@@ -102,7 +101,7 @@ class EluGrad(Elementwise):
         of_y = unbroadcast(ctx, 1, where(y < _zero(y), h * g, _zero(y))) if ctx.needs(1) else None
         return (of_g, of_y)
 
-    def expand(self, g: Any, y: Any) -> Any:
+    def expand(self, g: Ranked, y: Ranked) -> Tensor | None:
         return where(y < _zero(y), g * (y + lift(1.0, y.dtype)), g)
 
 

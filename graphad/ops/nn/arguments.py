@@ -99,7 +99,7 @@ def in_order(f: Callable[[Any], Any], x: Any, rank: int, first: bool) -> Tensor:
     elif x.ndim >= rank + 2:  # else `f` says what is wrong
         x = move_axis(x, -1 - rank, -1)
     y = f(x)
-    return move_axis(y, -1, -1 - rank)  # type: ignore[no-any-return]
+    return move_axis(y, -1, -1 - rank)
 
 
 def require_axes(op: str, x: Any, rank: int) -> None:

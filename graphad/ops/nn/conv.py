@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.errors import InvalidArgumentError
@@ -23,6 +24,7 @@ from graphad.core.references import is_reference
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.shape import Reshape
 from graphad.ops.array.support import require_gradient
@@ -83,7 +85,7 @@ class Filtering(w.Windowed):
         groups = np.moveaxis(parts.reshape(*parts.shape[:-1], n, kernel[-2]), -2, 0)
         return places, groups.reshape(n, math.prod(places), math.prod(kernel[:-1]))
 
-    def patches(self, x: Any, kernel: Sequence[Any]) -> Any:
+    def patches(self, x: Any, kernel: Sequence[Any]) -> Tensor:
         """The same as recorded ops; a stack of matrices for a stack of images."""
         rank = len(self.strides)
         op = w.Patches(tuple(kernel[:rank]), self.strides, self.padding, self.dilations)
@@ -115,26 +117,26 @@ def _group_count(channels: int, kernel: Sequence[int]) -> int:
     return channels // kernel[-2] if kernel[-2] else 1
 
 
-def _as_groups(x: Any, place: int) -> Any:
+def _as_groups(x: Tensor, place: int) -> Tensor:
     """Stacked rows, of which each becomes a group: the first axis goes before axis `place` and is taken together with it."""
     y = move_axis(x, 0, place)
-    dims = y.dims
+    dims = ranked(y.dims)
     return bind(Reshape((*dims[:place], dims[place] * dims[place + 1], *dims[place + 2 :])), y)
 
 
-def _from_groups(y: Any, rows: Any) -> Any:
+def _from_groups(y: Tensor, rows: Any) -> Tensor:
     """The opposite for the last axis."""
     dims = ranked(y.dims)
     return move_axis(bind(Reshape((*dims[:-1], rows, dims[-1] // rows)), y), -2, 0)
 
 
-def _as_matrix(x: Any, stacked: bool) -> Any:
+def _as_matrix(x: Any, stacked: bool) -> Tensor:
     """A value, or stack of values, with all axes but the last taken together."""
     lead = x.dims[: int(stacked)]
     return bind(Reshape((*lead, product(x.dims[int(stacked) : -1]), x.dims[-1])), x)
 
 
-def _no_rows(ctx: Any) -> bool:
+def _no_rows(ctx: BatchContext) -> bool:
     """Whether there are no rows, of which no groups can be made."""
     return type(ctx.size) is int and not ctx.size
 
@@ -160,12 +162,12 @@ class Convolution(Filtering):
     def infer(self, x: TensorSpec, kernel: TensorSpec) -> TensorSpec:
         return TensorSpec.of(self.result(x, kernel), x.dtype)
 
-    def eval(self, x: Any, kernel: Any) -> Any:
+    def eval(self, x: Array, kernel: Array) -> Any:
         places, columns = self.columns(widened(x), kernel.shape)
         y = _joined(columns @ _groups(widened(kernel), _group_count(x.shape[-1], kernel.shape)))
         return as_dtype_of(y.reshape(*places, kernel.shape[-1]), x)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, kernel = ctx.inputs
         x_bar = kernel_bar = None
         if ctx.needs(0):
@@ -176,7 +178,7 @@ class Convolution(Filtering):
             kernel_bar = bind(self.like(ConvolutionFilterGrad, dims), x, g, *given)
         return x_bar, kernel_bar
 
-    def batch(self, ctx: Any, x: Any, kernel: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, kernel: Ranked) -> Tensor:
         images, filters = ctx.stacked(0), ctx.stacked(1)
         if not filters:
             return w.unfold_rows(bind(self, w.fold_rows(x), kernel), ctx.size, x.dims[1])
@@ -191,7 +193,7 @@ class Convolution(Filtering):
         y = matmul(self.patches(x, of_kernel), _as_matrix(kernel, True))
         return bind(Reshape((ctx.size, *result)), y)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return w.image_rows(axes[:1]) if axes[1] is None else MIXED
 
 
@@ -222,7 +224,7 @@ class ConvolutionInputGrad(Filtering):
             )
         return x
 
-    def eval(self, g: Any, kernel: Any) -> Any:
+    def eval(self, g: Array, kernel: Array) -> Any:
         shape, window = self.dims, kernel.shape[:-2]
         pads, outputs = self.pads(shape, window), kernel.shape[-1]
         n = _group_count(shape[-1], kernel.shape)
@@ -236,7 +238,7 @@ class ConvolutionInputGrad(Filtering):
         whole = w.add_windows(parts, w.padded_shape(shape, pads), self.strides, self.dilations)
         return as_dtype_of(w.unpadded(whole, shape, pads), g)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         g, kernel = ctx.inputs[:2]
         kernel_bar = None
         if ctx.needs(1):
@@ -244,7 +246,7 @@ class ConvolutionInputGrad(Filtering):
             kernel_bar = bind(self.like(ConvolutionFilterGrad, dims), h, g, *given)
         return bind(self.like(Convolution), h, kernel) if ctx.needs(0) else None, kernel_bar
 
-    def batch(self, ctx: Any, g: Any, kernel: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked, kernel: Ranked, *given: Ranked) -> Tensor:
         if not ctx.stacked(1):
             return w.images_of_rows(self, ctx, g, [kernel], given)
         window = kernel.dims[1:-2]
@@ -269,7 +271,7 @@ class ConvolutionInputGrad(Filtering):
         op = w.PatchesSum(tuple(window), self.strides, self.padding, self.dilations, self.dims)
         return w.images_of_rows(op, ctx, parts, (), given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return w.image_rows(axes[:1]) if axes[1] is None else MIXED
 
 
@@ -294,13 +296,13 @@ class ConvolutionFilterGrad(Filtering):
         require_gradient(self.called(), g, TensorSpec.of(self.result(x, kernel), x.dtype))
         return kernel
 
-    def eval(self, x: Any, g: Any) -> Any:
+    def eval(self, x: Array, g: Array) -> Any:
         places, columns = self.columns(widened(x), self.dims)
         n, flat = _group_count(x.shape[-1], self.dims), widened(g).reshape(math.prod(places), g.shape[-1])
         y = _joined(np.swapaxes(columns, -1, -2) @ (flat if n == 1 else _parted(flat, n)))
         return as_dtype_of(y.reshape(self.dims), x)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         x, g = ctx.inputs[:2]
         x_bar = None
         if ctx.needs(0):
@@ -308,7 +310,7 @@ class ConvolutionFilterGrad(Filtering):
             x_bar = bind(self.like(ConvolutionInputGrad, dims), g, h, *given)
         return x_bar, bind(self.like(Convolution), x, h) if ctx.needs(1) else None
 
-    def batch(self, ctx: Any, x: Any, g: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, g: Ranked, *given: Ranked) -> Tensor:
         if not _known(self.dims[:-2]) or is_reference(self.dims[-2]) or _no_rows(ctx):
             return ctx.rowwise(self, x, g, *given)
         if x.dims[-1] != self.dims[-2]:
@@ -319,5 +321,5 @@ class ConvolutionFilterGrad(Filtering):
         y = matmul(self.patches(x, self.dims), _as_matrix(g, ctx.stacked(1)), transpose_a=True)
         return bind(Reshape((ctx.size, *self.dims)), y, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None if axes[0] is None and axes[1] is None else MIXED

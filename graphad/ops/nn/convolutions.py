@@ -397,7 +397,7 @@ def _depthwise(
     return in_order(lambda images: _channel_by_channel(bind(windows, images), kernel), x, 2, first)
 
 
-def _channel_by_channel(parts: Any, kernel: Any) -> Any:
+def _channel_by_channel(parts: Any, kernel: Any) -> Tensor:
     """Windows [batch, y, x, height, width, channels] times filters of their channels, [batch, y, x, channels * multiplier]."""
     y = einsum("bijpqc,pqcm->bijcm", parts, kernel)
     dims: Any = y.dims

@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32, int64
@@ -33,7 +42,7 @@ def _without_classes(x: TensorSpec) -> TensorSpec:
     return x.with_dims(None if x.dims is None else x.dims[:-1])
 
 
-def _is_label(labels: Any, classes: Any) -> Any:
+def _is_label(labels: Any, classes: Any) -> Tensor:
     """Where each label is, as a mask over all classes. `classes` is a number or a size symbol."""
     return equal(expand_dims(labels, -1), bind(Steps(0, classes, 1, labels.dtype)))
 
@@ -41,7 +50,7 @@ def _is_label(labels: Any, classes: Any) -> Any:
 class _PerLabel(Op):
     """What the two ops share: labels and rows of classes correspond."""
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         return bind(self, *all_stacked(ctx, xs))
 
 
@@ -73,7 +82,7 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
         loss = _loss_of_labels(labels, logits)
         return loss, logits
 
-    def eval(self, labels: Any, logits: Any) -> Any:
+    def eval(self, labels: Array, logits: Array) -> Any:
         log_p = LogSoftmax(-1).eval(logits)
         classes = logits.shape[-1]
         if not classes:
@@ -83,7 +92,7 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
         valid = at == labels
         return loss if valid.all() else np.where(valid, loss, logits.dtype.type(np.nan)), log_p
 
-    def vjp(self, ctx: Any, g: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor | None, h: Tensor | None) -> Cotangents:
         labels, log_p = ctx.inputs[0], ctx.outputs[1]
         x_bar = None if g is None else bind(SPARSE_CROSS_ENTROPY_GRAD, labels, log_p, g)
         if h is not None:
@@ -91,11 +100,11 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
             x_bar = of_log_p if x_bar is None else x_bar + of_log_p
         return None, x_bar
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         row = same_row(axes)
         return (MIXED, MIXED) if row == len(specs[0].dims or ()) else (row, row)
 
-    def expand(self, labels: Any, logits: Any) -> Any:
+    def expand(self, labels: Ranked, logits: Ranked) -> Any:
         classes = logits.dims[-1]
         log_p = log_softmax(logits)
         chosen = _is_label(labels, classes)
@@ -116,7 +125,7 @@ class SparseCrossEntropyGrad(_PerLabel):
             raise InvalidArgumentError(f"{self.name}: {g} is no gradient of {loss}, one number per label.")
         return log_p
 
-    def eval(self, labels: Any, log_p: Any, g: Any) -> Any:
+    def eval(self, labels: Array, log_p: Array, g: Array) -> Array:
         out = np.asarray(np.exp(log_p)).reshape(-1, log_p.shape[-1])
         flat = np.ravel(labels)
         (at,) = np.nonzero((flat >= 0) & (flat < log_p.shape[-1]))
@@ -124,18 +133,18 @@ class SparseCrossEntropyGrad(_PerLabel):
         out *= np.reshape(g, (-1, 1))
         return out.reshape(log_p.shape)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         labels, log_p, g = ctx.inputs
         of_log_p = h * exp(log_p) * expand_dims(g, -1) if ctx.needs(1) else None
         # The derivative by g is the same function of h as that by h is of g, but summed over the classes.
         of_g = reduce_sum(h * bind(self, labels, log_p, ones_like(g)), axis=-1) if ctx.needs(2) else None
         return None, of_log_p, of_g
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         row = same_row(axes)
         return MIXED if row == len(specs[0].dims or ()) else row
 
-    def expand(self, labels: Any, log_p: Any, g: Any) -> Any:
+    def expand(self, labels: Ranked, log_p: Ranked, g: Ranked) -> Tensor | None:
         p = exp(log_p)
         chosen = _is_label(labels, log_p.dims[-1])
         return where(chosen, p - scalar_like(1, p), p) * expand_dims(g, -1)

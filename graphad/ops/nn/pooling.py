@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import Size
 from graphad.core.op import define
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide, widened
 from graphad.ops.array.support import require_gradient
 from graphad.ops.nn import windows as w
@@ -52,11 +54,11 @@ class Pool(w.Windowed):
         rank = len(self.window)
         return tuple(range(1 + rank, 1 + 2 * rank))
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
         stacked = [x if ctx.stacked(i) else ctx.stack(x) for i, x in enumerate(xs)]
         return w.unfold_rows(bind(self, *[w.fold_rows(x) for x in stacked]), ctx.size, stacked[0].dims[1])
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return w.image_rows(axes)
 
 
@@ -92,10 +94,10 @@ class MaxPool(Pool):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self.result(require_kind(self.called(), x, REAL, "input"))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         return np.maximum.reduce(self.parts(x, _lowest(x.dtype)), axis=self.within())
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self.like(MaxPoolGrad), ctx.inputs[0], g),)
 
 
@@ -131,7 +133,7 @@ class MaxPoolGrad(Pool):
         require_gradient(self.called(), g, TensorSpec.of(found.dims, g.dtype))
         return TensorSpec.of(x.dims, g.dtype)
 
-    def eval(self, x: Any, g: Any) -> Any:
+    def eval(self, x: Array, g: Array) -> Array:
         at, pads = _first_maximum(self, x), self.pads_for(x.shape)
         out = np.zeros(w.padded_shape(x.shape, pads), g.dtype)
         if g.size:
@@ -140,7 +142,7 @@ class MaxPoolGrad(Pool):
                 out[here] += np.where(at == k, g, g.dtype.type(0))
         return w.unpadded(out, x.shape, pads)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return None, bind(self.like(MaxPoolPick), ctx.inputs[0], h)
 
 
@@ -163,11 +165,11 @@ class MaxPoolPick(Pool):
         require_gradient(self.called(), h, TensorSpec.of(x.dims, h.dtype))
         return TensorSpec.of(self.result(require_kind(self.called(), x, REAL, "input")).dims, h.dtype)
 
-    def eval(self, x: Any, h: Any) -> Any:
+    def eval(self, x: Array, h: Array) -> Array:
         at = np.expand_dims(_first_maximum(self, x), -2)
         return np.take_along_axis(_in_line(self.parts(h, 0)), at, axis=-2)[..., 0, :]
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return None, bind(self.like(MaxPoolGrad), ctx.inputs[0], g) if ctx.needs(1) else None
 
 
@@ -187,11 +189,11 @@ class AvgPool(Pool):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self.result(require_kind(self.called(), x, FLOATING, "input"))
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         parts = self.parts(widened(x), 0)
         return as_dtype_of(np.add.reduce(parts, axis=self.within()) / _counts(self, x.shape, parts.dtype), x)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, given = self.shape_of(ctx, 0)
         return (bind(self.like(AvgPoolGrad, dims), g, *given),)
 
@@ -224,18 +226,19 @@ class AvgPoolGrad(Pool):
         require_gradient(self.called(), g, self.result(require_kind(self.called(), x, FLOATING, "input")))
         return x
 
-    def eval(self, g: Any) -> Any:
+    def eval(self, g: Array) -> Any:
         pads, inner = self.pads_for(self.dims), self.within()
         share = np.expand_dims(widened(g) / _counts(self, self.dims, wide(g.dtype)), inner)
         parts = np.broadcast_to(share, (*g.shape[:-1], *self.window, g.shape[-1]))
         whole = w.add_windows(parts, w.padded_shape(self.dims, pads), self.strides, self.dilations)
         return as_dtype_of(w.unpadded(whole, self.dims, pads), g)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(self.like(AvgPool), h),)
 
-    def batch(self, ctx: Any, g: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
+        g, *given = xs
         return w.images_of_rows(self, ctx, g, (), given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return w.image_rows(axes[:1])

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.op import MIXED, Op, define
@@ -32,10 +41,10 @@ class AlongAxis(Op):
         normalize_axis(self.name, self.axis, x.rank, "logits", x.dims)
         return x
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(type(self)(self.axis % (len(x.dims) - 1) + 1), x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         rank = len(specs[0].dims or ())
         return MIXED if axes[0] is not None and axes[0] == self.axis % rank else axes[0]
 
@@ -49,17 +58,17 @@ class Softmax(AlongAxis):
     axis: Axis
     infer = AlongAxis.infer
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         z = widened(x)
         e = np.exp(z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf))
         return as_dtype_of(e / np.add.reduce(e, self.axis, keepdims=True), x)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
         gy = g * y
         return (gy - y * reduce_sum(gy, axis=self.axis, keepdims=True),)
 
-    def expand(self, x: Any) -> Any:
+    def expand(self, x: Ranked) -> Tensor | None:
         e = exp(x - reduce_max(x, axis=self.axis, keepdims=True))
         return e / reduce_sum(e, axis=self.axis, keepdims=True)
 
@@ -73,15 +82,15 @@ class LogSoftmax(AlongAxis):
     axis: Axis
     infer = AlongAxis.infer
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         z = widened(x)
         shifted = z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf)
         return as_dtype_of(shifted - np.log(np.add.reduce(np.exp(shifted), self.axis, keepdims=True)), x)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g - exp(ctx.outputs[0]) * reduce_sum(g, axis=self.axis, keepdims=True),)
 
-    def expand(self, x: Any) -> Any:
+    def expand(self, x: Ranked) -> Tensor | None:
         shifted = x - reduce_max(x, axis=self.axis, keepdims=True)
         return shifted - log(reduce_sum(exp(shifted), axis=self.axis, keepdims=True))
 

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import entries_of
 from graphad.core.schema import Given, Padding, Positive
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide
 from graphad.ops.array.shape import Reshape, sizes_of
 from graphad.ops.array.support import require_gradient
@@ -149,17 +151,18 @@ def add_windows(
 # What batch rules do to stacks of images. They only see definite shapes, whose sizes may be symbols.
 
 
-def fold_rows(x: Any) -> Any:
+def fold_rows(x: Tensor) -> Tensor:
     """[rows, batch, ...] to [rows * batch, ...]."""
-    return bind(Reshape((x.dims[0] * x.dims[1], *x.dims[2:])), x)
+    rows, batch, *rest = ranked(x.dims)
+    return bind(Reshape((rows * batch, *rest)), x)
 
 
-def unfold_rows(y: Any, rows: Any, batch: Any) -> Any:
+def unfold_rows(y: Tensor, rows: Any, batch: Any) -> Tensor:
     """[rows * batch, ...] to [rows, batch, ...]."""
-    return bind(Reshape((rows, batch, *y.dims[1:])), y)
+    return bind(Reshape((rows, batch, *ranked(y.dims)[1:])), y)
 
 
-def image_rows(axes: Sequence[Any]) -> Any:
+def image_rows(axes: RowAxes) -> RowAxis:
     """The row axis of ops on images in which the batches of all operands correspond."""
     found = {axis for axis in axes if axis is not None}
     return None if not found else 0 if found == {0} else MIXED
@@ -212,7 +215,7 @@ class Windowed(Op):
         ]
         return (dims[0], *sizes)
 
-    def shape_of(self, ctx: Any, i: int) -> tuple[Any, tuple[Any, ...]]:
+    def shape_of(self, ctx: VjpContext, i: int) -> tuple[Any, tuple[Any, ...]]:
         """The shape of input i, an image or filters, as an attribute, and the inputs that it refers to."""
         dims = ctx.shape(i)
         if is_definite(dims):
@@ -252,18 +255,18 @@ class Patches(Windowed):
         found = self.places(x.dims, self.window)
         return TensorSpec.of((*found, *self.window, *(channels or (None,))), x.dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         whole = padded(x, self.pads(x.shape, self.window))
         return np.ascontiguousarray(windows(whole, self.window, self.strides, self.dilations))
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         sizes, given = self.shape_of(ctx, 0)
         return (bind(PatchesSum(self.window, self.strides, self.padding, self.dilations, sizes), g, *given),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return unfold_rows(bind(self, fold_rows(x)), ctx.size, x.dims[1])
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return image_rows(axes)
 
 
@@ -286,7 +289,7 @@ class PatchesSum(Windowed):
         require_gradient(self.name, g, self._windows().infer(x))
         return x
 
-    def eval(self, g: Any) -> Any:
+    def eval(self, g: Array) -> Array:
         pads = self.pads(self.dims, self.window)
         whole = add_windows(g, padded_shape(self.dims, pads), self.strides, self.dilations)
         return unpadded(whole, self.dims, pads)
@@ -294,19 +297,21 @@ class PatchesSum(Windowed):
     def _windows(self) -> Any:
         return Patches(self.window, self.strides, self.padding, self.dilations)
 
-    def vjp(self, ctx: Any, h: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(self._windows(), h),)
 
-    def batch(self, ctx: Any, g: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, g: Ranked, *given: Ranked) -> Tensor:
         return images_of_rows(self, ctx, g, (), given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return image_rows(axes)
 
 
-def images_of_rows(op: Any, ctx: Any, g: Any, others: Sequence[Any], given: Sequence[Any]) -> Any:
+def images_of_rows(
+    op: Any, ctx: BatchContext, g: Tensor, others: Sequence[Tensor], given: Sequence[Tensor]
+) -> Tensor:
     """An op whose result is an image of the shape `dims`, for stacked gradients `g` and other operands that are not."""
-    batch = g.dims[1]
+    batch = ranked(g.dims)[1]
     wide = op.op_class(
         *[getattr(op, field) for field in op.attributes if field != "dims"], (ctx.size * batch, *op.dims[1:])
     )

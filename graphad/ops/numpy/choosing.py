@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnsupportedOptionError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
@@ -47,7 +48,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def _index(name: str, x: Any) -> Any:
+def _index(name: str, x: TensorLike) -> Tensor:
     x = tensor_of(x)
     if not x.dtype.is_integer:
         if x.dims == (0,):
@@ -56,7 +57,7 @@ def _index(name: str, x: Any) -> Any:
     return x if x.dtype in (dtypes.int32, dtypes.int64) else math.cast(x, dtypes.int64)
 
 
-def take(a: Any, indices: Any, /, axis: int | None = None, mode: str = "raise") -> Tensor:
+def take(a: TensorLike, indices: TensorLike, /, axis: int | None = None, mode: str = "raise") -> Tensor:
     """The slices at some indices along an axis, or without one elements of all as one vector.
 
     Args:
@@ -77,10 +78,10 @@ def take(a: Any, indices: Any, /, axis: int | None = None, mode: str = "raise") 
             index = math.clip_by_value(index, cast_to(0, index.dtype), size - cast_to(1, index.dtype))
         else:
             raise InvalidArgumentError(f"take: mode {mode!r} is unknown; it is 'raise', 'wrap' or 'clip'.")
-    return a[along(axis, index)]  # type: ignore[no-any-return]
+    return a[along(axis, index)]
 
 
-def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int | None = -1) -> Tensor:
     """x[..., indices[..., j, ...], ...] along an axis; the other axes of both broadcast together."""
     x, index = tensor_of(x), _index("take_along_axis", indices)
     x, axis = on_axis(x, axis)
@@ -91,7 +92,7 @@ def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
             f"take_along_axis: x has rank {rank}, indices {index.ndim}; they must be equal."
         )
     others = [k for k in range(rank) if k != axis]
-    if any(x.dims[k] != index.dims[k] for k in others):
+    if any(ranked(x.dims)[k] != ranked(index.dims)[k] for k in others):
         first = broadcast_arrays(x[along(axis, slice(0, 1))], index[along(axis, slice(0, 1))])[0]
         sizes = array.shape(first)
         x, index = (
@@ -101,7 +102,7 @@ def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
     return bind(TakeAlong(axis), x, index)
 
 
-def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
+def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None, /) -> Any:
     """x1 where `condition` holds, elsewhere x2; with one argument the indices where it holds, as `nonzero`."""
     if (x1 is None) != (x2 is None):
         raise InvalidArgumentError("where: x1 and x2 must be given together, or neither.")
@@ -114,15 +115,15 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     return math.where(condition, x1, x2)
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
+def select(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tensor:
     """For each element the choice of the first condition that holds, `default` where none does."""
     *choices, found = promoted(*choicelist, default)
     for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
         found = where(condition, choice, found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
-def nonzero(x: Any, /) -> tuple[Tensor, ...]:
+def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
     """For each axis the indices of the elements that are not 0, in row-major order."""
     x = tensor_of(x)
     rank = rank_of("nonzero", x)
@@ -131,17 +132,17 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return tuple(array.unstack(math.where(x), num=rank, axis=1))
 
 
-def argwhere(a: Any) -> Tensor:
+def argwhere(a: TensorLike) -> Tensor:
     """The indices of the elements that are not 0, one row for each."""
     return math.where(tensor_of(a))
 
 
-def flatnonzero(a: Any) -> Tensor:
+def flatnonzero(a: TensorLike) -> Tensor:
     """The indices of the elements that are not 0 in all of them as one vector."""
     return nonzero(ravel(a))[0]
 
 
-def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
+def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> Tensor:
     """The slices along an axis where a vector of bools holds."""
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
@@ -149,7 +150,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     return array.gather(a, chosen, axis=axis)
 
 
-def extract(condition: Any, arr: Any) -> Tensor:
+def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
     """The elements where a condition of the same shape holds."""
     return compress(ravel(condition), ravel(arr))
 
@@ -161,16 +162,16 @@ def choose(a: Any, choices: Any) -> Tensor:
     return bind(TakeAlong(0), stacked, array.expand_dims(whole, 0))[0]
 
 
-def _ordered(x: Any) -> Any:
+def _ordered(x: Any) -> Tensor:
     return math.cast(x, dtypes.uint8) if x.dtype.is_bool else x
 
 
 def argsort(
-    a: Any,
+    a: TensorLike,
     /,
     axis: int | None = -1,
-    kind: Any = None,
-    order: Any = None,
+    kind: str | None = None,
+    order: str | None = None,
     *,
     descending: bool = False,
     stable: bool = True,
@@ -184,11 +185,11 @@ def argsort(
 
 
 def sort(
-    a: Any,
+    a: TensorLike,
     /,
     axis: int | None = -1,
-    kind: Any = None,
-    order: Any = None,
+    kind: str | None = None,
+    order: str | None = None,
     *,
     descending: bool = False,
     stable: bool = True,
@@ -200,18 +201,18 @@ def sort(
     return bind(TakeAlong(axis), a, argsort(a, axis, descending=descending))
 
 
-def sort_complex(a: Any) -> Tensor:
+def sort_complex(a: TensorLike) -> Tensor:
     """The elements in order along the last axis, complex."""
     a = sort(a)
     return a if a.dtype.is_complex else math.cast(a, dtypes.complex128)
 
 
-def partition(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
+def partition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
     """The elements in an order with element `kth` where sorting puts it: sorted, which is one."""
     return sort(a, axis)
 
 
-def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Tensor:
+def argpartition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
     """The indices of `partition`."""
     return argsort(a, axis)
 
@@ -226,7 +227,7 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
     return order
 
 
-def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
+def searchsorted(x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Where each element of x2 would be put into the sorted vector x1: before equal ones, or with "right" behind them."""
     x1, x2 = promoted(x1, x2)
     if rank_of("searchsorted", x1) != 1:
@@ -237,7 +238,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     return array.reshape(found, array.shape(x2))
 
 
-def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+def digitize(x: TensorLike, bins: Any, right: bool = False) -> Tensor:
     """Between which of some rising or falling bounds each element lies."""
     x, bins = promoted(x, bins)
     sides = ("left", "right") if right else ("right", "left")
@@ -248,7 +249,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     return math.where(math.less_equal(bins[:1], bins[-1:]), rising, falling)
 
 
-def _groups(x: Any) -> tuple[Any, Any, Any, Any]:
+def _groups(x: TensorLike) -> tuple[Any, Any, Any, Any]:
     """The elements as a vector, the order that sorts them, where groups of equal ones start, and which element starts one."""
     flat = ravel(x)
     order = argsort(flat)
@@ -259,7 +260,7 @@ def _groups(x: Any) -> tuple[Any, Any, Any, Any]:
     return flat, order, array.reshape(math.where(starts), [-1]), starts
 
 
-def unique_all(x: Any, /) -> UniqueAll:
+def unique_all(x: TensorLike, /) -> UniqueAll:
     """The different elements in order, where each is first, where each element of x is among them, and how often it occurs.
 
     NaN differs from all, so each is an element of its own. The values are differentiable.
@@ -277,30 +278,30 @@ def unique_all(x: Any, /) -> UniqueAll:
     )
 
 
-def _first(starts: Any) -> Any:
+def _first(starts: Any) -> Tensor:
     return array.shape(starts)[0]
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
+def unique_counts(x: TensorLike, /) -> UniqueCounts:
     """The different elements in order, and how often each occurs."""
     found = unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
+def unique_inverse(x: TensorLike, /) -> UniqueInverse:
     """The different elements in order, and where each element of x is among them."""
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: Any, /) -> Tensor:
+def unique_values(x: TensorLike, /) -> Tensor:
     """The different elements in order; differentiable."""
     flat, order, starts, _ = _groups(x)
     return array.gather(flat, array.gather(order, starts))
 
 
 def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
     *, equal_nan: bool = True
 ) -> Any:  # fmt: skip
     """The different elements in order, all NaN being one, and on request what `unique_all` gives."""
@@ -327,12 +328,17 @@ def _one_nan(found: UniqueAll) -> UniqueAll:
     return UniqueAll(values, indices, math.minimum(found.inverse_indices, last), counts)
 
 
-def _is_first(mask: Any) -> Any:
+def _is_first(mask: Any) -> Tensor:
     return math.equal(math.cumsum(math.cast(mask, dtypes.int64)), lift(np.int64(1)))
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+    element: TensorLike,
+    test_elements: TensorLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
 ) -> Tensor:
     """Which elements are among others."""
     element, others = promoted(element, test_elements)
@@ -347,12 +353,15 @@ def isin(
     return math.logical_not(found) if invert else found
 
 
-def union1d(ar1: Any, ar2: Any) -> Tensor:
+def union1d(ar1: TensorLike, ar2: TensorLike) -> Tensor:
     """The different elements of two tensors, in order."""
-    return unique(concat([ravel(ar1), ravel(ar2)]))  # type: ignore[no-any-return]
+    found: Tensor = unique(concat([ravel(ar1), ravel(ar2)]))
+    return found
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+def intersect1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
     """The different elements that are in both of two tensors, in order, and on request where they are first."""
     first, second = unique_all(ar1), unique_all(ar2)
     a, b = promoted(first.values, second.values)
@@ -364,18 +373,18 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     return values, array.gather(first.indices, chosen), where_second
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
+def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
     """The different elements of the first tensor that are not in the second, in order."""
     values = unique(ar1)
     return array.gather(values, flatnonzero(isin(values, ar2, invert=True)))
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
+def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
     """The different elements that are in one of two tensors and not in both, in order."""
     return union1d(setdiff1d(ar1, ar2), setdiff1d(ar2, ar1))
 
 
-def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
+def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
     """The index along each axis of elements that are numbered in row-major order."""
     rest = _index("unravel_index", indices)
     found = []
@@ -392,4 +401,4 @@ def ravel_multi_index(multi_index: Any, dims: Sequence[int]) -> Tensor:
         total = total * cast_to(int(size), total.dtype) + math.cast(
             _index("ravel_multi_index", index), total.dtype
         )
-    return total  # type: ignore[no-any-return]
+    return total

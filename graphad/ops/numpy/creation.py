@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import exports_array, lift, lift_own, stands_for_tensor
 from graphad.core.device import require_cpu
 from graphad.core.dtypes import DType
@@ -18,18 +19,23 @@ from graphad.ops.numpy.promotion import cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
-def _of(dtype: Any, otherwise: DType) -> DType:
+def _of(dtype: DTypeLike | None, otherwise: DType) -> DType:
     return otherwise if dtype is None else default_dtype(dtype)
 
 
-def _sizes(shape: Any) -> Any:
+def _sizes(shape: ShapeLike) -> Any:
     if isinstance(shape, Tensor):
         return array.reshape(shape, [1]) if shape.ndim == 0 else shape
     return [shape] if hasattr(shape, "__index__") else shape
 
 
 def asarray(
-    obj: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
+    obj: Any,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    device: str | None = None,
+    copy: bool | None = None,
 ) -> Tensor:
     """`obj` as a tensor.
 
@@ -67,12 +73,12 @@ def _any_tensor(x: Any) -> bool:
     )
 
 
-def array_of(object: Any, dtype: Any = None, *, copy: bool | None = True) -> Tensor:
+def array_of(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> Tensor:
     """`object` as a tensor; see `asarray`."""
     return asarray(object, dtype, copy=copy)
 
 
-def asanyarray(a: Any, dtype: Any = None) -> Tensor:
+def asanyarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """`a` as a tensor; see `asarray`."""
     return asarray(a, dtype)
 
@@ -80,7 +86,7 @@ def asanyarray(a: Any, dtype: Any = None) -> Tensor:
 ascontiguousarray = asanyarray
 
 
-def copy(a: Any) -> Tensor:
+def copy(a: TensorLike) -> Tensor:
     """A tensor with the same elements."""
     return asarray(a, copy=True)
 
@@ -100,24 +106,26 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return lift(np.from_dlpack(x))
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """Zeros, float64 unless `dtype` says otherwise."""
     require_cpu("zeros", device)
     return array.zeros(_sizes(shape), _of(dtype, dtypes.float64))
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """Ones, float64 unless `dtype` says otherwise."""
     require_cpu("ones", device)
     return array.ones(_sizes(shape), _of(dtype, dtypes.float64))
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """Zeros: a tensor cannot be filled later."""
     return zeros(shape, dtype, device=device)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
+def full(
+    shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor:
     """`fill_value` everywhere, broadcast to `shape`; differentiable."""
     require_cpu("full", device)
     value = asarray(fill_value, dtype)
@@ -125,7 +133,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 
 
 def _like(name: str, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def function(x: Any, /, dtype: Any = None, *, shape: Any = None, device: Any = None) -> Tensor:
+    def function(
+        x: TensorLike,
+        /,
+        dtype: DTypeLike | None = None,
+        *,
+        shape: ShapeLike | None = None,
+        device: str | None = None,
+    ) -> Tensor:
         require_cpu(name, device)
         x = tensor_of(x)
         wanted = _of(dtype, x.dtype)
@@ -164,7 +179,13 @@ def _are_known(*xs: Any) -> bool:
 
 
 def arange(
-    start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
 ) -> Tensor:
     """start, start + step, ... as far as `stop`, which is left out; from 0 where only one number is given."""
     require_cpu("arange", device)
@@ -174,7 +195,7 @@ def arange(
         wanted: Any = None if dtype is None else default_dtype(dtype).numpy
         return lift(np.arange(start, stop, step, wanted))  # type: ignore[call-overload]
     start, stop, step = promoted(start, stop, step)
-    return cast_to(array.range(start, stop, step), _of(dtype, start.dtype))  # type: ignore[no-any-return]
+    return cast_to(array.range(start, stop, step), _of(dtype, start.dtype))
 
 
 def linspace(
@@ -184,10 +205,10 @@ def linspace(
     num: Any = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: str | None = None,
 ) -> Any:
     """`num` numbers in equal steps from `start` to `stop`, which is among them with `endpoint`.
 
@@ -217,8 +238,8 @@ def logspace(
     stop: Any,
     num: Any = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: TensorLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
     """`base` to the powers from `start` to `stop` in equal steps."""
@@ -228,7 +249,7 @@ def logspace(
 
 
 def geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> Tensor:
     """`num` numbers from `start` to `stop`, of one sign, each the same multiple of the one before."""
     start, stop = promoted(start, stop)
@@ -239,23 +260,31 @@ def geomspace(
     return found if dtype is None else cast_to(found, default_dtype(dtype))
 
 
-def eye(n_rows: Any, n_cols: Any = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor:
+def eye(
+    n_rows: Any,
+    n_cols: Any = None,
+    /,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor:
     """A matrix with ones on diagonal `k` and zeros elsewhere, float64 unless `dtype` says otherwise."""
     require_cpu("eye", device)
     return lift(np.eye(n_rows, n_cols, k, _of(dtype, dtypes.float64).numpy))
 
 
-def identity(n: int, dtype: Any = None) -> Tensor:
+def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
     """A square matrix with ones on its diagonal."""
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """A matrix with ones at and below diagonal `k`, and zeros above."""
     return lift(np.tri(N, M, k, _of(dtype, dtypes.float64).numpy))
 
 
-def _band(x: Any, k: int, lower: bool) -> Tensor:
+def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
     sizes = array.shape(x)
     rows = array.expand_dims(array.range(sizes[-2]), 1)
     columns = array.range(sizes[-1]) - k
@@ -263,12 +292,12 @@ def _band(x: Any, k: int, lower: bool) -> Tensor:
     return math.where(kept, x, array.zeros_like(x))
 
 
-def tril(x: Any, /, k: int = 0) -> Tensor:
+def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere."""
     return _band(tensor_of(x), k, True)
 
 
-def triu(x: Any, /, k: int = 0) -> Tensor:
+def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     """The upper triangle of the last two axes, from diagonal `k`, and zeros elsewhere."""
     return _band(tensor_of(x), k, False)
 
@@ -290,7 +319,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     return array.meshgrid(*[tensor_of(x) for x in arrays], indexing=indexing) if arrays else []
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
     """A matrix whose columns are powers of x, falling unless `increasing`."""
     x = tensor_of(x)
     count = x.shape[0] if N is None else N
@@ -298,7 +327,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     return math.pow(array.expand_dims(x, 1), cast_to(lift(powers), x.dtype))
 
 
-def indices(dimensions: Any, dtype: Any = int) -> Tensor:
+def indices(dimensions: Any, dtype: DTypeLike | None = int) -> Tensor:
     """The index along each axis of each element of a grid: [rank, *dimensions]."""
     return lift(np.indices(tuple(dimensions), default_dtype(dtype).numpy))
 

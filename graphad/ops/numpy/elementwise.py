@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -22,35 +23,35 @@ from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, pro
 _Unary = Callable[..., Tensor]
 
 
-def _same(x: Any) -> Any:
+def _same(x: TensorLike) -> Tensor:
     return bind(IDENTITY, x)
 
 
-def _false(x: Any) -> Any:
+def _false(x: TensorLike) -> Tensor:
     return array.zeros_like(x, dtypes.bool_)
 
 
-def _true(x: Any) -> Any:
+def _true(x: TensorLike) -> Tensor:
     return array.ones_like(x, dtypes.bool_)
 
 
 def _unary(ufunc: np.ufunc, op: Callable[..., Any], discrete: Callable[..., Any] | None = None) -> _Unary:
     """NumPy's `ufunc` by an op; `discrete` is what it is for integers and bools where the op does not take them."""
 
-    def function(x: Any, /) -> Tensor:
+    def function(x: TensorLike, /) -> Tensor:
         if not (isinstance(x, Tensor) and x.dtype.is_differentiable):
             (x,) = operands(ufunc, x)
             if discrete is not None and not x.dtype.is_differentiable:
                 return discrete(x)  # type: ignore[no-any-return]
         return op(x)  # type: ignore[no-any-return]
 
-    return _named(function, ufunc.__name__)  # type: ignore[no-any-return]
+    return _named(function, ufunc.__name__)
 
 
 def _binary(ufunc: np.ufunc, op: Callable[..., Any], bools: Callable[..., Any] | None = None) -> _Unary:
     """NumPy's `ufunc` by an op; `bools` is what it is for bools where the op does not take them."""
 
-    def function(x1: Any, x2: Any, /) -> Tensor:
+    def function(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         if not (
             isinstance(x1, Tensor)
             and isinstance(x2, Tensor)
@@ -62,10 +63,10 @@ def _binary(ufunc: np.ufunc, op: Callable[..., Any], bools: Callable[..., Any] |
                 return bools(x1, x2)  # type: ignore[no-any-return]
         return op(x1, x2)  # type: ignore[no-any-return]
 
-    return _named(function, ufunc.__name__)  # type: ignore[no-any-return]
+    return _named(function, ufunc.__name__)
 
 
-def _named(function: Any, name: str, doc: str | None = None) -> Any:
+def _named(function: _Unary, name: str, doc: str | None = None) -> _Unary:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc or f"`numpy.{name}` of tensors, elementwise."
     return function
@@ -165,14 +166,14 @@ pow = power = _binary(np.power, math.pow)
 subtract = _binary(np.subtract, math.subtract)
 
 
-def _logaddexp2(x: Any, y: Any) -> Any:
+def _logaddexp2(x: Any, y: Any) -> Tensor:
     large, least = math.maximum(x, y), math.minimum(x, y)
     gap = math.where(math.equal(large, least), array.zeros_like(large), math.subtract(least, large))
     ratio = cast_to(float(np.log2(np.e)), x.dtype)
     return math.add(large, math.multiply(math.log1p(digits.exp2(gap)), ratio))
 
 
-def _fmod(x: Any, y: Any) -> Any:
+def _fmod(x: Any, y: Any) -> Tensor:
     if x.dtype.is_integer:
         rest = math.mod(x, y)
         none = cast_to(0, x.dtype)
@@ -183,7 +184,7 @@ def _fmod(x: Any, y: Any) -> Any:
     return digits.copysign(math.mod(math.abs(x), math.abs(y)), x)
 
 
-def _heaviside(x: Any, y: Any) -> Any:
+def _heaviside(x: Any, y: Any) -> Tensor:
     zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
     step = math.where(math.less(x, zero), zero, math.where(math.equal(x, zero), y, one))
     return math.where(math.is_nan(x), x, step)
@@ -206,12 +207,12 @@ fmin = _binary(np.fmin, _skipping_nan(math.minimum), math.logical_and)
 float_power = _binary(np.float_power, math.pow)
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:
+def divmod(x1: TensorLike, x2: TensorLike, /) -> tuple[Tensor, Tensor]:
     """(floor_divide(x1, x2), remainder(x1, x2)), elementwise."""
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-def modf(x: Any, /) -> tuple[Tensor, Tensor]:
+def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
     """The fraction and the whole part of each element, both with its sign."""
     (x,) = operands(np.modf, x)
     whole = math.trunc(x)
@@ -219,7 +220,7 @@ def modf(x: Any, /) -> tuple[Tensor, Tensor]:
     return digits.copysign(rest, x), whole
 
 
-def ldexp(x1: Any, x2: Any, /) -> Tensor:
+def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """x1 * 2^x2, elementwise, x2 of an integer dtype."""
     x1, x2 = operands(np.ldexp, x1, x2)
     half = math.floordiv(
@@ -228,10 +229,10 @@ def ldexp(x1: Any, x2: Any, /) -> Tensor:
     steps = (half, math.subtract(x2, half))
     for step in steps:
         x1 = math.multiply(x1, digits.exp2(math.cast(step, x1.dtype)))
-    return x1  # type: ignore[no-any-return]
+    return x1
 
 
-def signbit(x: Any, /) -> Tensor:
+def signbit(x: TensorLike, /) -> Tensor:
     """Which elements have their sign bit set: negative numbers, and -0.0."""
     x = tensor_of(x)
     if not x.dtype.is_floating:
@@ -240,7 +241,7 @@ def signbit(x: Any, /) -> Tensor:
     return math.less(digits.copysign(one, x), cast_to(0.0, x.dtype))
 
 
-def round(x: Any, /, decimals: int = 0) -> Tensor:
+def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
     """Rounded to a number of decimals, halves to even.
 
     Args:
@@ -269,38 +270,40 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
 around = round
 
 
-def fix(x: Any, /) -> Tensor:
+def fix(x: TensorLike, /) -> Tensor:
     """Each element without its fraction."""
     return trunc(x)
 
 
-def real(x: Any, /) -> Tensor:
+def real(x: TensorLike, /) -> Tensor:
     """The real part."""
     return math.real(tensor_of(x))
 
 
-def imag(x: Any, /) -> Tensor:
+def imag(x: TensorLike, /) -> Tensor:
     """The imaginary part."""
     return math.imag(tensor_of(x))
 
 
-def angle(z: Any, deg: bool = False) -> Tensor:
+def angle(z: TensorLike, deg: bool = False) -> Tensor:
     """The angle of complex numbers, from -pi to pi, or in degrees."""
     radians_of = math.angle(inexact(z))
     return degrees(radians_of) if deg else radians_of
 
 
-def sinc(x: Any, /) -> Tensor:
+def sinc(x: TensorLike, /) -> Tensor:
     """sin(pi x) / (pi x), and 1 for 0."""
     return math.sinc(inexact(x))
 
 
-def i0(x: Any, /) -> Tensor:
+def i0(x: TensorLike, /) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
     return math.bessel_i0(inexact(x))
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Tensor:
+def clip(
+    x: TensorLike, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None
+) -> Tensor:
     """Elements below `min` become it, those above `max` become that.
 
     Args:
@@ -311,7 +314,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_ma
     low, high = min if min is not None else a_min, max if max is not None else a_max
     given = [bound for bound in (low, high) if bound is not None]
     if not given:
-        return _same(x)  # type: ignore[no-any-return]
+        return _same(x)
     if not all(type(bound) in NUMBERS for bound in given):
         x, *given = promoted(x, *given)
     low = given.pop(0) if low is not None else None
@@ -320,7 +323,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_ma
         x = maximum(x, _within(low, x))
     if high is not None:
         x = minimum(x, _within(high, x))
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _within(bound: Any, x: Any) -> Any:
@@ -330,14 +333,16 @@ def _within(bound: Any, x: Any) -> Any:
     return bound
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+def nan_to_num(
+    x: TensorLike, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Tensor:
     """NaN replaced by `nan`, and infinities by the largest and lowest numbers or by what is given."""
     x = tensor_of(x)
     if x.dtype.is_complex:
         first, second = (nan_to_num(part, copy, nan, posinf, neginf) for part in (math.real(x), math.imag(x)))
         return math.complex(first, second)
     if not x.dtype.is_floating:
-        return _same(x)  # type: ignore[no-any-return]
+        return _same(x)
     high = float(x.dtype.max) if posinf is None else posinf
     low = float(x.dtype.min) if neginf is None else neginf
     infinite = math.is_inf(x)
@@ -347,32 +352,34 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return math.where(math.logical_and(infinite, math.less(x, zero)), cast_to(low, x.dtype), x)
 
 
-def isposinf(x: Any, /) -> Tensor:
+def isposinf(x: TensorLike, /) -> Tensor:
     """Which elements are inf."""
     x = tensor_of(x)
     return math.logical_and(isinf(x), greater(x, 0))
 
 
-def isneginf(x: Any, /) -> Tensor:
+def isneginf(x: TensorLike, /) -> Tensor:
     """Which elements are -inf."""
     x = tensor_of(x)
     return math.logical_and(isinf(x), less(x, 0))
 
 
-def isreal(x: Any, /) -> Tensor:
+def isreal(x: TensorLike, /) -> Tensor:
     """Which elements have an imaginary part of 0."""
     x = tensor_of(x)
     if not x.dtype.is_complex:
-        return _true(x)  # type: ignore[no-any-return]
+        return _true(x)
     return math.equal(math.imag(x), cast_to(0, x.dtype.real_dtype))
 
 
-def iscomplex(x: Any, /) -> Tensor:
+def iscomplex(x: TensorLike, /) -> Tensor:
     """Which elements have an imaginary part that is not 0."""
     return math.logical_not(isreal(x))
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
+def isclose(
+    a: TensorLike, b: TensorLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Tensor:
     """Which elements of a and b differ by `atol + rtol * |b|` at most; infinities only from others than themselves."""
     a, b = promoted(a, b)
     if not a.dtype.is_differentiable:
@@ -387,31 +394,33 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return math.logical_or(found, math.logical_and(isnan(a), isnan(b))) if equal_nan else found
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
+def allclose(
+    a: TensorLike, b: TensorLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Tensor:
     """Whether all elements are close; see `isclose`."""
     return math.reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
+def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tensor:
     """Whether two tensors have the same shape and the same elements."""
     a1, a2 = promoted(a1, a2)
     if a1.dims is not None and a2.dims is not None and len(a1.dims) != len(a2.dims):
-        return tensor_of(False)  # type: ignore[no-any-return]
+        return tensor_of(False)
     if not a1.shape.is_compatible_with(a2.shape):
-        return tensor_of(False)  # type: ignore[no-any-return]
+        return tensor_of(False)
     same = math.equal(a1, a2)
     if equal_nan:
         same = math.logical_or(same, math.logical_and(isnan(a1), isnan(a2)))
     return math.reduce_all(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Tensor:
+def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
     """Whether two tensors broadcast together and have the same elements then."""
     a1, a2 = promoted(a1, a2)
     try:
         same = math.equal(a1, a2)
     except ValueError:
-        return tensor_of(False)  # type: ignore[no-any-return]
+        return tensor_of(False)
     return math.reduce_all(same)
 
 

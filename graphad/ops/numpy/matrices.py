@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import linalg as ops
@@ -52,56 +53,56 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
-def _matrix(name: str, x: Any) -> Any:
+def _matrix(name: str, x: TensorLike) -> Any:
     x = inexact(x)
     if rank_of(name, x) < 2:
         raise InvalidArgumentError(f"{name}: x has rank {x.ndim}; matrices have rank 2 or more.")
     return x
 
 
-def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
+def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The lower triangular L with L L^H = x of positive definite matrices, or with `upper` L^H."""
     found = ops.cholesky(_matrix("cholesky", x))
     return ops.adjoint(found) if upper else found
 
 
-def det(x: Any, /) -> Tensor:
+def det(x: TensorLike, /) -> Tensor:
     """The determinants of square matrices."""
     return ops.det(_matrix("det", x))
 
 
-def slogdet(x: Any, /) -> SlogdetResult:
+def slogdet(x: TensorLike, /) -> SlogdetResult:
     """The signs of determinants, and the logarithms of their absolute values."""
     return SlogdetResult(*ops.slogdet(_matrix("slogdet", x)))
 
 
-def eig(x: Any, /) -> EigResult:
+def eig(x: TensorLike, /) -> EigResult:
     """The eigenvalues and eigenvectors of square matrices, complex."""
     return EigResult(*ops.eig(_matrix("eig", x)))
 
 
-def eigvals(x: Any, /) -> Tensor:
+def eigvals(x: TensorLike, /) -> Tensor:
     """The eigenvalues of square matrices, complex."""
     return ops.eigvals(_matrix("eigvals", x))
 
 
-def _lower(x: Any, UPLO: str) -> Any:
+def _lower(x: Any, UPLO: str) -> Tensor:
     if UPLO.upper() not in ("L", "U"):
         raise InvalidArgumentError(f"eigh: UPLO is {UPLO!r}; it is 'L' or 'U'.")
     return x if UPLO.upper() == "L" else ops.adjoint(x)
 
 
-def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
+def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read."""
     return EighResult(*ops.eigh(_lower(_matrix("eigh", x), UPLO)))
 
 
-def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:
+def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
     """The eigenvalues, ascending, of Hermitian matrices."""
     return ops.eigvalsh(_lower(_matrix("eigvalsh", x), UPLO))
 
 
-def inv(x: Any, /) -> Tensor:
+def inv(x: TensorLike, /) -> Tensor:
     """The inverses of square matrices."""
     return ops.inv(_matrix("inv", x))
 
@@ -115,7 +116,7 @@ def pinv(x: Any, /, *, rcond: Any = None, rtol: Any = None, hermitian: bool = Fa
     return ops.pinv(x, None if bound is None else cast_to(tensor_of(bound), x.dtype.real_dtype))
 
 
-def matrix_rank(x: Any, /, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+def matrix_rank(x: TensorLike, /, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     """How many singular values of matrices are above `tol`, or above `rtol` times the largest."""
     x = inexact(x)
     if rank_of("matrix_rank", x) < 2:
@@ -134,7 +135,7 @@ def matrix_rank(x: Any, /, tol: Any = None, hermitian: bool = False, *, rtol: An
     return math.reduce_sum(math.cast(math.greater(s, tol), dtypes.int64), -1)
 
 
-def qr(x: Any, /, mode: str = "reduced") -> Any:
+def qr(x: TensorLike, /, mode: str = "reduced") -> Any:
     """(Q, R) with Q R = x, Q with orthonormal columns, all of them with mode "complete"; R alone with mode "r"."""
     if mode not in ("reduced", "complete", "r"):
         raise InvalidArgumentError(f"qr: mode {mode!r} is unknown; it is 'reduced', 'complete' or 'r'.")
@@ -142,7 +143,9 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
-def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def svd(
+    x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
     """(U, S, Vh) with U diag(S) Vh = x, the singular values S descending; or S alone."""
     x = _matrix("svd", x)
     if not compute_uv:
@@ -151,12 +154,12 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitia
     return SVDResult(u, s, ops.adjoint(v))
 
 
-def svdvals(x: Any, /) -> Tensor:
+def svdvals(x: TensorLike, /) -> Tensor:
     """The singular values of matrices, descending."""
     return ops.svd(_matrix("svdvals", x), compute_uv=False)
 
 
-def solve(x1: Any, x2: Any, /) -> Tensor:
+def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The solutions of x1 x = x2, x2 being one vector or matrices, over leading axes that broadcast."""
     x1, x2 = promoted(inexact(x1), inexact(x2))
     if rank_of("solve", x2) == 1:
@@ -199,19 +202,20 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
 def multi_dot(arrays: Any) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications; the first and the last may be vectors."""
     xs = promoted(*arrays)
-    first, last = xs[0].ndim == 1, xs[-1].ndim == 1
+    first, last = rank_of("multi_dot", xs[0]) == 1, rank_of("multi_dot", xs[-1]) == 1
     if first:
         xs[0] = array.expand_dims(xs[0], 0)
     if last:
         xs[-1] = array.expand_dims(xs[-1], 1)
-    sizes = [xs[0].dims[0], *(x.dims[1] for x in xs)]
+    shapes = [ranked(x.dims) for x in xs if rank_of("multi_dot", x)]
+    sizes = [shapes[0][0], *(dims[1] for dims in shapes)]
     found = _chain(xs, sizes, _splits(sizes), 0, len(xs) - 1) if None not in sizes else _in_turn(xs)
     if first:
         found = found[0]
-    return found[..., 0] if last else found  # type: ignore[no-any-return]
+    return found[..., 0] if last else found
 
 
-def _in_turn(xs: list[Any]) -> Any:
+def _in_turn(xs: list[Tensor]) -> Tensor:
     found = xs[0]
     for x in xs[1:]:
         found = ops.matmul(found, x)
@@ -234,29 +238,29 @@ def _splits(sizes: list[Any]) -> dict[tuple[int, int], int]:
     return split
 
 
-def _chain(xs: list[Any], sizes: list[Any], split: dict[tuple[int, int], int], i: int, j: int) -> Any:
+def _chain(xs: list[Tensor], sizes: list[Any], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
     if i == j:
         return xs[i]
     k = split[i, j]
     return ops.matmul(_chain(xs, sizes, split, i, k), _chain(xs, sizes, split, k + 1, j))
 
 
-def matrix_transpose(x: Any, /) -> Tensor:
+def matrix_transpose(x: TensorLike, /) -> Tensor:
     """The last two axes exchanged."""
     return shapes.matrix_transpose(x)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     """A diagonal of the last two axes."""
     return shapes.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """The sums of a diagonal of the last two axes."""
     return products.trace(x, offset, -2, -1, dtype)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """The cross products of vectors of 3 elements along an axis of both."""
     x1, x2 = tensor_of(x1), tensor_of(x2)
     for x in (x1, x2):
@@ -265,12 +269,12 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return products.cross(x1, x2, axis=axis)
 
 
-def outer(x1: Any, x2: Any, /) -> Tensor:
+def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The products of each element of a vector with each of another."""
     return products.outer(x1, x2)
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
     """The norms of vectors over axes, all by default.
 
     Args:
@@ -307,7 +311,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return math.pow(math.reduce_sum(math.pow(size, power), axis, keepdims), cast_to(1.0 / ord, size.dtype))
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """The norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
     x = _matrix("matrix_norm", x)
     if ord == "fro" or ord is None:
@@ -346,7 +350,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     return shapes.expand_dims(found, places) if keepdims else found
 
 
-def cond(x: Any, p: Any = None) -> Tensor:
+def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
     """The condition numbers of matrices: by singular values, or for another norm `p` of x and of its inverse."""
     x = _matrix("cond", x)
     if p is None or p in (2, -2):

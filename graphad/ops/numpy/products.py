@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
@@ -17,20 +18,20 @@ from graphad.ops.numpy.reductions import sum as sum_of
 from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
 
 
-def _of_bools(function: Any, *xs: Any) -> Any:
+def _of_bools(function: Any, *xs: Any) -> Tensor:
     """A product of bools: as of integers, and what is not 0 is true again."""
     found = function(*[math.cast(x, dtypes.int32) for x in xs])
     return math.not_equal(found, cast_to(0, dtypes.int32))
 
 
-def matmul(x1: Any, x2: Any, /) -> Tensor:
+def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The matrix product over leading axes that broadcast; a vector is a row on the left, a column on the right."""
     x1, x2 = promoted(x1, x2)
     ranks = rank_of("matmul", x1), rank_of("matmul", x2)
     if 0 in ranks:
         raise InvalidArgumentError("matmul: a scalar is no matrix; use multiply.")
     if x1.dtype.is_bool:
-        return _of_bools(matmul, x1, x2)  # type: ignore[no-any-return]
+        return _of_bools(matmul, x1, x2)
     if ranks == (1, 1):
         return linalg.tensordot(x1, x2, 1)
     if ranks[1] == 1:
@@ -40,11 +41,11 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     return linalg.matmul(x1, x2)
 
 
-def dot(a: Any, b: Any) -> Tensor:
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum over the last axis of `a` and the last but one of `b`, or its only one; of scalars the product."""
     a, b = promoted(a, b)
     if a.dtype.is_bool:
-        return _of_bools(dot, a, b)  # type: ignore[no-any-return]
+        return _of_bools(dot, a, b)
     ranks = rank_of("dot", a), rank_of("dot", b)
     if 0 in ranks:
         return math.multiply(a, b)
@@ -53,13 +54,13 @@ def dot(a: Any, b: Any) -> Tensor:
     return linalg.tensordot(a, b, [[ranks[0] - 1], [max(ranks[1] - 2, 0)]])
 
 
-def vdot(a: Any, b: Any) -> Tensor:
+def vdot(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum of the products of all elements, those of `a` conjugated."""
     a, b = promoted(ravel(a), ravel(b))
     return dot(math.conj(a), b)
 
 
-def inner(a: Any, b: Any) -> Tensor:
+def inner(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum over the last axes of both; of scalars the product."""
     a, b = promoted(a, b)
     ranks = rank_of("inner", a), rank_of("inner", b)
@@ -78,13 +79,13 @@ def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
             f"vecdot: the vectors have {sizes[0]} and {sizes[1]} elements; they must be as many."
         )
     if x1.dtype.is_bool:
-        return _of_bools(lambda a, b: vecdot(a, b, axis=axis), x1, x2)  # type: ignore[no-any-return]
+        return _of_bools(lambda a, b: vecdot(a, b, axis=axis), x1, x2)
     if x1.dtype.is_complex:
         x1 = math.conj(x1)
     return sum_of(math.multiply(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, x1.dtype)
 
 
-def outer(x1: Any, x2: Any, /) -> Tensor:
+def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The products of each element of one with each of another, as a matrix."""
     x1, x2 = promoted(x1, x2)
     multiply = math.logical_and if x1.dtype.is_bool else math.multiply
@@ -95,7 +96,7 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Tensor:
     """The sum of products over axes: the last of one and as many first ones of the other, or those named for each."""
     x1, x2 = promoted(x1, x2)
     if x1.dtype.is_bool:
-        return _of_bools(lambda a, b: tensordot(a, b, axes=axes), x1, x2)  # type: ignore[no-any-return]
+        return _of_bools(lambda a, b: tensordot(a, b, axes=axes), x1, x2)
     if isinstance(axes, int | np.integer):
         axes = int(axes)
         if axes == 0:
@@ -117,12 +118,12 @@ def _all_with_all(x1: Any, x2: Any) -> Tensor:
     return math.multiply(x1, x2)
 
 
-def matvec(x1: Any, x2: Any, /) -> Tensor:
+def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The products of matrices and vectors, over leading axes that broadcast."""
     return array.squeeze(matmul(x1, array.expand_dims(tensor_of(x2), -1)), [-1])
 
 
-def vecmat(x1: Any, x2: Any, /) -> Tensor:
+def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The products of vectors, conjugated, and matrices, over leading axes that broadcast."""
     return array.squeeze(matmul(array.expand_dims(math.conj(tensor_of(x1)), -2), x2), [-2])
 
@@ -168,7 +169,9 @@ def cross(
     return moveaxis(array.stack(parts, -1), -1, axisc)
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+def trace(
+    a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
+) -> Tensor:
     """The sum of a diagonal over two axes."""
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 

@@ -24,7 +24,7 @@ _RANKS = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _loops = Memo("loops", 2048)
 
 
-def tensor_of(x: Any, dtype: Any = None) -> Any:
+def tensor_of(x: Any, dtype: Any = None) -> Tensor:
     """`x` as a tensor: of `dtype`, or of the dtype that it has for NumPy."""
     if not isinstance(x, Tensor):
         if stands_for_tensor(x):
@@ -42,20 +42,20 @@ def _holds_tensors(x: Any) -> bool:
     )
 
 
-def cast_to(x: Any, dtype: DType) -> Any:
+def cast_to(x: Any, dtype: DType) -> Tensor:
     """A tensor, or a number of Python's, as a tensor of `dtype`."""
     if not isinstance(x, Tensor):
         return lift(x, dtype)
     return x if x.dtype is dtype else math.cast(x, dtype)
 
 
-def inexact(x: Any) -> Any:
+def inexact(x: Any) -> Tensor:
     """`x` as a tensor of a float or complex dtype; integers and bools become float64."""
     x = tensor_of(x)
     return x if x.dtype.is_differentiable else math.cast(x, dtypes.float64)
 
 
-def promoted(*xs: Any) -> list[Any]:
+def promoted(*xs: Any) -> list[Tensor]:
     """Operands as tensors of the one dtype that NumPy gives them together."""
     xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
     dtype = joint_dtype(xs)
@@ -77,7 +77,7 @@ def _kind(x: Any) -> str:
     return {bool: "bool", int: "int", float: "float", complex: "complex"}[type(x)]
 
 
-def operands(ufunc: np.ufunc, *xs: Any) -> list[Any]:
+def operands(ufunc: np.ufunc, *xs: Any) -> list[Tensor]:
     """Operands as tensors of the dtypes in which a ufunc takes them.
 
     Raises: DTypeError (a TypeError): it takes no such dtypes.
@@ -109,7 +109,7 @@ def _resolved(ufunc: np.ufunc, given: Sequence[Any]) -> tuple[DType, ...]:
     return tuple([dtypes.from_numpy(dtype) for dtype in loop[: ufunc.nin]])
 
 
-def rank_of(name: str, x: Any) -> int:
+def rank_of(name: str, x: Tensor) -> int:
     """The rank of a tensor. Raises: InvalidArgumentError: it is not known while tracing."""
     rank: int | None = x.ndim
     if rank is None:
@@ -124,6 +124,6 @@ def along(axis: int, item: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, item)
 
 
-def on_axis(x: Any, axis: Any) -> tuple[Any, Any]:
+def on_axis(x: Tensor, axis: Any) -> tuple[Tensor, Any]:
     """A tensor and its axis; without an axis all elements as one vector, and the axis of that."""
     return (array.reshape(x, [-1]), 0) if axis is None else (x, axis)

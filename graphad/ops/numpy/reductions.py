@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
@@ -16,7 +17,7 @@ from graphad.ops.numpy.promotion import along, cast_to, inexact, on_axis, promot
 from graphad.ops.numpy.types import default_dtype
 
 
-def wide(a: Any, dtype: Any = None) -> Any:
+def wide(a: TensorLike, dtype: DTypeLike | None = None) -> Any:
     """The operand of a sum: in `dtype`, and without one, small integers and bools as the largest integers of their sign."""
     a = tensor_of(a)
     if dtype is not None:
@@ -26,55 +27,55 @@ def wide(a: Any, dtype: Any = None) -> Any:
     return cast_to(a, dtypes.uint64 if a.dtype.is_unsigned else dtypes.int64)
 
 
-def _truth(a: Any) -> Any:
+def _truth(a: TensorLike) -> Tensor:
     a = tensor_of(a)
     return a if a.dtype.is_bool else math.not_equal(a, cast_to(0, a.dtype))
 
 
-def _kept(a: Any, where: Any, neutral: Any) -> Any:
+def _kept(a: Any, where: Any, neutral: Any) -> Tensor:
     """`a`, and what changes nothing where an element is left out."""
     return a if where is None or where is True else math.where(tensor_of(where), a, cast_to(neutral, a.dtype))
 
 
-def _from(found: Any, initial: Any, join: Callable[..., Any]) -> Any:
+def _from(found: Tensor, initial: TensorLike | None, join: Callable[..., Tensor]) -> Tensor:
     return found if initial is None else join(found, tensor_of(initial, found.dtype))
 
 
 def sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
-    initial: Any = None,
-    where: Any = None,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """The sum over axes, all by default; of small integers in the largest of their sign unless `dtype` is given."""
-    return _from(math.reduce_sum(_kept(wide(a, dtype), where, 0), axis, keepdims), initial, math.add)  # type: ignore[no-any-return]
+    return _from(math.reduce_sum(_kept(wide(a, dtype), where, 0), axis, keepdims), initial, math.add)
 
 
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
-    initial: Any = None,
-    where: Any = None,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """The product over axes, all by default; of small integers in the largest of their sign unless `dtype` is given."""
-    return _from(math.reduce_prod(_kept(wide(a, dtype), where, 1), axis, keepdims), initial, math.multiply)  # type: ignore[no-any-return]
+    return _from(math.reduce_prod(_kept(wide(a, dtype), where, 1), axis, keepdims), initial, math.multiply)
 
 
 def _extreme(
-    name: str, reduce: Callable[..., Any], logical: Callable[..., Any], join: Callable[..., Any]
-) -> Callable[..., Any]:
+    name: str, reduce: Callable[..., Tensor], logical: Callable[..., Tensor], join: Callable[..., Tensor]
+) -> Callable[..., Tensor]:
     def function(
         a: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
     ) -> Tensor:
         a = tensor_of(a)
         if a.dtype.is_bool:
-            return logical(a, axis, keepdims)  # type: ignore[no-any-return]
+            return logical(a, axis, keepdims)
         if where is not None and where is not True:
             if initial is None:
                 raise InvalidArgumentError(
@@ -84,7 +85,7 @@ def _extreme(
         if initial is not None and None not in (a.dims or (None,)) and 0 in a.dims:
             shape = np.empty(a.dims).sum(axis=_axes(axis), keepdims=keepdims).shape
             return array.fill(shape, tensor_of(initial, a.dtype))
-        return _from(reduce(a, axis, keepdims), initial, join)  # type: ignore[no-any-return]
+        return _from(reduce(a, axis, keepdims), initial, join)
 
     function.__name__ = function.__qualname__ = name
     word = "largest" if name == "max" else "smallest"
@@ -92,7 +93,7 @@ def _extreme(
     return function
 
 
-def _axes(axis: Any) -> Any:
+def _axes(axis: AxisLike) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
@@ -100,28 +101,32 @@ max = amax = _extreme("max", math.reduce_max, math.reduce_any, math.maximum)
 min = amin = _extreme("min", math.reduce_min, math.reduce_all, math.minimum)
 
 
-def all(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+def all(
+    a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
+) -> Tensor:
     """Whether all elements over axes are true, or not 0."""
     return math.reduce_all(_kept(_truth(a), where, True), axis, keepdims)
 
 
-def any(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+def any(
+    a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
+) -> Tensor:
     """Whether one of the elements over axes is true, or not 0."""
     return math.reduce_any(_kept(_truth(a), where, False), axis, keepdims)
 
 
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+def count_nonzero(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
     """How many elements over axes are true, or not 0."""
     return math.count_nonzero(tensor_of(a), axis, keepdims)
 
 
-def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+def ptp(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
     """The largest element less the smallest, over axes."""
     return math.subtract(max(a, axis, keepdims), min(a, axis, keepdims))
 
 
 def _position(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
-    def function(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    def function(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
         a = tensor_of(a)
         if a.dtype.is_bool:
             a = math.cast(a, dtypes.uint8)
@@ -187,14 +192,20 @@ cumulative_sum = _cumulative("cumulative_sum", math.cumsum, 0)
 cumulative_prod = _cumulative("cumulative_prod", math.cumprod, 1)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(
+    a: TensorLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: TensorLike | None = None,
+    append: TensorLike | None = None,
+) -> Tensor:
     """Differences of neighbours along an axis, `n` times; `prepend` and `append` are put before and behind first."""
     a = tensor_of(a)
     axis = normalize_axis("diff", axis, rank_of("diff", a))
     if n < 0:
         raise InvalidArgumentError(f"diff: n is {n}; it is 0 or more.")
     if n == 0:
-        return a  # type: ignore[no-any-return]
+        return a
     parts = [_slab(x, a, axis) for x in (prepend,) if x is not None] + [a]
     parts += [_slab(x, a, axis) for x in (append,) if x is not None]
     if len(parts) > 1:
@@ -202,7 +213,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     for _ in range(n):
         later, sooner = a[along(axis, slice(1, None))], a[along(axis, slice(None, -1))]
         a = math.not_equal(later, sooner) if a.dtype.is_bool else math.subtract(later, sooner)
-    return a  # type: ignore[no-any-return]
+    return a
 
 
 def _slab(x: Any, a: Any, axis: int) -> Any:
@@ -215,7 +226,7 @@ def _slab(x: Any, a: Any, axis: int) -> Any:
     return array.broadcast_to(x, size)
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorLike | None = None) -> Tensor:
     """Differences of neighbours of all elements as one vector, between what is given for the ends."""
     found = diff(array.reshape(tensor_of(ary), [-1]))
     ends = [None if x is None else array.reshape(tensor_of(x, found.dtype), [-1]) for x in (to_begin, to_end)]
@@ -252,7 +263,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     return found[0] if len(found) == 1 else found
 
 
-def _slopes(f: Any, h: Any, axis: int, order: int) -> Any:
+def _slopes(f: Any, h: Tensor, axis: int, order: int) -> Any:
     def part(start: int | None, stop: int | None) -> Any:
         return f[along(axis, slice(start, stop))]
 
@@ -267,7 +278,7 @@ def _slopes(f: Any, h: Any, axis: int, order: int) -> Any:
         return array.concat([first, inner, last], axis)
     gaps = array.reshape(h[1:] - h[:-1], [-1 if k == axis else 1 for k in range(rank)])
 
-    def gap(start: int | None, stop: int | None) -> Any:
+    def gap(start: int | None, stop: int | None) -> Tensor:
         return gaps[along(axis, slice(start, stop))]
 
     a, b = gap(None, -1), gap(1, None)
@@ -291,7 +302,7 @@ def _slopes(f: Any, h: Any, axis: int, order: int) -> Any:
     return array.concat([first, inner, last], axis)
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """The integral along an axis by straight lines between values, at places `x` or `dx` apart."""
     y = inexact(y)
     rank = rank_of("trapezoid", y)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import stands_for_tensor
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
@@ -39,7 +40,7 @@ def reshape(
     return array.reshape(x, sizes)
 
 
-def ravel(a: Any, order: str = "C") -> Tensor:
+def ravel(a: TensorLike, order: str = "C") -> Tensor:
     """All elements as one vector."""
     return reshape(a, [-1], order)
 
@@ -54,12 +55,12 @@ def permute_dims(x: Any, /, axes: Any) -> Tensor:
     return array.transpose(tensor_of(x), axes)
 
 
-def matrix_transpose(x: Any, /) -> Tensor:
+def matrix_transpose(x: TensorLike, /) -> Tensor:
     """The last two axes exchanged."""
     return array.matrix_transpose(tensor_of(x))
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
+def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged."""
     a = tensor_of(a)
     order = list(range(rank_of("swapaxes", a)))
@@ -68,7 +69,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     return array.transpose(a, order)
 
 
-def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
+def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Tensor:
     """Axes moved to other places; the others keep their order."""
     x = tensor_of(x)
     rank = rank_of("moveaxis", x)
@@ -84,7 +85,7 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
     return array.transpose(x, order)
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
+def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     """An axis moved back until it stands before axis `start`."""
     a = tensor_of(a)
     rank = rank_of("rollaxis", a)
@@ -112,21 +113,21 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
     return x  # type: ignore[no-any-return]
 
 
-def broadcast_to(x: Any, /, shape: Any) -> Tensor:
+def broadcast_to(x: TensorLike, /, shape: ShapeLike) -> Tensor:
     """x repeated along axes of size 1 and new axes in front."""
     return array.broadcast_to(tensor_of(x), [shape] if hasattr(shape, "__index__") else shape)
 
 
-def broadcast_arrays(*arrays: Any) -> list[Tensor]:
+def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
     """Tensors broadcast to the one shape that they have together."""
     xs = [tensor_of(x) for x in arrays]
     if not xs:
         return []
     if all(x.dims is not None and all(isinstance(size, int) for size in x.dims) for x in xs):
         try:
-            common: Any = np.broadcast_shapes(*[x.dims for x in xs])
+            common: Any = np.broadcast_shapes(*[ranked(x.dims) for x in xs])
         except ValueError as cause:
-            shapes = ", ".join(str(tuple(x.dims)) for x in xs)
+            shapes = ", ".join(str(x.dims) for x in xs)
             raise InvalidArgumentError(
                 f"broadcast_arrays: shapes {shapes} do not broadcast together."
             ) from cause
@@ -142,13 +143,13 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*shapes)
 
 
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: TensorLike) -> Any:
     """Tensors of rank 1 or more: of scalars, vectors of one element."""
     found = tuple([array.reshape(x, [1]) if x.ndim == 0 else x for x in map(tensor_of, arys)])
     return found[0] if len(found) == 1 else found
 
 
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: TensorLike) -> Any:
     """Tensors of rank 2 or more: vectors become rows."""
     found = tuple(
         [
@@ -159,7 +160,7 @@ def atleast_2d(*arys: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: TensorLike) -> Any:
     """Tensors of rank 3 or more: vectors get an axis on each side, matrices one behind."""
     found = tuple(
         [
@@ -170,7 +171,7 @@ def atleast_3d(*arys: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def _together(arrays: Any, dtype: Any) -> list[Any]:
+def _together(arrays: TensorLike, dtype: DTypeLike | None) -> list[Any]:
     xs = promoted(*_parts(arrays))
     return xs if dtype is None else [cast_to(x, default_dtype(dtype)) for x in xs]
 
@@ -179,7 +180,7 @@ def _parts(arrays: Any) -> list[Any]:
     return array.unstack(arrays) if stands_for_tensor(arrays) else list(arrays)
 
 
-def concat(arrays: Any, /, axis: int | None = 0, dtype: Any = None) -> Tensor:
+def concat(arrays: TensorLike, /, axis: int | None = 0, dtype: DTypeLike | None = None) -> Tensor:
     """Tensors one behind the other along an axis, or without one all their elements as one vector."""
     xs = _together(arrays, dtype)
     if axis is None:
@@ -187,71 +188,71 @@ def concat(arrays: Any, /, axis: int | None = 0, dtype: Any = None) -> Tensor:
     return array.concat(xs, axis)
 
 
-def concatenate(arrays: Any, /, axis: int | None = 0, *, dtype: Any = None) -> Tensor:
+def concatenate(arrays: TensorLike, /, axis: int | None = 0, *, dtype: DTypeLike | None = None) -> Tensor:
     """Tensors one behind the other along an axis; see `concat`."""
     return concat(arrays, axis, dtype)
 
 
-def stack(arrays: Any, /, axis: int = 0, *, dtype: Any = None) -> Tensor:
+def stack(arrays: TensorLike, /, axis: int = 0, *, dtype: DTypeLike | None = None) -> Tensor:
     """Tensors of one shape along a new axis."""
     return array.stack(_together(arrays, dtype), axis)
 
 
-def vstack(tup: Any, *, dtype: Any = None) -> Tensor:
+def vstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tensor:
     """Rows one below the other: vectors count as one row."""
     return concat([atleast_2d(x) for x in _parts(tup)], 0, dtype)
 
 
-def hstack(tup: Any, *, dtype: Any = None) -> Tensor:
+def hstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tensor:
     """Tensors side by side: along axis 1, vectors along axis 0."""
     xs = [atleast_1d(x) for x in _parts(tup)]
     return concat(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype)
 
 
-def dstack(tup: Any) -> Tensor:
+def dstack(tup: Iterable[TensorLike]) -> Tensor:
     """Tensors one behind the other along axis 2."""
     return concat([atleast_3d(x) for x in _parts(tup)], 2)
 
 
-def column_stack(tup: Any) -> Tensor:
+def column_stack(tup: Iterable[TensorLike]) -> Tensor:
     """Vectors as columns side by side; matrices stay as they are."""
     xs = [atleast_1d(x) for x in _parts(tup)]
     return concat([array.expand_dims(x, 1) if x.ndim == 1 else x for x in xs], 1)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
     """`values` behind `arr` along an axis, or both as one vector."""
     return concat([arr, values], axis)
 
 
-def block(arrays: Any) -> Tensor:
+def block(arrays: TensorLike) -> Tensor:
     """Tensors put together as nested lists lay them out: the innermost lists along the last axis."""
 
-    def depth(x: Any) -> int:
+    def depth(x: TensorLike) -> int:
         return 1 + max(map(depth, x)) if isinstance(x, list) else 0
 
-    def put(x: Any, left: int) -> Any:
+    def put(x: TensorLike, left: int) -> Tensor:
         if not isinstance(x, list):
-            x = tensor_of(x)
-            while x.ndim < rank:
-                x = array.expand_dims(x, 0)
-            return x
+            y = tensor_of(x)
+            while rank_of("block", y) < rank:
+                y = array.expand_dims(y, 0)
+            return y
         return concat([put(item, left - 1) for item in x], axis=-left)
 
-    def largest(x: Any) -> int:
+    def largest(x: TensorLike) -> int:
         return max(map(largest, x)) if isinstance(x, list) else rank_of("block", tensor_of(x))
 
     levels = depth(arrays)
     rank = max(largest(arrays), levels)
-    return put(arrays, levels)  # type: ignore[no-any-return]
+    return put(arrays, levels)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis."""
     return tuple(array.unstack(tensor_of(x), axis=axis))
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Parts along an axis: as many of equal size, or those that end before each of some indices."""
     ary = tensor_of(ary)
     if hasattr(indices_or_sections, "__index__"):
@@ -265,7 +266,7 @@ def _cut(ary: Any, places: Sequence[Any], axis: int) -> list[Tensor]:
     return [ary[along(axis, slice(start, stop))] for start, stop in pairwise(ends)]
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """`split`, where the first parts may be longer by one."""
     ary = tensor_of(ary)
     if not hasattr(indices_or_sections, "__index__"):
@@ -280,23 +281,23 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
     return _cut(ary, np.cumsum([each + (k < longer) for k in range(count)])[:-1].tolist(), axis)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def hsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     """`split` along axis 1, of vectors along axis 0."""
     ary = tensor_of(ary)
     return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def vsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     """`split` along axis 0."""
     return split(ary, indices_or_sections, 0)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def dsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     """`split` along axis 2."""
     return split(ary, indices_or_sections, 2)
 
 
-def flip(x: Any, /, axis: Any = None) -> Tensor:
+def flip(x: TensorLike, /, axis: AxisLike = None) -> Tensor:
     """The elements in reverse order along axes, all by default."""
     x = tensor_of(x)
     rank = rank_of("flip", x)
@@ -304,12 +305,12 @@ def flip(x: Any, /, axis: Any = None) -> Tensor:
     return array.reverse(x, axes) if axes else bind(IDENTITY, x)
 
 
-def fliplr(m: Any) -> Tensor:
+def fliplr(m: TensorLike) -> Tensor:
     """The columns in reverse order."""
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Tensor:
+def flipud(m: TensorLike) -> Tensor:
     """The rows in reverse order."""
     return flip(m, 0)
 
@@ -340,7 +341,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     )
 
 
-def tile(x: Any, reps: Any, /) -> Tensor:
+def tile(x: TensorLike, reps: TensorLike, /) -> Tensor:
     """x repeated along its axes; with more repetitions than axes, new ones in front."""
     x = tensor_of(x)
     counts = reps if isinstance(reps, Tensor) else _listed(reps)
@@ -352,12 +353,12 @@ def tile(x: Any, reps: Any, /) -> Tensor:
     return array.tile(x, [1] * missing + counts)
 
 
-def repeat(x: Any, repeats: Any, /, *args: Any, axis: int | None = None) -> Tensor:
+def repeat(x: TensorLike, repeats: Any, /, *args: Any, axis: int | None = None) -> Tensor:
     """Each element, or slice along an axis, as often as `repeats` says; without an axis of all elements as one vector."""
     return array.repeat(tensor_of(x), repeats, *(args or (axis,)))
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A diagonal over two axes, which becomes the last axis."""
     a = tensor_of(a)
     rank = rank_of("diagonal", a)
@@ -371,7 +372,7 @@ def _reaches(a: Any, offset: int) -> bool:
     return not (isinstance(rows, int) and isinstance(columns, int)) or -rows < offset < columns
 
 
-def diag(v: Any, k: int = 0) -> Tensor:
+def diag(v: TensorLike, k: int = 0) -> Tensor:
     """Of a vector, a matrix with it as diagonal `k`; of a matrix, that diagonal."""
     v = tensor_of(v)
     rank = rank_of("diag", v)
@@ -384,7 +385,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
     return diagonals.diag(v, k=k)
 
 
-def diagflat(v: Any, k: int = 0) -> Tensor:
+def diagflat(v: TensorLike, k: int = 0) -> Tensor:
     """A matrix with all elements as diagonal `k`."""
     return diag(ravel(v), k)
 
@@ -410,28 +411,28 @@ def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> T
         raise UnsupportedOptionError(f"pad: {', '.join(sorted(kwargs))} with mode {mode!r} is not supported.")
     if mode == "constant":
         return array.pad(x, widths.tolist(), constant_values=cast_to(tensor_of(value), x.dtype))
-    if mode in _MODES and all(_fits(x.dims[k], max(widths[k]), mode) for k in range(rank)):
+    if mode in _MODES and all(_fits(ranked(x.dims)[k], max(widths[k]), mode) for k in range(rank)):
         return array.pad(x, widths.tolist(), _MODES[mode])
     if mode not in ("edge", "wrap", *_MODES):
         raise UnsupportedOptionError(
             f"pad: mode {mode!r} is not supported; 'constant', 'edge', 'reflect', 'symmetric' and 'wrap' are."
         )
     for k in range(rank):
-        size = x.dims[k]
+        size = ranked(x.dims)[k]
         if not isinstance(size, int):
             raise InvalidArgumentError(
                 f"pad: mode {mode!r} needs the size of axis {k}, which is not known while tracing."
             )
         places = np.pad(np.arange(size), widths[k], mode)  # type: ignore[call-overload]
         x = array.gather(x, places, axis=k)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _fits(size: Any, most: int, mode: str) -> bool:
     return not isinstance(size, int) or most < size + (mode == "symmetric")
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
+def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Tensor:
     """The slices along an axis but those that `obj`, an int, a slice or a list of ints or bools, names."""
     arr = tensor_of(arr)
     arr, axis = on_axis(arr, axis)
@@ -462,7 +463,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     )
 
 
-def resize(a: Any, new_shape: Any) -> Tensor:
+def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
     """The elements, repeated as often as they have to be, in another shape."""
     a = ravel(a)
     sizes = _listed(new_shape)

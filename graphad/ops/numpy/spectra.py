@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
@@ -42,7 +43,7 @@ def _power(name: str, norm: Any) -> float:
     return _FORWARD[norm]
 
 
-def _operand(x: Any, is_complex: bool) -> Any:
+def _operand(x: TensorLike, is_complex: bool) -> Any:
     x = inexact(x)
     x = cast_to(x, _WIDE.get(x.dtype, x.dtype))
     if is_complex and not x.dtype.is_complex:
@@ -50,7 +51,7 @@ def _operand(x: Any, is_complex: bool) -> Any:
     return x
 
 
-def _transformed(name: str, x: Any, sizes: Any, axes: Any, norm: Any, inverse: bool, real: bool) -> Any:
+def _transformed(name: str, x: Any, sizes: Any, axes: Any, norm: Any, inverse: bool, real: bool) -> Tensor:
     power = _power(name, norm)
     x = _operand(x, not real or inverse)
     if real and not inverse and x.dtype.is_complex:
@@ -85,8 +86,10 @@ def _transformed(name: str, x: Any, sizes: Any, axes: Any, norm: Any, inverse: b
 
 
 def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor]:
-    def function(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-        return _transformed(name, x, [n], [axis], norm, inverse, real)  # type: ignore[no-any-return]
+    def function(
+        x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+    ) -> Tensor:
+        return _transformed(name, x, [n], [axis], norm, inverse, real)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc} along an axis, cut or continued by zeros to n elements."
@@ -95,9 +98,13 @@ def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor
 
 def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Callable[..., Tensor]:
     def function(
-        x: Any, /, s: Any = None, axes: Any = (-2, -1) if plane else None, norm: str | None = "backward"
+        x: TensorLike,
+        /,
+        s: Any = None,
+        axes: AxisLike = (-2, -1) if plane else None,
+        norm: str | None = "backward",
     ) -> Tensor:
-        return _transformed(name, x, s, axes, norm, inverse, real)  # type: ignore[no-any-return]
+        return _transformed(name, x, s, axes, norm, inverse, real)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc} along {'two axes' if plane else 'axes'}, cut or continued by zeros to sizes s."
@@ -125,40 +132,44 @@ irfft2 = _several("irfft2", True, True, _IRFFT, True)
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def hfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real."""
     _power("hfft", norm)
     return irfft(math.conj(_operand(x, True)), n, axis, _SWAPPED[norm])
 
 
-def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def ihfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of `hfft`."""
     _power("ihfft", norm)
     return math.conj(rfft(x, n, axis, _SWAPPED[norm]))
 
 
-def fftfreq(n: int, /, d: float = 1.0, dtype: Any = None, *, device: Any = None) -> Tensor:
+def fftfreq(
+    n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor:
     """The frequencies of `fft` of n elements that are d apart."""
     require_cpu("fftfreq", device)
     return lift(np.fft.fftfreq(n, d).astype(_real(dtype)))
 
 
-def rfftfreq(n: int, /, d: float = 1.0, dtype: Any = None, *, device: Any = None) -> Tensor:
+def rfftfreq(
+    n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor:
     """The frequencies of `rfft` of n elements that are d apart."""
     require_cpu("rfftfreq", device)
     return lift(np.fft.rfftfreq(n, d).astype(_real(dtype)))
 
 
-def _real(dtype: Any) -> Any:
+def _real(dtype: DTypeLike | None) -> Any:
     return np.float64 if dtype is None else default_dtype(dtype).numpy
 
 
-def fftshift(x: Any, /, axes: Any = None) -> Tensor:
+def fftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
     """The number of frequency 0 moved to the middle of axes, all by default."""
     return signal.fftshift(tensor_of(x), _list(axes))
 
 
-def ifftshift(x: Any, /, axes: Any = None) -> Tensor:
+def ifftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
     """The inverse of `fftshift`."""
     return signal.ifftshift(tensor_of(x), _list(axes))
 

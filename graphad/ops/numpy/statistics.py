@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import UnsupportedOptionError
@@ -24,17 +25,24 @@ from graphad.ops.numpy.types import default_dtype
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _floats(a: Any, dtype: Any = None) -> Any:
+def _floats(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     return inexact(a) if dtype is None else cast_to(tensor_of(a), default_dtype(dtype))
 
 
-def _count(a: Any, reduced: Any) -> Any:
+def _count(a: TensorLike, reduced: Any) -> Tensor:
     """How many elements one of the reduced tensor stands for, of its dtype."""
     ratio = math.divide(array.size(a), math.maximum(array.size(reduced), 1))
     return math.cast(ratio, reduced.dtype)
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+def mean(
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    where: TensorLike | None = None,
+) -> Tensor:
     """The mean over axes, all by default; of integers float64."""
     a = _floats(a, dtype)
     if where is None or where is True:
@@ -47,14 +55,14 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
 
 
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
     ddof: Any = 0,
     keepdims: bool = False,
     *,
     correction: Any = None,
-    mean: Any = None,
+    mean: TensorLike | None = None,
 ) -> Tensor:
     """The variance over axes: the sum of squared distances from the mean, divided by the number of elements less `ddof`, which
     the standard calls `correction`.
@@ -75,14 +83,14 @@ def var(
 
 
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
     ddof: Any = 0,
     keepdims: bool = False,
     *,
     correction: Any = None,
-    mean: Any = None,
+    mean: TensorLike | None = None,
 ) -> Tensor:
     """The standard deviation over axes, the square root of `var`."""
     return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean))
@@ -123,7 +131,7 @@ def _to_end(name: str, a: Any, axis: Any) -> tuple[Any, Any]:
     return flat, [1 if k in axes else sizes[k] if a.dims[k] is None else a.dims[k] for k in range(rank)]
 
 
-def _places(q: Any, last: Any, method: str) -> tuple[Any, Any, Any]:
+def _places(q: TensorLike, last: Any, method: str) -> tuple[Any, Any, Any]:
     """Between which sorted elements the quantile is, and how far from the first to the second."""
     place = math.multiply(q, last)
     low, high = math.floor(place), math.ceil(place)
@@ -181,7 +189,9 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool
     return whole if q.ndim == 1 else array.reshape(whole, [*q.dims, *whole.dims[1:]])
 
 
-def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def quantile(
+    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
     """Below which a part `q`, from 0 to 1, of the elements over axes lies; differentiable.
 
     Args:
@@ -193,36 +203,38 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     return _quantiles("quantile", a, q, axis, method, keepdims, False)
 
 
-def percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def percentile(
+    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
     """`quantile` of q percent."""
     return quantile(a, inexact(q) / 100.0, axis, method=method, keepdims=keepdims)
 
 
-def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
     """The middle element over axes, or the mean of the middle two; differentiable."""
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
 def nanquantile(
-    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
+    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """`quantile` of the elements that are not NaN."""
     return _quantiles("nanquantile", a, q, axis, method, keepdims, True)
 
 
 def nanpercentile(
-    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
+    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """`percentile` of the elements that are not NaN."""
     return nanquantile(a, inexact(q) / 100.0, axis, method=method, keepdims=keepdims)
 
 
-def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+def nanmedian(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
     """`median` of the elements that are not NaN."""
     return nanquantile(a, 0.5, axis, keepdims=keepdims)
 
 
-def _instead(a: Any, value: Any) -> tuple[Any, Any]:
+def _instead(a: TensorLike, value: TensorLike) -> tuple[Any, Any]:
     """The elements with a value in place of NaN, and where there was one; None where there can be none."""
     a = tensor_of(a)
     if not a.dtype.is_differentiable:
@@ -232,7 +244,7 @@ def _instead(a: Any, value: Any) -> tuple[Any, Any]:
 
 
 def _without(name: str, function: Callable[..., Any], value: int) -> Callable[..., Any]:
-    def run(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Tensor:
+    def run(a: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None, **options: Any) -> Tensor:
         return function(_instead(a, value)[0], axis, dtype, **options)  # type: ignore[no-any-return]
 
     run.__name__ = run.__qualname__ = name
@@ -263,12 +275,12 @@ nanmax = _extreme("nanmax", reductions.max, -np.inf)
 nanmin = _extreme("nanmin", reductions.min, np.inf)
 
 
-def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """`argmax` of the elements that are not NaN."""
     return argmax(_instead(a, -np.inf)[0], axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
-def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """`argmin` of the elements that are not NaN."""
     return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
@@ -280,7 +292,13 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False)
     return math.divide(math.reduce_sum(a, axis, keepdims), count)
 
 
-def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+def nanvar(
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+) -> Tensor:
     """`var` of the elements that are not NaN."""
     a = _floats(a, dtype)
     filled, missing = _instead(a, 0)
@@ -294,12 +312,18 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims:
     )
 
 
-def nanstd(a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+def nanstd(
+    a: TensorLike,
+    axis: AxisLike = None,
+    dtype: DTypeLike | None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+) -> Tensor:
     """`std` of the elements that are not NaN."""
     return math.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
 
 
-def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights."""
     x = math.cast(tensor_of(x), dtypes.int64)
     size = math.maximum(
@@ -310,10 +334,12 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     return array.unsorted_segment_sum(parts, x, size)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+def histogram_bin_edges(
+    a: TensorLike, bins: Any = 10, range: Any = None, weights: TensorLike | None = None
+) -> Tensor:
     """The bounds of a histogram: as many equal parts of `range`, by default from the least to the largest element."""
     if not isinstance(bins, int | np.integer):
-        return tensor_of(bins)  # type: ignore[no-any-return]
+        return tensor_of(bins)
     a = inexact(a)
     if range is not None:
         low, high = (cast_to(tensor_of(bound), a.dtype) for bound in range)
@@ -325,7 +351,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    a: TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: TensorLike | None = None
 ) -> tuple[Tensor, Tensor]:
     """How many elements, or which sum of weights, lie between neighbours of some bounds; the last part includes its end.
 
@@ -347,7 +373,9 @@ def histogram(
     return math.divide(math.divide(counts, widths), math.reduce_sum(counts)), edges
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
+def interp(
+    x: TensorLike, xp: TensorLike, fp: TensorLike, left: Any = None, right: Any = None, period: Any = None
+) -> Tensor:
     """Values at x of the straight lines through points (xp, fp), xp rising; the ends' values outside, or `left` and `right`.
 
     Differentiable in x, xp and fp.
@@ -383,7 +411,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return math.where(math.equal(x, xp[-1]), fp[-1], found)
 
 
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Tensor:
+def cov(
+    m: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False, ddof: Any = None
+) -> Tensor:
     """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False."""
     rows = [inexact(x) for x in (m, y) if x is not None]
     rows = [
@@ -398,7 +428,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     return array.squeeze(found)
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
+def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
     """The correlation of variables, which are the rows of `x`, and those of `y`; the columns with rowvar=False."""
     c = cov(x, y, rowvar)
     if c.ndim == 0:
@@ -415,7 +445,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
     return math.minimum(math.maximum(scaled, -one), one)
 
 
-def polyval(p: Any, x: Any) -> Tensor:
+def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     """The polynomial with coefficients `p`, that of the highest power first, at x."""
     p, x = promoted(p, x)
     found = array.zeros_like(x)

@@ -150,7 +150,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """x with the elements in another dtype."""
     require_cpu("astype", device)
-    return cast_to(tensor_of(x), default_dtype(dtype))  # type: ignore[no-any-return]
+    return cast_to(tensor_of(x), default_dtype(dtype))
 
 
 class Information:
@@ -191,18 +191,18 @@ def __array_namespace_info__() -> Information:
 
 def shape(a: Any) -> TensorShape:
     """The sizes of a tensor's axes, None where one is not known yet."""
-    return tensor_of(a).shape  # type: ignore[no-any-return]
+    return tensor_of(a).shape
 
 
 def ndim(a: Any) -> int | None:
     """How many axes a tensor has, None where that is not known yet."""
-    return tensor_of(a).ndim  # type: ignore[no-any-return]
+    return tensor_of(a).ndim
 
 
 def size(a: Any, axis: int | None = None) -> int | None:
     """How many elements a tensor has, in all or along an axis; None where that is not known yet."""
     x = tensor_of(a)
-    return x.shape.num_elements() if axis is None else x.shape[axis]  # type: ignore[no-any-return]
+    return x.shape.num_elements() if axis is None else x.shape[axis]
 
 
 def iscomplexobj(x: Any) -> bool:

@@ -61,14 +61,14 @@ def stateless_categorical(
     return _drawn(logits, stateless_uniform(_sizes(logits, num_samples), seed), dtype)
 
 
-def _rows(op: str, logits: Any) -> Tensor:
+def _rows(op: str, logits: TensorLike) -> Tensor:
     logits = lift(logits)
     if logits.ndim not in (None, 2):
         raise InvalidArgumentError(f"{op}: logits has shape {logits.shape}; [batch, classes] is needed.")
     return logits if logits.dtype == float32 else cast(logits, float32)
 
 
-def _sizes(logits: Any, num_samples: Any) -> Tensor:
+def _sizes(logits: TensorLike, num_samples: Any) -> Tensor:
     sizes = shape(logits)
     return stack([sizes[0], cast(num_samples, sizes.dtype), sizes[1]])
 

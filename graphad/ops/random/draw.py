@@ -11,6 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from graphad.core import dtypes, forks
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+)
 from graphad.core.bind import bind
 from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
@@ -20,6 +27,7 @@ from graphad.core.references import entries_of
 from graphad.core.schema import Given
 from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Handle, Tensor
 from graphad.ops.random import philox
 from graphad.ops.state.variables import require_assignable
 
@@ -44,7 +52,7 @@ class RandomKey(Op):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         _require_state(self.name, *specs)
 
-    def eval(self, state: Any) -> Any:
+    def eval(self, state: Handle) -> Any:
         with _lock:
             key = state.data
             state.data = np.array([key[0], key[1] + 1], np.int64)
@@ -52,10 +60,10 @@ class RandomKey(Op):
 
     vjp = no_gradient("a key is an integer")
 
-    def batch(self, ctx: Any, state: Any) -> Any:
+    def batch(self, ctx: BatchContext, state: Ranked) -> Tensor:
         return bind(SplitKey(ctx.size), bind(self, state))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
 
@@ -71,7 +79,7 @@ class SplitKey(Op):
         require_key(key)
         return TensorSpec.of((*(() if key.dims is None else key.dims[:-1]), self.n, 2), dtypes.int64)
 
-    def eval(self, key: Any) -> Any:
+    def eval(self, key: Array) -> Array:
         made = [
             philox.derived(one, philox.TRIES + k) for one in np.reshape(key, (-1, 2)) for k in range(self.n)
         ]
@@ -79,10 +87,10 @@ class SplitKey(Op):
 
     vjp = no_gradient("a key is an integer")
 
-    def batch(self, ctx: Any, key: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, key: Ranked, *given: Ranked) -> Tensor:
         return bind(self, key, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _rows_of_keys(specs, axes)
 
 
@@ -102,7 +110,7 @@ def require_key(key: TensorSpec) -> None:
         )
 
 
-def _rows_of_keys(specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+def _rows_of_keys(specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
     """Each key of a stack gives numbers of its own."""
     if any(axis is not None for axis in axes[1:]):
         return MIXED
@@ -161,17 +169,17 @@ class Draw(Op):
         lead = () if key.dims is None else key.dims[:-1]
         return TensorSpec.of(None if self.shape is None else (*lead, *self.shape), self.dtype)
 
-    def eval(self, key: Any, *limits: Any) -> Any:
+    def eval(self, key: Array, *limits: Array) -> Any:
         return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
 
     vjp = no_gradient("numbers drawn are constants")
 
-    def batch(self, ctx: Any, key: Any, *rest: Any) -> Any:
+    def batch(self, ctx: BatchContext, key: Ranked, *rest: Ranked) -> Tensor:
         if any(ctx.stacked(1 + k) for k in range(len(rest))):
             return ctx.rowwise(self, key, *rest)
         return bind(self, key, *rest)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return _rows_of_keys(specs, axes)
 
 
@@ -202,20 +210,20 @@ class SetState(Op):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         _require_state(self.name, *specs)
 
-    def eval(self, state: Any, value: Any) -> Any:
+    def eval(self, state: Handle, value: Array) -> Array:
         with _lock:
             state.data = value
         return value
 
     vjp = no_gradient("a state is made of integers")
 
-    def batch(self, ctx: Any, state: Any, value: Any) -> Any:
+    def batch(self, ctx: BatchContext, state: Ranked, value: Ranked) -> Tensor:
         raise FailedPreconditionError(
             "random_set_state: a generator cannot have a different state in every row of a vectorized computation; "
             "set its state outside of vectorized_map, jacobian and batch_jacobian."
         )
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[1]
 
 

@@ -34,20 +34,22 @@ from graphad.ops.random.samples import counts_of
 from graphad.ops.state.variables import READ
 
 
-def _draw(kind: Distribution, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Any:
+def _draw(kind: Distribution, key: Any, size: Any, dtype: DType, limits: Any = ()) -> Tensor:
     sizes, given = requested("random", size)
     require_sizes(f"random.{kind}", sizes)
     return bind(Draw(kind, sizes, dtype), key, *limits, *given)
 
 
-def _normal(kind: Distribution, key: Any, size: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+def _normal(
+    kind: Distribution, key: Any, size: Any, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike | None
+) -> Tensor:
     dtype = as_dtype(dtype)
     z = _draw(kind, key, size, dtype)
     if not (isinstance(stddev, int | float) and stddev == 1):
         z = z * lift_like("random.normal", stddev, dtype)
     if not (isinstance(mean, int | float) and mean == 0):
         z = z + lift_like("random.normal", mean, dtype)
-    return z  # type: ignore[no-any-return]
+    return z
 
 
 def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: Any) -> Tensor:
@@ -57,20 +59,20 @@ def _uniform(key: Any, size: Any, minval: Any, maxval: Any, dtype: Any) -> Tenso
         high = 1 if maxval is None else maxval
         if type(minval) in (int, float) and type(high) in (int, float):
             if (minval, high) == (0, 1):
-                return u  # type: ignore[no-any-return]
-            return u * lift(float(high) - minval, dtype) + lift(minval, dtype)  # type: ignore[no-any-return]
+                return u
+            return u * lift(float(high) - minval, dtype) + lift(minval, dtype)
         low = lift_like("random.uniform", minval, dtype)
-        return u * (lift_like("random.uniform", high, dtype) - low) + low  # type: ignore[no-any-return]
+        return u * (lift_like("random.uniform", high, dtype) - low) + low
     if not dtype.is_integer:
         raise DTypeError(f"random.uniform: dtype is {dtype.name}; a float or integer dtype is needed.")
     if minval is None and maxval is None:
-        return _draw("bits", key, size, dtype)  # type: ignore[no-any-return]
+        return _draw("bits", key, size, dtype)
     if maxval is None:
         raise InvalidArgumentError(f"random.uniform: Must specify maxval for integer dtype {dtype.name}.")
     if isinstance(minval, int) and isinstance(maxval, int) and minval >= maxval:
         raise InvalidArgumentError(f"random.uniform: Need minval < maxval, got {minval} >= {maxval}.")
     limits = [lift_like("random.uniform", limit, dtype) for limit in (minval, maxval)]
-    return _draw("integers", key, size, dtype, limits)  # type: ignore[no-any-return]
+    return _draw("integers", key, size, dtype, limits)
 
 
 def shuffled(key: Any, value: Any) -> Tensor:
@@ -82,7 +84,7 @@ def shuffled(key: Any, value: Any) -> Tensor:
     return bind(Gather(0, 0, False), x, order)
 
 
-def _state_of(caller: str, state: Any) -> Any:
+def _state_of(caller: str, state: TensorLike) -> Any:
     """A state that was given, as an array of its own."""
     data = np.array(state)
     if data.shape != (2,) or data.dtype.kind not in "iu":
@@ -169,7 +171,7 @@ class Generator:
         return cls(state=philox.key_of_seed(_entropy()), alg=alg)
 
     @classmethod
-    def from_state(cls, state: Any, alg: Any = None) -> Generator:
+    def from_state(cls, state: TensorLike, alg: Any = None) -> Generator:
         """A generator that goes on from a state."""
         return cls(state=state, alg=alg)
 
@@ -230,10 +232,10 @@ class Generator:
 
     def normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike | None = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         """Normal numbers. See `random.normal`."""
@@ -241,10 +243,10 @@ class Generator:
 
     def truncated_normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike | None = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         """Normal numbers within two standard deviations of the mean."""

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike
+
 _TWO_PI = 2.0 * np.pi
 TRIES = 64  # draws of a truncated normal; numbers above it derive keys for other purposes
 
@@ -47,7 +49,7 @@ def words(key: Any, count: int, bits: int) -> np.ndarray:
     return source.random_raw((count + 1) // 2).astype("<u8", copy=False).view("<u4")[:count]  # type: ignore[no-any-return]
 
 
-def uniform(key: Any, count: int, dtype: Any) -> np.ndarray:
+def uniform(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
     """Numbers k / 2^m with k from 0 to 2^m - 1, where m is the precision of the dtype (24 for float32, 53 for float64)."""
     return _unit(words(key, count, 64 if dtype == np.float64 else 32), dtype)
 
@@ -77,7 +79,7 @@ def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
     return out[:count].astype(dtype, copy=False)
 
 
-def truncated_normal(key: Any, count: int, dtype: Any) -> np.ndarray:
+def truncated_normal(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
     """Standard normal numbers within two deviations: those outside are drawn again from the next stream."""
     out = normal(key, count, dtype)
     outside = np.flatnonzero(np.abs(out) > 2.0)

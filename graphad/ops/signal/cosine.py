@@ -7,7 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -44,7 +54,7 @@ class Dct(Op):
             )
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Any:
         if not x.size:
             return np.array(x)
         fft, kind = library.fft(), self.kind
@@ -69,18 +79,18 @@ class Dct(Op):
             y[..., 0] /= 2
         return y.astype(x.dtype, copy=False)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Dct(self.kind, self.orthonormal, not self.transposed), g),)
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         row = axes[0]
         return row if row is None or row < len(specs[0].dims or ()) - 1 else MIXED
 
 
-def _kind(op: str, type: Any, axis: Any, norm: Any) -> tuple[Any, bool]:
+def _kind(op: str, type: Any, axis: AxisLike, norm: Any) -> tuple[Any, bool]:
     if type not in (1, 2, 3, 4):
         raise InvalidArgumentError(f"{op}: type is {type!r}; 1, 2, 3 or 4 is taken.")
     if axis != -1:

@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    AxisLike,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -55,10 +65,10 @@ class _Transform(Op):
     rank: Positive
     keeps = (False, False)
 
-    def batch(self, ctx: Any, x: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked, *given: Ranked) -> Tensor:
         return bind(self, x, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         row = axes[0]
         return row if row is None or row < len(specs[0].dims or ()) - self.rank else MIXED
 
@@ -78,14 +88,14 @@ class Fft(_Transform):
         _check("fft", x, ("complex64", "complex128"), self.rank)
         return x
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         if not x.size:
             return np.array(x)
         if self.inverse:
             return np.fft.ifftn(x, axes=_last(self.rank), norm="backward" if self.scaled else "forward")
         return np.fft.fftn(x, axes=_last(self.rank), norm="forward" if self.scaled else "backward")
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Fft(self.rank, not self.inverse, self.scaled), g),)
 
 
@@ -113,7 +123,7 @@ class Rfft(_Transform):
         n = x.dims[-1]
         return TensorSpec.of((*x.dims[:-1], None if n is None else n // 2 + 1), dtype)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         n = x.shape[-1]
         if not x.size:
             return np.zeros(
@@ -127,7 +137,7 @@ class Rfft(_Transform):
         y[..., _ends(n)] = once
         return y
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims = ctx.shape(0)
         n = dims[-1] if dims is not None else None
         size, given = (n, ()) if n is not None else requested_size("rfft", _last_size(ctx.inputs[0]), "n")
@@ -161,7 +171,7 @@ class Irfft(_Transform):
                 f"{self.size // 2 + 1}."
             )
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         n = self.size
         self._check_half(x.shape)  # sizes that were not known before
         shape = (*x.shape[:-1], n)
@@ -174,11 +184,11 @@ class Irfft(_Transform):
         half[..., _ends(n)] = x[..., _ends(n)]
         return np.fft.irfftn(half, sizes, axes=_last(self.rank), norm="forward")
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Rfft(self.rank, not self.adjoint), g),)
 
 
-def _last_size(x: Any) -> Any:
+def _last_size(x: TensorLike) -> Tensor:
     return getitem(sizes_of(x), -1)
 
 
@@ -248,7 +258,7 @@ def _real_transform(name: str, rank: int) -> Any:
     )
 
 
-def _rfft(x: Any, lengths: list[Any] | None, rank: int) -> Tensor:
+def _rfft(x: TensorLike, lengths: list[Any] | None, rank: int) -> Tensor:
     for k, n in enumerate(lengths or ()):
         x = with_size(x, k - rank, n)
     return bind(Rfft(rank), x)
@@ -289,7 +299,7 @@ irfft, irfft2d, irfft3d = (_real_inverse(f"irfft{d}", k) for k, d in ((1, ""), (
 
 def _along(
     op: str, x: Any, fft_length: Any, axes: Any, run: Callable[[Any, list[Any] | None, int], Any], norm: Any
-) -> Any:
+) -> Tensor:
     """A transform along any axes: they are moved to the end, and back."""
     if x.ndim is None:
         raise InvalidArgumentError(f"{op}: the rank of the input must be known while tracing.")
@@ -316,7 +326,7 @@ def fftnd(
     name: str | None = None,
 ) -> Tensor:
     """The Fourier transform of complex numbers along `axes`, all by default, cut or continued by zeros to `fft_length`."""
-    return _along("fftnd", lift(input_tensor), fft_length, axes, _sized(False), norm)  # type: ignore[no-any-return]
+    return _along("fftnd", lift(input_tensor), fft_length, axes, _sized(False), norm)
 
 
 def ifftnd(
@@ -327,7 +337,7 @@ def ifftnd(
     name: str | None = None,
 ) -> Tensor:
     """The inverse of `fftnd`."""
-    return _along("ifftnd", lift(input_tensor), fft_length, axes, _sized(True), norm)  # type: ignore[no-any-return]
+    return _along("ifftnd", lift(input_tensor), fft_length, axes, _sized(True), norm)
 
 
 def rfftnd(
@@ -338,7 +348,7 @@ def rfftnd(
     name: str | None = None,
 ) -> Tensor:
     """`rfft` along `axes`, of which the last one has half of its numbers."""
-    return _along("rfftnd", lift(input_tensor), fft_length, axes, _rfft, norm)  # type: ignore[no-any-return]
+    return _along("rfftnd", lift(input_tensor), fft_length, axes, _rfft, norm)
 
 
 def irfftnd(
@@ -349,11 +359,11 @@ def irfftnd(
     name: str | None = None,
 ) -> Tensor:
     """The inverse of `rfftnd`."""
-    return _along("irfftnd", lift(input_tensor), fft_length, axes, _irfft, norm)  # type: ignore[no-any-return]
+    return _along("irfftnd", lift(input_tensor), fft_length, axes, _irfft, norm)
 
 
 def _sized(inverse: bool) -> Callable[[Any, list[Any] | None, int], Any]:
-    def run(x: Any, lengths: list[Any] | None, rank: int) -> Any:
+    def run(x: TensorLike, lengths: list[Any] | None, rank: int) -> Tensor:
         for k, n in enumerate(lengths or ()):
             x = with_size(x, k - rank, n)
         return bind(Fft(rank, inverse, inverse), x)

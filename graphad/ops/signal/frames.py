@@ -33,7 +33,7 @@ from graphad.ops.signal.windows import hann_window, vorbis_window
 Window = Callable[..., Any]
 
 
-def _positive(op: str, x: Any, word: str) -> int:
+def _positive(op: str, x: TensorLike, word: str) -> int:
     n = static_int(op, x, word)
     if n is None or n < 1:
         raise InvalidArgumentError(f"{op}: {word} is {x!r}; an int from 1, known while tracing, is needed.")
@@ -139,7 +139,7 @@ def inverse_stft_window_fn(
     """
     step = _positive("inverse_stft_window_fn", frame_step, "frame_step")
 
-    def window(frame_length: Any, dtype: Any = float32) -> Tensor:
+    def window(frame_length: Any, dtype: DTypeLike | None = float32) -> Tensor:
         length = _positive("inverse_stft_window_fn", frame_length, "frame_length")
         forward = lift(forward_window_fn(length, dtype=dtype))
         count = -(-length // step)
@@ -195,7 +195,7 @@ def mdct(
     return dct(concat([first, second], axis=-1), type=4, norm=norm)
 
 
-def _flat(dtype: Any) -> Any:
+def _flat(dtype: Any) -> Tensor:
     """The constant window whose overlapping squares add up to 1."""
     return lift(math.sqrt(0.5), dtype)
 

@@ -25,14 +25,16 @@ def _length(op: str, window_length: Any) -> int:
     return int(n)
 
 
-def _as(op: str, window: Any, dtype: Any) -> Tensor:
+def _as(op: str, window: Any, dtype: DTypeLike | None) -> Tensor:
     dtype = as_dtype(dtype)
     if dtype.kind != "float":
         raise InvalidArgumentError(f"{op}: dtype is {dtype.name}; a float dtype is needed.")
     return lift(window.astype(dtype.numpy))
 
 
-def _raised_cosine(op: str, window_length: Any, periodic: Any, dtype: Any, mean: float) -> Tensor:
+def _raised_cosine(
+    op: str, window_length: Any, periodic: Any, dtype: DTypeLike | None, mean: float
+) -> Tensor:
     n = _length(op, window_length)
     if n == 1:
         return _as(op, np.ones(1), dtype)

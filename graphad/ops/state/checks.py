@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    DTypeLike,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, float32
@@ -43,13 +53,13 @@ class CheckNumerics(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return require_kind("check_numerics", x, INEXACT)
 
-    def eval(self, x: Any) -> Any:
+    def eval(self, x: Array) -> Array:
         if not np.isfinite(x).all():
             found = [word for word, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(x).any()]
             raise InvalidArgumentError(f"{self.message} : Tensor had {' and '.join(found)} values")
         return x
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (
             bind(
                 CheckNumerics(
@@ -59,10 +69,10 @@ class CheckNumerics(Op):
             ),
         )
 
-    def batch(self, ctx: Any, x: Any) -> Any:
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(self, x)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[0]
 
 

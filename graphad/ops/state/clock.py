@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import BatchContext, RowAxes, RowAxis
 from graphad.core.bind import bind
 from graphad.core.op import IO, Op, define, no_gradient
 from graphad.core.spec import TensorSpec
@@ -31,10 +32,10 @@ class Timestamp(Op):
 
     vjp = no_gradient("the time is no function of values")
 
-    def batch(self, ctx: Any) -> Any:
+    def batch(self, ctx: BatchContext) -> Tensor:
         return ctx.unstacked(bind(self))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import InvalidArgumentError
@@ -20,6 +20,7 @@ from graphad.core.nest import flatten
 from graphad.core.op import IO, TupleOp, define, no_gradient
 from graphad.core.schema import Kind, Limit, Text, declare
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 
 _LEVELS = {
     "log(info)": 20,
@@ -64,7 +65,7 @@ class Print(TupleOp):
             return None
         return f"writes to {self.stream[:80]!a}; a model may print to {', '.join(_HARMLESS)} only"
 
-    def eval(self, *xs: Any) -> tuple[Any, ...]:
+    def eval(self, *xs: Array) -> tuple[Any, ...]:
         text = self.pieces[0]
         for x, piece in zip(xs, self.pieces[1:], strict=True):
             text += formatted(x, self.summarize) + piece
@@ -73,10 +74,10 @@ class Print(TupleOp):
 
     vjp = no_gradient("printing gives no value")
 
-    def batch(self, ctx: Any, *xs: Any) -> Any:
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         return ctx.rowwise(self, *xs)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return ()
 
 
@@ -94,7 +95,7 @@ class Check(TupleOp):
         require_kind("Assert", condition, BOOLEAN, "condition")
         return ()
 
-    def eval(self, condition: Any, *data: Any) -> tuple[Any, ...]:
+    def eval(self, condition: Array, *data: Array) -> tuple[Any, ...]:
         if not np.all(condition):
             text = self.pieces[0]
             for x, piece in zip(data, self.pieces[1:], strict=True):
@@ -104,12 +105,12 @@ class Check(TupleOp):
 
     vjp = no_gradient("asserting gives no value")
 
-    def batch(self, ctx: Any, condition: Any, *data: Any) -> Any:
+    def batch(self, ctx: BatchContext, condition: Ranked, *data: Ranked) -> tuple[Tensor, ...]:
         if ctx.stacked(0):
             return ctx.rowwise(self, condition, *data)
         return bind(self, condition, *data)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return ()
 
 

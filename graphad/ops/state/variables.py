@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.op import READS, WRITES, Op, define, no_batch, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, guard_of
+from graphad.core.tensor import EagerTensor, Handle, Tensor, guard_of
 
 
 @define
@@ -28,18 +29,18 @@ class Read(Op):
     def infer(self, handle: HandleSpec) -> TensorSpec:
         return TensorSpec.of(handle.dims, handle.dtype)
 
-    def eval(self, handle: Any) -> Any:
+    def eval(self, handle: Handle) -> Any:
         return handle.data
 
     def quick(self, handle: Any) -> Any:
         return handle.data if isinstance(handle, Handle) else None
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g,)
 
     batch = no_batch("variables are the same for all rows")
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return None
 
 
@@ -58,7 +59,7 @@ class Assign(Op):
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         require_assignable(self.name, *specs)
 
-    def eval(self, handle: Any, value: Any) -> Any:
+    def eval(self, handle: Handle, value: Array) -> Array:
         shape, spec = value.shape, handle.spec
         if shape != spec.dims and not spec.describes(shape):
             raise wrong_shape(handle, shape)
@@ -73,13 +74,13 @@ class Assign(Op):
         "assigning is not differentiable; the variable's later reads are constants of what was assigned"
     )
 
-    def batch(self, ctx: Any, handle: Any, value: Any) -> Any:
+    def batch(self, ctx: BatchContext, handle: Ranked, value: Ranked) -> Tensor:
         raise FailedPreconditionError(
             "assign: a variable cannot be assigned a different value in every row of a vectorized computation; "
             "assign outside of vectorized_map, jacobian and batch_jacobian."
         )
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return axes[1]
 
 
