@@ -237,7 +237,7 @@ class Segments(Op):
         lead = ranked(ids.dims)
         return data.with_dims((*lead[: self.batch_dims], self.num, *ranked(data.dims)[len(lead) :]))
 
-    def batch(self, ctx: Any, data: Any, ids: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, data: Ranked, ids: Ranked, *given: Ranked) -> Tensor:
         return bind(self.changed(batch_dims=self.batch_dims + 1), *all_stacked(ctx, (data, ids)), *given)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
@@ -262,11 +262,11 @@ class UnsortedSegmentSum(Segments):
     batch_dims: Count = 0
     formerly = {"unsorted_segment_sum_to": num_was_input}
 
-    def eval(self, data: Any, ids: Any) -> Any:
+    def eval(self, data: Array, ids: Array) -> Any:
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         return added_at((math.prod(lead), self.num, *tail), at, values).reshape((*lead, self.num, *tail))
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import float32, int32
@@ -134,7 +134,7 @@ class NonMaxSuppression(TupleOp):
             )
         return TensorSpec.of((None,), int32), TensorSpec.of((None,), scores.dtype)
 
-    def eval(self, boxes: Any, scores: Any) -> Any:
+    def eval(self, boxes: Array, scores: Array) -> Any:
         if len(boxes) != len(scores):
             raise InvalidArgumentError(
                 f"{self.name}: {len(boxes)} boxes have {len(scores)} scores; as many are needed."

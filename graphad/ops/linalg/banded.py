@@ -11,10 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    TensorLike,
+    VjpContext,
+)
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnsupportedOptionError
+from graphad.core.errors import (
+    ArgumentTypeError,
+    InvalidArgumentError,
+    MissingGradientError,
+    UnsupportedOptionError,
+)
 from graphad.core.op import Op, define
 from graphad.core.schema import Count
 from graphad.core.shapes import broadcast_dims, format_dims
@@ -71,7 +85,7 @@ class BandedSolve(Op):
         lead = broadcast_dims(self.name, bands.dims[:-2], b.dims[:-2])
         return TensorSpec.of(None if lead is None else (*lead, m if n is None else n, b.dims[-1]), dtype)
 
-    def eval(self, bands: Any, b: Any) -> Any:
+    def eval(self, bands: Array, b: Array) -> Array:
         n = bands.shape[-1]
         packed = np.zeros(bands.shape, bands.dtype)  # by columns, as LAPACK has it
         for row in range(bands.shape[-2]):
@@ -93,11 +107,15 @@ class BandedSolve(Op):
                 raise InvalidArgumentError("Input matrix is not invertible.") from cause
         return out
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         bands, x = ctx.inputs[0], ctx.outputs[0]
         b_bar = bind(BandedSolve(self.above, self.below), turned(bands, self.below, self.above), g)
         bar = None
         if ctx.needs(0):
+            if x.dims is None:
+                raise MissingGradientError(
+                    f"{self.name}: there is a gradient by the bands where the rank is known while tracing; set the shape."
+                )
             width = self.below + self.above
             wide = pad(conjugate(x), [[0, 0]] * (len(x.dims) - 2) + [[self.below, self.above], [0, 0]])
             rows = []
@@ -107,10 +125,10 @@ class BandedSolve(Op):
             bar = unbroadcast(ctx, 0, bind(NEG, stack(rows, -2)))
         return bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
 
-    def batch(self, ctx: Any, bands: Any, b: Any) -> Any:
+    def batch(self, ctx: BatchContext, bands: Ranked, b: Ranked) -> Tensor:
         return bind(self, *align_matrices(ctx, (bands, b)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return matrix_rows(specs, axes, (2, 2)) if axes != [None, None] else None
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -46,7 +46,7 @@ class _Combined(Segments):
         require_kind(self.name, data, self.kinds, "data")
         return super().infer(data, ids)
 
-    def eval(self, data: Any, ids: Any) -> Any:
+    def eval(self, data: Array, ids: Array) -> Any:
         lead, tail, (row, segment), values = members(self.name, data, ids, self.num, self.batch_dims)
         rows = math.prod(lead)
         wide = widened(values)
@@ -70,7 +70,7 @@ class _Combined(Segments):
         return bind(SegmentGather(self.batch_dims), x, ids)
 
 
-def _extreme_vjp(self: Any, ctx: Any, g: Any) -> Sequence[Any]:
+def _extreme_vjp(self: Any, ctx: VjpContext, g: Tensor) -> Sequence[Any]:
     data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
     is_chosen = equal(data, self.spread(y, ids))
     count = self.added(cast(is_chosen, g.dtype), ids, y)
@@ -115,7 +115,7 @@ class UnsortedSegmentProd(_Combined):
     batch_dims: Count = 0
     empty = staticmethod(lambda dtype: 1)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         data, ids, y = ctx.inputs[0], ctx.inputs[1], ctx.outputs[0]
         is_zero = equal(data, scalar_like(0, data))
         others = where(is_zero, ones_like(data), data)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.op import no_gradient
@@ -23,7 +23,7 @@ def _remainder(x: Any, y: Any) -> Any:
     return np.fmod(x, y)
 
 
-def _remainder_vjp(ctx: Any, g: Any) -> Any:
+def _remainder_vjp(ctx: VjpContext, g: Tensor) -> Any:
     x, y = ctx.inputs
     return (
         unbroadcast(ctx, 0, g) if ctx.needs(0) else None,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
@@ -75,7 +75,7 @@ class IndexShuffle(Op):
             )
         return TensorSpec.of(vectors[0] if vectors else (), dtype)
 
-    def eval(self, index: Any, seed: Any, largest: Any) -> Any:
+    def eval(self, index: Array, seed: Array, largest: Array) -> Array:
         # A row axis stands first everywhere, so that vectors of one length meet.
         shape = np.broadcast_shapes(index.shape, seed.shape[:-1], largest.shape)
         at, top = np.broadcast_to(index, shape), np.broadcast_to(largest, shape)
@@ -101,12 +101,12 @@ class IndexShuffle(Op):
 
     vjp = no_gradient("an index is an integer")
 
-    def batch(self, ctx: Any, index: Any, seed: Any, largest: Any) -> Any:
+    def batch(self, ctx: BatchContext, index: Ranked, seed: Ranked, largest: Ranked) -> Tensor:
         if any(len(x.dims) - ctx.stacked(i) - (i == 1) for i, x in enumerate((index, seed, largest))):
             return ctx.rowwise(self, index, seed, largest)
         return bind(self, *all_stacked(ctx, (index, seed, largest)))
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         ranks = [len(spec.dims or ()) - (i == 1) for i, spec in enumerate(specs)]
         if all(axis is None for axis in axes):
             return None

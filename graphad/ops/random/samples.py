@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
@@ -91,7 +92,7 @@ class _Sample(Op):
                 )
         return TensorSpec.of(dims, dtype)
 
-    def batch(self, ctx: Any, key: Any, *rest: Any) -> Any:
+    def batch(self, ctx: BatchContext, key: Ranked, *rest: Ranked) -> Tensor:
         given = len(rest) - self.parameters
         if self.shape is None or any(ctx.stacked(1 + self.parameters + k) for k in range(given)):
             return ctx.rowwise(self, key, *rest)
@@ -102,13 +103,13 @@ class _Sample(Op):
             aligned.append(bind(ExpandDims(tuple(range(1, 1 + missing))), x) if missing else x)
         return bind(self, as_stacked(ctx, 0, key), *aligned, *rest[self.parameters :])
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[0] is not None or self.shape is None:
             return axes[0] if all(axis is None for axis in axes[1:]) else MIXED
         whole = TensorSpec.of((*(specs[0].dims or (0,))[:-1], *self.shape), specs[1].dtype)
         return elementwise_rows([whole, *specs[1:]], [None, *axes[1:]])
 
-    def value_rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         # How many words of the stream an element takes depends on its parameter, and so does where the next one begins.
         return axes[0] if all(axis is None for axis in axes[1:]) else MIXED
 
@@ -127,10 +128,10 @@ class DrawGamma(_Sample):
     def infer(self, key: TensorSpec, alpha: TensorSpec) -> TensorSpec:
         return self.checked(key, (alpha,), alpha.dtype)
 
-    def eval(self, key: Any, alpha: Any) -> Any:
+    def eval(self, key: Array, alpha: Array) -> Any:
         return _drawn("gamma", key, self.shape, (alpha,), alpha.dtype)
 
-    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         alpha, y = ctx.inputs[1], ctx.outputs[0]
         return None, unbroadcast(ctx, 1, g * bind(GammaSlope(), alpha, y))
 
@@ -160,7 +161,7 @@ class DrawCounts(_Sample):
             raise DTypeError(f"random.{self.kind}: dtype is {self.dtype.name}; a real dtype is needed.")
         return self.checked(key, parameters, self.dtype)
 
-    def eval(self, key: Any, *parameters: Any) -> Any:
+    def eval(self, key: Array, *parameters: Array) -> Any:
         return _drawn(self.kind, key, self.shape, parameters, self.dtype.numpy)
 
     vjp = no_gradient("counts are whole numbers")
@@ -197,7 +198,7 @@ def _slope(alpha: Any, y: Any) -> Any:
     return slope if slope.ndim else slope[()]
 
 
-def _slope_vjp(ctx: Any, g: Any) -> Sequence[Any]:
+def _slope_vjp(ctx: VjpContext, g: Tensor) -> Sequence[Any]:
     a, x = ctx.inputs
     s, one = ctx.outputs[0], scalar_like(1, x)
     steep = log(x) - bind(DIGAMMA, a)  # of log p by alpha
