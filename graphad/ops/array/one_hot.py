@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
@@ -52,17 +52,17 @@ class OneHot(Op):
         place = normalize_axis("one_hot", self.axis, len(indices.dims) + 1)
         return TensorSpec.of((*indices.dims[:place], self.depth, *indices.dims[place:]), on.dtype)
 
-    def eval(self, indices: Any, on: Any, off: Any) -> Any:
+    def eval(self, indices: Array, on: Array, off: Array) -> Any:
         return _one_hot(indices, on, off, self.depth, self.axis)
 
     vjp = no_gradient("an index is an integer")
 
-    def batch(self, ctx: Any, indices: Any, on: Any, off: Any, *given: Any) -> Any:
+    def batch(self, ctx: BatchContext, indices: Ranked, on: Ranked, off: Ranked, *given: Ranked) -> Tensor:
         if ctx.stacked(1) or ctx.stacked(2):
             return ctx.rowwise(self, indices, on, off, *given)
         return bind(OneHot(self.depth, shifted(self.axis, len(indices.dims))), indices, on, off, *given)
 
-    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[1] is not None or axes[2] is not None:
             return MIXED
         if axes[0] is None:

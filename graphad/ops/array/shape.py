@@ -123,7 +123,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
       >>> shape([[1, 2, 3], [4, 5, 6]]).numpy()
       array([2, 3], dtype=int32)
     """
-    return sizes_of(lift(input), dtypes.as_dtype(out_type))  # type: ignore[no-any-return]
+    return sizes_of(lift(input), dtypes.as_dtype(out_type))
 
 
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:

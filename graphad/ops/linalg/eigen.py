@@ -248,7 +248,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
       array([[1.-1.j],
              [2.-0.j]])
     """
-    return adjoint_of(lift(matrix))  # type: ignore[no-any-return]
+    return adjoint_of(lift(matrix))
 
 
 __all__ = ["adjoint", "eigh", "eigvalsh", "svd"]

@@ -168,4 +168,4 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
       >>> math.conj([1 + 2j]).numpy()
       array([1.-2.j])
     """
-    return conjugate(lift_own(x))  # type: ignore[no-any-return]
+    return conjugate(lift_own(x))
