@@ -15,7 +15,6 @@ from graphad.core.trackable import PENDING, PRIVATE, Trackable
 from graphad.eager.variable import Variable
 from graphad.ops.random.generator import Generator
 from serialization.checkpoint.saved import SLOTS
-from serialization.convert.objects import is_savable
 from serialization.convert.values import ArrayWriter
 from serialization.errors import SaveError
 from serialization.schema.model import (
@@ -53,15 +52,6 @@ def state_of(x: Any) -> Iterator[tuple[str, Any]]:
     for name, child in found:
         if is_state(child):
             yield name, child
-
-
-def packed_state_of(x: Any) -> Iterator[tuple[str, Any]]:
-    """As `state_of`, but items of lists are counted as saved models do, which leave out numbers and texts."""
-    if isinstance(x, list | tuple):
-        kept = [item for item in x if is_savable(item)]
-        yield from ((str(i), item) for i, item in enumerate(kept) if is_state(item))
-    else:
-        yield from state_of(x)
 
 
 def slots_of(x: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -158,7 +148,9 @@ def _holds_state(x: Any) -> bool:
 def _node(x: Any, path: str, names: list[str], arrays: ArrayWriter) -> Any:
     if isinstance(x, Variable):
         dims = None if x.dims is None else tuple(x.dims)
-        return VariableNode(x.name, x.dtype.name, dims, x.trainable, arrays.store(path, np.asarray(x.data)))
+        tensor = arrays.store(path, np.asarray(x.data))
+        kept = x.synchronization.value, x.aggregation.value
+        return VariableNode(x.name, x.dtype.name, dims, x.trainable, tensor, *kept)
     if isinstance(x, Generator):
         return GeneratorNode(None, arrays.store(path, np.asarray(x.state.data)))
     if isinstance(x, list | tuple) and names == [str(i) for i in range(len(names))]:

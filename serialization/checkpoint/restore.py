@@ -32,7 +32,6 @@ from serialization.checkpoint.contents import (
     VALUES,
     can_carry,
     is_state,
-    packed_state_of,
     pending_of,
     slots_of,
     state_of,
@@ -144,7 +143,7 @@ class Restoration:
             walked.add(id(x))
             mine = x if can_carry(x) else owner
             step.owners[id(mine)] = mine
-            for name, child in packed_state_of(x) if self.saved.is_packed else state_of(x):
+            for name, child in state_of(x):
                 edge = find_child(self.saved.nodes[node], name)
                 if edge is not None:
                     queue.append((child, edge, mine))

@@ -20,7 +20,6 @@ from serialization.schema.model import (
     TupleNode,
     VariableNode,
 )
-from serialization.schema.versions import CHECKPOINT
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 from serialization.wire.record import Record
 
@@ -56,14 +55,12 @@ class Stored(Record):
 class Saved(Record):
     """A checkpoint, open.
 
-    `values` has more than the nodes name where a file was not made from objects. Where `is_packed`, items of lists were counted
-    without those that are no objects.
+    `values` has more than the nodes name where a file was not made from objects.
     """
 
     place: str
     nodes: tuple[Node, ...]
     values: Mapping[str, Stored]
-    is_packed: bool = False
 
 
 def saved_of_model(
@@ -83,8 +80,7 @@ def saved_of_model(
             known = tensors[tensor]
             values[key] = Stored(known.dtype, known.shape, partial(arrays.__getitem__, tensor))
         nodes.append(Node(dict(record.children), key, slots[number]))
-    packed = all(feature.name != CHECKPOINT for feature in model.features)
-    return Saved(place, tuple(nodes), values, packed)
+    return Saved(place, tuple(nodes), values)
 
 
 def _slots_of(model: ModelRecord, number: int) -> tuple[Slot, ...]:

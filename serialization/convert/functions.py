@@ -6,7 +6,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from graphad.core.convert import lift
 from graphad.core.nest import flatten
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.polymorphic import Function
@@ -33,6 +37,7 @@ from serialization.schema.model import (
 from serialization.schema.values import DictValue, OutputValue, SpecValue, StructValue
 
 FUNCTIONS = (Function, ConcreteFunction, RestoredFunction)
+ALIASES = "aliases"  # an option of functions: a tuple of other names
 _KINDS = tuple(inspect._ParameterKind)
 _EMPTY = inspect.Parameter.empty
 
@@ -88,6 +93,13 @@ class FunctionWriter:
         )
         return number
 
+    def give_names(self, names: dict[str, int]) -> None:
+        """Write down other names of functions."""
+        for number in sorted(set(names.values())):
+            mine = tuple([name for name, function in names.items() if function == number])
+            record = self.records[number]
+            self.records[number] = record.replace(options=(*record.options, (ALIASES, mine)))
+
     def place_of(self, concrete: ConcreteFunction) -> tuple[int, int]:
         """(function, position) of a concrete function, which is added if need be.
 
@@ -107,8 +119,10 @@ class FunctionWriter:
             return None
         defaults = {id(p.default) for p in signature.signature.parameters.values() if p.default is not _EMPTY}
         leaves: list[Any] = []
-        for leaf in arguments.leaves:
-            if isinstance(leaf, ObjectKey):
+        for i, leaf in enumerate(arguments.leaves):
+            if i in arguments.names and not leaf.is_handle:
+                leaves.append(TensorSpec(leaf.dims, leaf.dtype, arguments.names[i]))
+            elif isinstance(leaf, ObjectKey):
                 if leaf.value is None or id(leaf.value) not in defaults:
                     self.skipped.append(f"{name}: a trace for a Python object ({leaf.label}) as argument")
                     return None
@@ -151,11 +165,17 @@ class FunctionWriter:
 
     def _parameters(self, signature: Signature, name: str) -> tuple[ParameterRecord, ...]:
         records = []
-        for parameter in signature.signature.parameters.values():
+        given = signature.input_signature or ()
+        for i, parameter in enumerate(signature.signature.parameters.values()):
             default = None
             if parameter.default is not _EMPTY:
+                value = parameter.default
+                if i < len(given) and isinstance(given[i], TensorSpec) and isinstance(value, np.ndarray):
+                    value = lift(
+                        value, given[i].dtype
+                    )  # as each call does: in a file it is a tensor, which is not converted
                 try:
-                    default = Default(value_record(parameter.default, _no_leaf))
+                    default = Default(value_record(value, _no_leaf))
                 except Unsavable:
                     default = Default(None)  # only traces that were made with it could have used it
             records.append(ParameterRecord(parameter.name, int(parameter.kind), default))

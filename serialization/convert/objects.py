@@ -15,11 +15,11 @@ from graphad.core.errors import GraphadError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 from graphad.core.trackable import PRIVATE, Trackable
-from graphad.eager.variable import Variable
+from graphad.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from graphad.function.concrete import ConcreteFunction
 from graphad.function.polymorphic import Function
 from graphad.ops.random.generator import Generator, shared_generator, shared_generators
-from serialization.convert.functions import FUNCTIONS, FunctionReader, FunctionWriter
+from serialization.convert.functions import ALIASES, FUNCTIONS, FunctionReader, FunctionWriter
 from serialization.convert.graphs import GraphReader, GraphWriter
 from serialization.convert.restored import (
     Asset,
@@ -41,6 +41,7 @@ from serialization.schema.model import (
     ListNode,
     ModelRecord,
     ModuleNode,
+    NoneNode,
     ObjectRecord,
     SignaturesNode,
     TupleNode,
@@ -49,6 +50,7 @@ from serialization.schema.model import (
 from serialization.schema.values import is_key
 
 _MISSING = object()
+_NONE = object()  # stands for items of lists and tuples that a file cannot hold
 _LEAVES = (Variable, Generator, Asset, SignatureMap, *FUNCTIONS)
 
 
@@ -144,7 +146,8 @@ class ObjectWriter:
         if isinstance(x, Variable):
             dims = None if x.dims is None else tuple(x.dims)
             tensor = self.graphs.arrays.store(path, np.asarray(x.data))
-            return VariableNode(x.name, x.dtype.name, dims, x.trainable, tensor)
+            kept = x.synchronization.value, x.aggregation.value
+            return VariableNode(x.name, x.dtype.name, dims, x.trainable, tensor, *kept)
         if isinstance(x, ConcreteFunction):
             function, place = self.functions.place_of(x)
             return FunctionNode(function, place)
@@ -161,13 +164,11 @@ class ObjectWriter:
             return DictNode(None if all(isinstance(key, str) for key in kept) else kept)
         if isinstance(x, tuple):
             names = getattr(x, "_fields", None)
-            if names is None:
-                return TupleNode(None, None)
-            return TupleNode(
-                type(x).__name__, tuple([f for f, item in zip(names, x, strict=True) if is_savable(item)])
-            )
+            return TupleNode(None, None) if names is None else TupleNode(type(x).__name__, tuple(names))
         if isinstance(x, list):
             return ListNode()
+        if x is _NONE:
+            return NoneNode()
         return ModuleNode(getattr(x, "_graphad_class_name", "") or type(x).__name__)
 
     def _generator(self, x: Generator, path: str) -> GeneratorNode:
@@ -192,7 +193,7 @@ def _children(x: Any) -> Iterator[tuple[str, Any]]:
         by_name = all(isinstance(key, str) for key in kept)
         yield from ((key if by_name else str(i), item) for i, (key, item) in enumerate(kept.items()))
     elif isinstance(x, list | tuple):
-        yield from ((str(i), item) for i, item in enumerate([item for item in x if is_savable(item)]))
+        yield from ((str(i), item if is_savable(item) else _NONE) for i, item in enumerate(x))
     elif isinstance(x, Trackable):
         seen = set()
         # by the class: a restored object may have a child of that name
@@ -265,6 +266,16 @@ class ObjectReader:
             vars(root)["signatures"] = signatures
         return root
 
+    def aliases(self) -> dict[str, RestoredFunction]:
+        """The functions by the other names that they were saved under."""
+        found = {}
+        for number, record in enumerate(self._model.functions):
+            names = dict(record.options).get(ALIASES)
+            for name in names if type(names) is tuple else ():
+                if type(name) is str:
+                    found[name] = self._functions.function(number)
+        return found
+
     def check(self) -> None:
         """Read everything in the tables, whether or not the root needs it.
 
@@ -311,9 +322,14 @@ class ObjectReader:
             raise CorruptModelError(f"variable {shown(node.name)} has named sizes.")
         spec = TensorSpec(node.shape, node.dtype)
         if not self._arrays.is_ready(node.tensor):
-            return UnreadVariable.waiting(self._arrays, node.tensor, spec, node.trainable, node.name)
-        array = self._arrays[node.tensor]
-        return Variable.restore(array if array.ndim else array[()], spec, node.trainable, node.name)
+            variable = UnreadVariable.waiting(self._arrays, node.tensor, spec, node.trainable, node.name)
+        else:
+            array = self._arrays[node.tensor]
+            variable = Variable.restore(array if array.ndim else array[()], spec, node.trainable, node.name)
+        if node.synchronization or node.aggregation:
+            variable.synchronization = VariableSynchronization(node.synchronization)
+            variable.aggregation = VariableAggregation(node.aggregation)
+        return variable
 
     def _make(self, record: ObjectRecord, signatures: SignatureMap) -> Any:
         node = record.node
@@ -328,18 +344,31 @@ class ObjectReader:
             return []
         if isinstance(node, DictNode):
             return {}
-        if isinstance(node, TupleNode):
-            return None  # made when its items are there
+        if isinstance(node, TupleNode | NoneNode):
+            return None  # a tuple is made when its items are there
         names = dict(record.children)
         for name in names:
             if name.startswith(PRIVATE):
                 raise CorruptModelError(
                     f"{shown(name)} is no name of an attribute: {PRIVATE}... is never saved."
                 )
-        called = self._model.objects[names["__call__"]].node if "__call__" in names else None
-        restored = RestoredCallable() if isinstance(called, FunctionNode) else Restored()
+        restored = RestoredCallable() if self._is_callable(record) else Restored()
         restored._graphad_class_name = node.class_name  # type: ignore[union-attr]
         return restored
+
+    def _is_callable(self, record: ObjectRecord) -> bool:
+        """Whether the `__call__` of an object is a function, or another object of which that is true."""
+        seen: set[int] = set()
+        while True:
+            number = dict(record.children).get("__call__")
+            if number is None or number in seen:
+                return False
+            seen.add(number)
+            record = self._model.objects[number]
+            if isinstance(record.node, FunctionNode):
+                return True
+            if not isinstance(record.node, ModuleNode):
+                return False
 
     def _fill(self, number: int, record: ObjectRecord) -> None:
         node, mine = record.node, self._objects[number]

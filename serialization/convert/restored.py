@@ -128,6 +128,7 @@ class RestoredFunction(Printed):
         self.concrete_functions = list(concretes)
         self.jit_compile = jit_compile
         self.__name__ = name
+        self.__signature__ = signature.signature
         self._chosen = {concrete.arguments.key: concrete for concrete in concretes}
         self._own = len(self._chosen)
         self._fast: dict[Any, Any] = {}
@@ -431,9 +432,13 @@ class SignatureFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         given = dict(zip(self.input_names, args, strict=False)) | kwargs
-        if len(args) > 1 or len(args) > len(self.input_names) or set(given) != set(self.input_names):
+        few = (
+            len(self.input_names) == 1
+        )  # of several, which of them a positional argument is would depend on their order
+        if len(args) > few or set(given) != set(self.input_names):
             raise TypeError(
-                f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}."
+                f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}"
+                + (" by position." if args else ".")
             )
         specs = self.concrete.arguments.specs
         try:

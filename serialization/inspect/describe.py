@@ -21,6 +21,7 @@ from serialization.schema.model import (
     ListNode,
     ModelRecord,
     ModuleNode,
+    NoneNode,
     SignaturesNode,
     TupleNode,
     VariableCapture,
@@ -161,7 +162,7 @@ def _kind(model: ModelRecord, number: int) -> str:
         return f"generator {own}" if node.seed is None else f"generator {own}, seed {node.seed}"
     if isinstance(node, TupleNode):
         return "tuple" if node.names is None else f"named tuple {node.class_name}"
-    return {ListNode: "list", DictNode: "dict", SignaturesNode: "signatures"}[type(node)]
+    return {ListNode: "list", DictNode: "dict", SignaturesNode: "signatures", NoneNode: "None"}[type(node)]
 
 
 def _variables(model: ModelRecord) -> list[Described]:

@@ -49,6 +49,7 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     reader = ObjectReader(model, arrays)
     try:
         root = reader.root()
+        aliases = reader.aliases() if options.experimental_load_function_aliases else None
     except LoadError as error:
         error.file = error.file or os.path.join(export_dir, "saved_model.msgpack")
         raise
@@ -60,4 +61,15 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
             f"Importing a function with ops with unsaved custom gradients ({names}). Will likely fail if a gradient is "
             "requested."
         )
+    if aliases is not None:
+        _give_aliases(root, aliases)
     return root
+
+
+def _give_aliases(root: Any, aliases: dict[str, Any]) -> None:
+    if not hasattr(root, "__dict__") or "function_aliases" in vars(root):
+        raise InvalidArgumentError(
+            "Could not load with experimental_load_function_aliases: the object has an attribute of its own called "
+            "'function_aliases', or can have none; load it without."
+        )
+    vars(root)["function_aliases"] = aliases

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from graphad.core.errors import ArgumentTypeError
@@ -36,6 +37,20 @@ def options_of(op: str, kind: type[T], options: Any) -> T:
     return options
 
 
+def _aliases(given: Any) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ArgumentTypeError(
+            f"SaveOptions: function_aliases must be a dict of functions by name, got {given!r}."
+        )
+    aliases = dict(given or {})
+    for name in aliases:
+        if not isinstance(name, str):
+            raise ArgumentTypeError(
+                f"SaveOptions: function_aliases has the name {name!r}, which is no string."
+            )
+    return aliases
+
+
 class SaveOptions:
     """Options of `save`.
 
@@ -43,8 +58,9 @@ class SaveOptions:
       experimental_custom_gradients: Save custom gradients as graphs, so that the loaded model can be differentiated in every
         process. Their functions must be traceable then.
       durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one.
-      namespace_whitelist, save_debug_info, function_aliases, experimental_io_device: About namespaces of ops, stacks, names of
-        functions for profilers, and devices. None of these is in a file: they are taken and nothing follows from them.
+      function_aliases: A dict of functions of the object, or lists of concrete functions, by other names for them: see `LoadOptions`.
+      namespace_whitelist, save_debug_info, experimental_io_device, experimental_variable_policy: About namespaces of ops, stacks and
+        devices. None of these is in a file: they are taken and nothing follows from them.
     Raises: Nothing: what cannot be saved is said by `save`.
     """
 
@@ -57,11 +73,13 @@ class SaveOptions:
         save_debug_info: bool = False,
         function_aliases: Any = None,
         experimental_io_device: Any = None,
+        experimental_variable_policy: Any = None,
     ) -> None:
+        self.experimental_variable_policy = experimental_variable_policy
         self.experimental_custom_gradients = bool(experimental_custom_gradients)
         self.namespace_whitelist = namespace_whitelist
         self.save_debug_info = save_debug_info
-        self.function_aliases = function_aliases
+        self.function_aliases = _aliases(function_aliases)
         self.experimental_io_device = experimental_io_device
         self.durable = durable
 
@@ -75,6 +93,8 @@ class LoadOptions:
       links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
         keep the files of a model elsewhere. What they lead to is checked as ever.
       experimental_io_device: Taken; files are read where the program runs.
+      experimental_load_function_aliases: Give the loaded object an attribute `function_aliases`, a dict of the functions that were
+        saved with `SaveOptions(function_aliases=...)`.
     Raises: InvalidArgumentError (a ValueError): no such way to verify, or to treat links.
     """
 
@@ -85,8 +105,10 @@ class LoadOptions:
         links: str = "refuse",
         *,
         experimental_io_device: Any = None,
+        experimental_load_function_aliases: bool = False,
     ) -> None:
         self.experimental_io_device = experimental_io_device
+        self.experimental_load_function_aliases = bool(experimental_load_function_aliases)
         self.verify = verify
         self.limits = limits
         self.links = links

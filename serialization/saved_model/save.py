@@ -6,11 +6,12 @@ What is to be written is read back first, by the code that loads: no file is mad
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import graphad
-from graphad.core.errors import GraphadError
+from graphad.core.errors import ArgumentTypeError, GraphadError
 from graphad.core.frames import warn_user
 from graphad.core.levels import current
 from graphad.core.tensor import Tensor
@@ -80,6 +81,9 @@ def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRec
         for key, function in chosen.items():
             _require_reachable(key, function, objects)
     objects.add_functions()
+    objects.functions.give_names(
+        {name: _aliased(name, function, objects) for name, function in options.function_aliases.items()}
+    )
     listed = tuple([_signature(key, function, objects) for key, function in chosen.items()])
     records = objects.records()
     if objects.functions.skipped:
@@ -92,6 +96,29 @@ def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRec
         signatures=listed,
     )
     return model, objects
+
+
+def _aliased(name: str, function: Any, objects: ObjectWriter) -> int:
+    """The number of the function that is to have another name: one of the object's, or that of the given traces."""
+    if (
+        isinstance(function, list | tuple)
+        and function
+        and all(isinstance(x, ConcreteFunction) for x in function)
+    ):
+        found = {objects.functions.place_of(x)[0] for x in function}
+        if len(found) > 1:
+            raise SaveError(
+                f"function_aliases: the concrete functions under {name!r} are of several functions."
+            )
+        return found.pop()
+    if isinstance(function, ConcreteFunction):
+        return objects.functions.place_of(function)[0]
+    if isinstance(function, Function | RestoredFunction):
+        return objects.functions.add(function)
+    raise ArgumentTypeError(
+        f"Unsupported type for the function under {name!r} in function_aliases: {function!r}. Give a function, a concrete function "
+        "or a list of these."
+    )
 
 
 class _Given(dict[str, Any]):
@@ -177,9 +204,24 @@ def _signature(
     if isinstance(function, SignatureFunction):
         names = function.input_names
     else:
-        names = tuple(concrete.flat_names)
+        names = _keywords(key, concrete.flat_names)
     place = objects.functions.place_of(concrete)
     return SignatureRecord(key, *place, names, _output_names(key, concrete))
+
+
+def _keywords(key: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of specs as keywords: a signature can be called by nothing else."""
+    found = []
+    for name in names:
+        plain = re.sub(r"\W", "_", name)
+        found.append(plain if plain[:1].isalpha() else f"arg_{plain}")
+    twice = [name for name in found if found.count(name) > 1]
+    if twice:
+        raise SaveError(
+            f"Name collision after sanitization. The signature {key!r} has arguments {list(names)}; as keywords, two of them are "
+            f"{twice[0]!r}: give their specs other names."
+        )
+    return tuple(found)
 
 
 def _output_names(key: str, concrete: ConcreteFunction) -> tuple[str, ...]:

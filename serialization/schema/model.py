@@ -31,6 +31,7 @@ from serialization.wire.codec import (
     TEXT,
     Data,
     Document,
+    Extended,
     Fields,
     Integer,
     Many,
@@ -113,6 +114,8 @@ class VariableNode(Record):
     shape: tuple[Dim, ...] | None
     trainable: bool
     tensor: str
+    synchronization: int = 0
+    aggregation: int = 0
 
 
 class FunctionNode(Record):
@@ -120,6 +123,10 @@ class FunctionNode(Record):
 
     function: int
     concrete: int | None = None
+
+
+class NoneNode(Record):
+    """None: what stands in a list or tuple for an item that a file cannot hold."""
 
 
 class ListNode(Record):
@@ -166,6 +173,7 @@ Node: TypeAlias = (
     | AssetNode
     | SignaturesNode
     | GeneratorNode
+    | NoneNode
 )
 
 
@@ -248,7 +256,17 @@ FUNCTION = Fields(
 )
 NODES = Tagged(
     Fields(ModuleNode, class_name=TEXT, attributes=_NAMED_VALUES),
-    Fields(VariableNode, name=TEXT, dtype=DTYPE, shape=SHAPE, trainable=FLAG, tensor=TEXT),
+    Extended(
+        VariableNode,
+        2,
+        name=TEXT,
+        dtype=DTYPE,
+        shape=SHAPE,
+        trainable=FLAG,
+        tensor=TEXT,
+        synchronization=Integer(0, 3),
+        aggregation=Integer(0, 3),
+    ),
     Fields(FunctionNode, function=INDEX, concrete=Maybe(INDEX)),
     Fields(ListNode),
     Fields(DictNode, keys=Maybe(VALUES)),
@@ -256,6 +274,7 @@ NODES = Tagged(
     Fields(AssetNode, asset=INDEX),
     Fields(SignaturesNode),
     Fields(GeneratorNode, seed=Maybe(Integer(-(2**63), 2**64 - 1)), tensor=Maybe(TEXT)),
+    Fields(NoneNode),
 )
 OBJECT = Fields(ObjectRecord, node=NODES, children=Many(Pair(INDEX)))
 SIGNATURE = Fields(SignatureRecord, key=TEXT, function=INDEX, concrete=INDEX, inputs=_NAMES, outputs=_NAMES)

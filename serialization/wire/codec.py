@@ -404,6 +404,30 @@ class Fields(Generic[R]):
             write(writer, item)
 
 
+class Extended(Fields[R]):
+    """A tagged record whose last fields, `added` of them, are left out where they have their defaults: so it looks in the files that
+    do not use them as it did before there were any."""
+
+    def __init__(self, cls: type[R], added: int, **codecs: Codec[Any]) -> None:
+        super().__init__(cls, **codecs)
+        self.defaults = cls.defaults[-added:]
+        self.few = self.size - added
+
+    def read_few(self, reader: Reader) -> R:
+        values: list[Any] = []
+        try:
+            for read in self.reads[: self.few]:
+                values.append(read(reader))
+        except LoadError as error:
+            error.within(self.cls.fields[len(values)])
+            raise
+        return self.cls.of([*values, *self.defaults])
+
+    def write_few(self, writer: Writer, value: R) -> None:
+        for write, item in zip(self.writes[: self.few], value, strict=False):
+            write(writer, item)
+
+
 class Tagged:
     """One of several records: an array whose first item is the number of its kind."""
 
@@ -417,15 +441,23 @@ class Tagged:
         if type(tag) is not int or not 0 <= tag < len(self.kinds):
             raise CorruptModelError(f"{shown(tag)} is no known kind; allowed are 0 to {len(self.kinds) - 1}.")
         fields = self.kinds[tag]
+        if isinstance(fields, Extended) and size == fields.few + 1:
+            return fields.read_few(reader)
         if size != fields.size + 1:
             raise CorruptModelError(f"{size - 1} fields where {fields.cls.__name__} has {fields.size}.")
         return fields.read_fields(reader)
 
     def write(self, writer: Writer, value: Any) -> None:
         tag = self.tags[_check(value, *self.tags)]
-        writer.array(self.kinds[tag].size + 1)
+        fields = self.kinds[tag]
+        if isinstance(fields, Extended) and value[fields.few :] == fields.defaults:
+            writer.array(fields.few + 1)
+            writer.scalar(tag)
+            fields.write_few(writer, value)
+            return
+        writer.array(fields.size + 1)
         writer.scalar(tag)
-        self.kinds[tag].write_fields(writer, value)
+        fields.write_fields(writer, value)
 
 
 class Document(Generic[R]):

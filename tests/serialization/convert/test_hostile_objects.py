@@ -10,7 +10,7 @@ import pytest
 import graphad as gd
 from serialization.convert.objects import ObjectReader
 from serialization.convert.restored import Restored
-from serialization.errors import LimitExceededError
+from serialization.errors import CorruptModelError, LimitExceededError, SaveError
 from serialization.schema.graph import NodeRecord
 from serialization.schema.model import (
     Default,
@@ -19,6 +19,7 @@ from serialization.schema.model import (
     ListNode,
     ModelRecord,
     ModuleNode,
+    NoneNode,
     ObjectRecord,
     ParameterRecord,
     SignatureRecord,
@@ -153,7 +154,20 @@ def test_children_must_exist_and_names_must_differ():
     )
     refused(objects(ObjectRecord(DictNode((1, 1)), (("0", 0), ("1", 0)))), text="twice")
     refused(objects(ObjectRecord(DictNode((1,)), ())), text="keys")
+    refused(objects(ObjectRecord(NoneNode(), (("0", 0),))), text="NoneNode has no children")
     refused(objects(), text="no root")
+
+
+def test_one_none_stands_for_many_items():
+    many = tuple((str(k), 1) for k in range(1000))
+    assert loaded(objects(ObjectRecord(ListNode(), many), ObjectRecord(NoneNode()))) == [None] * 1000
+    assert loaded(objects(ObjectRecord(TupleNode(), many[:2]), ObjectRecord(NoneNode()))) == (None, None)
+
+
+def test_what_a_variable_says_of_other_devices_is_one_of_four():
+    for wrong in ((4, 0), (0, 4), (-1, 0), (True, 0), ("1", 0)):
+        with pytest.raises((CorruptModelError, SaveError)):
+            loaded(objects(ObjectRecord(VariableNode("w:0", "float32", (3,), True, "w", *wrong))))
 
 
 def test_cycles_shared_children_and_orphans_load():

@@ -162,15 +162,17 @@ def test_lists_dicts_tuples_and_named_tuples_keep_their_variables():
         assert loaded.struct.right["b"] is loaded.listed[1][0]
 
 
-def test_containers_drop_what_cannot_be_saved():
+def test_items_that_cannot_be_saved_are_none_and_the_others_keep_their_places():
     v, w = gd.Variable(1.0), gd.Variable(2.0)
     Pair = collections.namedtuple("Pair", "left middle right")
     loaded = reloaded(
         module(listed=[1, v, "x", w], named={"a": 1, 3: v, "b": w}, pair=Pair(v, 5, w), none=[1, 2]), 2
     )
-    assert [float(x) for x in loaded.listed] == [1.0, 2.0]
+    assert loaded.listed[0] is loaded.listed[2] is None and len(loaded.listed) == 4
+    assert [float(loaded.listed[k]) for k in (1, 3)] == [1.0, 2.0]
     assert {key: float(x) for key, x in loaded.named.items()} == {3: 1.0, "b": 2.0}
-    assert loaded.pair._fields == ("left", "right") and float(loaded.pair.right) == 2.0
+    assert loaded.pair._fields == ("left", "middle", "right") and float(loaded.pair.right) == 2.0
+    assert loaded.pair.middle is None
     assert not hasattr(loaded, "none")
     empty = reloaded(module(listed=[], named={}, pair=(), nested=[[], {"a": []}]), 2)
     assert (empty.listed, empty.named, empty.pair, empty.nested) == ([], {}, (), [[], {"a": []}])
