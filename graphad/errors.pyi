@@ -1,6 +1,28 @@
 """The exceptions that graphad raises; each is also one of Python's own."""
 
+from graphad.core.errors import ABORTED as ABORTED
+from graphad.core.errors import ALREADY_EXISTS as ALREADY_EXISTS
+from graphad.core.errors import CANCELLED as CANCELLED
+from graphad.core.errors import DATA_LOSS as DATA_LOSS
+from graphad.core.errors import DEADLINE_EXCEEDED as DEADLINE_EXCEEDED
+from graphad.core.errors import FAILED_PRECONDITION as FAILED_PRECONDITION
+from graphad.core.errors import INTERNAL as INTERNAL
+from graphad.core.errors import INVALID_ARGUMENT as INVALID_ARGUMENT
+from graphad.core.errors import NOT_FOUND as NOT_FOUND
+from graphad.core.errors import OK as OK
+from graphad.core.errors import OUT_OF_RANGE as OUT_OF_RANGE
+from graphad.core.errors import PERMISSION_DENIED as PERMISSION_DENIED
+from graphad.core.errors import RESOURCE_EXHAUSTED as RESOURCE_EXHAUSTED
+from graphad.core.errors import UNAUTHENTICATED as UNAUTHENTICATED
+from graphad.core.errors import UNAVAILABLE as UNAVAILABLE
+from graphad.core.errors import UNIMPLEMENTED as UNIMPLEMENTED
+from graphad.core.errors import UNKNOWN as UNKNOWN
+from graphad.core.errors import AbortedError as AbortedError
+from graphad.core.errors import AlreadyExistsError as AlreadyExistsError
 from graphad.core.errors import ArgumentTypeError as ArgumentTypeError
+from graphad.core.errors import CancelledError as CancelledError
+from graphad.core.errors import DataLossError as DataLossError
+from graphad.core.errors import DeadlineExceededError as DeadlineExceededError
 from graphad.core.errors import DTypeError as DTypeError
 from graphad.core.errors import EndlessRecursionError as EndlessRecursionError
 from graphad.core.errors import FailedPreconditionError as FailedPreconditionError
@@ -15,11 +37,15 @@ from graphad.core.errors import NonlinearGradientError as NonlinearGradientError
 from graphad.core.errors import NotFoundError as NotFoundError
 from graphad.core.errors import OutOfRangeError as OutOfRangeError
 from graphad.core.errors import OutOfScopeError as OutOfScopeError
+from graphad.core.errors import PermissionDeniedError as PermissionDeniedError
 from graphad.core.errors import ResourceExhaustedError as ResourceExhaustedError
 from graphad.core.errors import SymbolicConversionError as SymbolicConversionError
 from graphad.core.errors import SymbolicValueError as SymbolicValueError
+from graphad.core.errors import UnauthenticatedError as UnauthenticatedError
 from graphad.core.errors import UnavailableError as UnavailableError
 from graphad.core.errors import UnconvertibleError as UnconvertibleError
+from graphad.core.errors import UnimplementedError as UnimplementedError
+from graphad.core.errors import UnknownError as UnknownError
 from graphad.core.registry import DuplicateGradientError as DuplicateGradientError
 
 InaccessibleTensorError = OutOfScopeError

@@ -211,3 +211,40 @@ def test_every_error_is_an_op_error_with_a_message():
         tf.reshape(tf.ones([3]), [2])
     assert raised.value.message == str(raised.value)
     assert "3 elements" in raised.value.message
+
+
+def test_all_of_tensorflows_errors_are_there_with_their_codes():
+    kinds = {
+        "CANCELLED": 1,
+        "UNKNOWN": 2,
+        "INVALID_ARGUMENT": 3,
+        "DEADLINE_EXCEEDED": 4,
+        "NOT_FOUND": 5,
+        "ALREADY_EXISTS": 6,
+        "PERMISSION_DENIED": 7,
+        "RESOURCE_EXHAUSTED": 8,
+        "FAILED_PRECONDITION": 9,
+        "ABORTED": 10,
+        "OUT_OF_RANGE": 11,
+        "UNIMPLEMENTED": 12,
+        "INTERNAL": 13,
+        "UNAVAILABLE": 14,
+        "DATA_LOSS": 15,
+        "UNAUTHENTICATED": 16,
+    }
+    assert tf.errors.OK == 0
+    for name, code in kinds.items():
+        kind = getattr(tf.errors, name.title().replace("_", "") + "Error")
+        assert getattr(tf.errors, name) == code
+        made = kind(None, None, "what was wrong")  # as TensorFlow's are made: node, op, message
+        assert str(made) == made.message == "what was wrong" == str(kind("what was wrong"))
+        assert (made.error_code, made.op, made.node_def, made.experimental_payloads) == (code, None, None, {})
+        assert isinstance(made, tf.errors.OpError)
+        with pytest.raises(kind, match="what was wrong"):
+            raise made
+
+
+def test_errors_that_an_op_raises_have_a_code():
+    with pytest.raises(tf.errors.OpError) as raised:
+        tf.ones([2]) + tf.ones([3])
+    assert raised.value.error_code == tf.errors.INVALID_ARGUMENT

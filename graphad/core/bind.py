@@ -28,7 +28,7 @@ _checked = Memo("checked", 8192)
 class EagerLevel:
     """The bottom level: ops run at once on NumPy arrays. It exists only while something records."""
 
-    __slots__ = ("below", "line", "owner", "recorders")
+    __slots__ = ("below", "entries", "line", "owner", "recorders")
     is_eager = True
 
     def __init__(self) -> None:
@@ -36,6 +36,7 @@ class EagerLevel:
         self.line: str | None = None
         self.recorders: tuple[Any, ...] = ()
         self.owner = here()
+        self.entries = 0
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         return evaluate(op, inputs)

@@ -8,18 +8,58 @@ from __future__ import annotations
 
 from typing import Any
 
+# What TensorFlow's errors have as `error_code`.
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
 
 class GraphadError(Exception):
-    """Base of all errors that graphad raises on purpose."""
+    """Base of all errors that graphad raises on purpose.
+
+    Args:
+      what: The message; or, as TensorFlow's errors are made, a node, an op and the message, of which the message is kept.
+    Attributes:
+      error_code: The number that TensorFlow's errors of this kind have, such as `errors.INVALID_ARGUMENT`.
+      op, node_def: None: no graph was built by hand.
+    """
+
+    error_code = UNKNOWN
+    op: Any = None
+    node_def: Any = None
+
+    def __init__(self, *what: Any) -> None:
+        super().__init__(*(what[2:3] if len(what) > 2 and isinstance(what[2], str) else what))
 
     @property
     def message(self) -> str:
         """What it says; TensorFlow's errors have it under this name."""
         return str(self)
 
+    @property
+    def experimental_payloads(self) -> dict[Any, Any]:
+        """Nothing: TensorFlow's errors carry what other machines add."""
+        return {}
+
 
 class InvalidArgumentError(GraphadError, ValueError):
     """A shape, size or value that the op cannot work with."""
+
+    error_code = INVALID_ARGUMENT
 
 
 class GradientMismatchError(InvalidArgumentError, AssertionError):
@@ -38,6 +78,8 @@ class RuleError(InvalidArgumentError):
 
 class OutOfRangeError(InvalidArgumentError, IndexError):
     """An element is asked for that there is not."""
+
+    error_code = OUT_OF_RANGE
 
 
 class UnsupportedOptionError(InvalidArgumentError):
@@ -59,6 +101,8 @@ class UnconvertibleError(ArgumentTypeError, ValueError):
 class ResourceExhaustedError(GraphadError, MemoryError):
     """There is not enough memory for a result."""
 
+    error_code = RESOURCE_EXHAUSTED
+
 
 class MissingReturnError(InvalidArgumentError, NotImplementedError):
     """A converted function returns a value on one way through it and none on another, and a tensor decides between them."""
@@ -67,9 +111,13 @@ class MissingReturnError(InvalidArgumentError, NotImplementedError):
 class NotFoundError(GraphadError, LookupError):
     """A file, or a value in one, that is not there."""
 
+    error_code = NOT_FOUND
+
 
 class FailedPreconditionError(GraphadError, RuntimeError):
     """The call is right but comes at the wrong time, such as a gradient from a tape that is used up."""
+
+    error_code = FAILED_PRECONDITION
 
 
 class EndlessRecursionError(FailedPreconditionError, RecursionError):
@@ -107,6 +155,65 @@ class NonlinearGradientError(GraphadError, ValueError):
 class UnavailableError(GraphadError, RuntimeError):
     """A device or an optional package is not there."""
 
+    error_code = UNAVAILABLE
+
 
 class InternalError(GraphadError, AssertionError):
     """An invariant of graphad itself is broken; the message holds the printed graph. Please report it."""
+
+    error_code = INTERNAL
+
+
+# Errors of TensorFlow's that graphad itself does not raise: for programs that catch or raise them.
+
+
+class CancelledError(GraphadError, RuntimeError):
+    """Somebody stopped the work."""
+
+    error_code = CANCELLED
+
+
+class UnknownError(GraphadError, RuntimeError):
+    """Nobody knows more."""
+
+
+class DeadlineExceededError(GraphadError, RuntimeError):
+    """It took too long."""
+
+    error_code = DEADLINE_EXCEEDED
+
+
+class AlreadyExistsError(GraphadError, RuntimeError):
+    """What was to be made is there."""
+
+    error_code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(GraphadError, RuntimeError):
+    """The caller may not do it."""
+
+    error_code = PERMISSION_DENIED
+
+
+class AbortedError(GraphadError, RuntimeError):
+    """The work was given up, as where two writers meet."""
+
+    error_code = ABORTED
+
+
+class UnimplementedError(GraphadError, NotImplementedError):
+    """Nobody has written it."""
+
+    error_code = UNIMPLEMENTED
+
+
+class DataLossError(GraphadError, RuntimeError):
+    """Data is lost or damaged for good."""
+
+    error_code = DATA_LOSS
+
+
+class UnauthenticatedError(GraphadError, RuntimeError):
+    """Nobody knows who calls."""
+
+    error_code = UNAUTHENTICATED

@@ -51,6 +51,7 @@ class Level(Protocol):
     recorders: tuple[Recorder, ...]
     owner: Any
     line: str | None
+    entries: int  # how many blocks of `entered` it is in
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of an op as values of this level."""
@@ -77,10 +78,15 @@ def current() -> Any:
     level = _level.get()
     if level is None or (level.owner == get_ident() and "asyncio" not in sys.modules):
         return level
-    if level.owner != here():
+    if level.owner != here() and not _is_around_loop(level):
         _level.set(None)
         return None
     return level
+
+
+def _is_around_loop(level: Any) -> bool:
+    """Whether this thread entered the level outside of the event loop that runs now: what `asyncio.run` runs is inside of it."""
+    return bool(level.owner == get_ident() and (level.entries or level.recorders))
 
 
 def chain() -> Iterator[Any]:
@@ -116,9 +122,13 @@ def entered(level: Any) -> Iterator[Any]:
     """Make `level` the top level; afterwards what was on top before is on top again."""
     before = current()
     _level.set(level)
+    if level is not None:
+        level.entries += 1
     try:
         yield level
     finally:
+        if level is not None:
+            level.entries -= 1
         _level.set(None if _is_idle(before) else before)
 
 

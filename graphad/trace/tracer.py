@@ -115,6 +115,7 @@ class Trace:
         self.below = current() if below is None else below
         self.recorders: tuple[Any, ...] = ()
         self.owner = here()
+        self.entries = 0
         self.line: str | None = None
         self.captures: list[Any] = []
         self.capture_serials: list[int] = []

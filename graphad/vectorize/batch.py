@@ -200,6 +200,7 @@ class BatchLevel:
         self.below = current()
         self.recorders: tuple[Any, ...] = ()
         self.owner = here()
+        self.entries = 0
         self._line: str | None = None
 
     @property

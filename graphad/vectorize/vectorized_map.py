@@ -30,7 +30,7 @@ def vectorized_map(
 
     Args:
       fn: A function of one row (a nest like `elems`), called once; its control flow is converted as that of a `function`.
-      elems: A tensor [rows, ...] or a nest of such tensors.
+      elems: A tensor [rows, ...] or a nest of such tensors; the only row of one of them goes with all rows of the others.
       fallback_to_while_loop: Accepted for compatibility: an op without a batching rule is always run row by row.
       warn: Accepted for compatibility.
     Returns: A nest like the result of `fn`, each tensor stacked along a new first axis.
@@ -47,21 +47,23 @@ def vectorized_map(
         if x.dims == ():
             raise InvalidArgumentError("vectorized_map: elems must have a leading axis, got a scalar.")
         sizes.append(None if x.dims is None else x.dims[0])
-    known = [size for size in sizes if size is not None]
-    if not sizes or any(size != known[0] for size in known):
+    counts = {size for size in sizes if size != 1}
+    if not sizes or len(counts - {None}) > 1:
         raise InvalidArgumentError(f"vectorized_map: the numbers of rows differ or are missing: {sizes}.")
+    is_shared = [size == 1 and bool(counts) for size in sizes]
+    stacks = [x[0] if shared else x for x, shared in zip(stacks, is_shared, strict=True)]
     if not all(is_definite(x.dims) for x in stacks):
-        return _unknown(fn, stacks, rebuild)  # type: ignore[no-any-return]
-    level = BatchLevel(sizes[0])
+        return _unknown(fn, stacks, is_shared, rebuild)  # type: ignore[no-any-return]
+    level = BatchLevel(counts.pop() if counts else 1)
     with entered(level):
-        out = fn(rebuild([level.wrap(x) for x in stacks]))
+        out = fn(rebuild([x if s else level.wrap(x) for x, s in zip(stacks, is_shared, strict=True)]))
         flat, rebuild_out = flatten_records(out)
         flat = [lift(y) for y in flat]
     rows = [stack_rows(level, y) for y in flat]
     return rebuild_out([bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows])  # type: ignore[no-any-return]
 
 
-def _unknown(fn: Callable[[Any], Any], stacks: list[Any], rebuild: Rebuild) -> Any:
+def _unknown(fn: Callable[[Any], Any], stacks: list[Any], is_shared: list[bool], rebuild: Rebuild) -> Any:
     """While sizes are unknown: the function of one row as a graph, batched when they are known."""
     found: list[Rebuild] = []
 
@@ -70,7 +72,10 @@ def _unknown(fn: Callable[[Any], Any], stacks: list[Any], rebuild: Rebuild) -> A
         found.append(rebuild_out)
         return [lift(y) for y in flat]
 
-    specs = [TensorSpec.of(None if x.dims is None else tuple(x.dims[1:]), x.dtype) for x in stacks]
+    specs = [
+        TensorSpec.of(None if x.dims is None else tuple(x.dims[0 if shared else 1 :]), x.dtype)
+        for x, shared in zip(stacks, is_shared, strict=True)
+    ]
     traced = trace_flat(run, specs, "vectorized_map", keep_all=True)
-    stacked = [True] * len(stacks) + [False] * len(traced.captures)
+    stacked = [not shared for shared in is_shared] + [False] * len(traced.captures)
     return found[0](list(vectorize(traced.graph, stacked, [*stacks, *traced.captures])))

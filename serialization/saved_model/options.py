@@ -58,9 +58,9 @@ class SaveOptions:
       experimental_custom_gradients: Save custom gradients as graphs, so that the loaded model can be differentiated in every
         process. Their functions must be traceable then.
       durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one.
-      function_aliases: A dict of functions of the object, or lists of concrete functions, by other names for them: see `LoadOptions`.
-      namespace_whitelist, save_debug_info, experimental_io_device, experimental_variable_policy: About namespaces of ops, stacks and
-        devices. None of these is in a file: they are taken and nothing follows from them.
+      function_aliases: A dict of functions of the object, or lists of concrete functions, by other names: see `LoadOptions`.
+      namespace_whitelist, save_debug_info, experimental_io_device, experimental_variable_policy: About namespaces of ops, stacks
+        and devices. None of these is in a file: they are taken and nothing follows from them.
     Raises: Nothing: what cannot be saved is said by `save`.
     """
 
@@ -93,8 +93,8 @@ class LoadOptions:
       links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
         keep the files of a model elsewhere. What they lead to is checked as ever.
       experimental_io_device: Taken; files are read where the program runs.
-      experimental_load_function_aliases: Give the loaded object an attribute `function_aliases`, a dict of the functions that were
-        saved with `SaveOptions(function_aliases=...)`.
+      experimental_load_function_aliases: Give the loaded object an attribute `function_aliases`, a dict of the functions that
+        were saved with `SaveOptions(function_aliases=...)`.
     Raises: InvalidArgumentError (a ValueError): no such way to verify, or to treat links.
     """
 

@@ -116,8 +116,8 @@ def _aliased(name: str, function: Any, objects: ObjectWriter) -> int:
     if isinstance(function, Function | RestoredFunction):
         return objects.functions.add(function)
     raise ArgumentTypeError(
-        f"Unsupported type for the function under {name!r} in function_aliases: {function!r}. Give a function, a concrete function "
-        "or a list of these."
+        f"Unsupported type for the function under {name!r} in function_aliases: {function!r}. Give a function, a concrete "
+        "function or a list of these."
     )
 
 

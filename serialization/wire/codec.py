@@ -405,8 +405,10 @@ class Fields(Generic[R]):
 
 
 class Extended(Fields[R]):
-    """A tagged record whose last fields, `added` of them, are left out where they have their defaults: so it looks in the files that
-    do not use them as it did before there were any."""
+    """A tagged record whose last fields, `added` of them, are left out where they have their defaults.
+
+    In files that do not use them it looks as it did before there were any.
+    """
 
     def __init__(self, cls: type[R], added: int, **codecs: Codec[Any]) -> None:
         super().__init__(cls, **codecs)

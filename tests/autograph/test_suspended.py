@@ -408,3 +408,58 @@ def test_asyncio_runs_converted_coroutines_outside_of_traces():
 
     made = tf.autograph.to_graph(doubled)
     assert asyncio.run(made(tf.constant(3.0))).numpy() == 6.0
+
+
+def test_an_event_loop_in_a_traced_function_runs_in_the_trace():
+    async def doubled(x):
+        await asyncio.sleep(0)
+        if x > 0.0:
+            x = x * 2.0
+        return x
+
+    async def both(x):
+        return sum(await asyncio.gather(doubled(x), doubled(-x)))
+
+    @tf.function
+    def f(x):
+        return asyncio.run(both(x))
+
+    for x in (3.0, -4.0):
+        assert f(tf.constant(x)).numpy() == abs(x)
+    with tf.GradientTape() as tape:
+        x = tf.constant(3.0)
+        tape.watch(x)
+        y = asyncio.run(both(x * x))
+    assert tape.gradient(y, x).numpy() == 6.0
+    assert tf.vectorized_map(lambda r: asyncio.run(doubled(r)), tf.constant([1.0, -1.0])).numpy().tolist() == [2.0, -1.0]
+
+
+def test_a_task_that_outlives_the_trace_it_was_made_in_is_not_in_it():
+    loop = asyncio.new_event_loop()
+    tasks = []
+
+    async def later(event):
+        await event.wait()
+        return tf.executing_eagerly(), tf.constant(1.0) + 1.0
+
+    async def start(event):
+        tasks.append(asyncio.ensure_future(later(event)))
+        await asyncio.sleep(0)
+        return tf.executing_eagerly()
+
+    async def finish(event):
+        event.set()
+        return await tasks[0]
+
+    event = asyncio.Event()
+    inside = []
+
+    @tf.function
+    def f(x):
+        inside.append(loop.run_until_complete(start(event)))
+        return x
+
+    f(tf.constant(1.0))
+    eagerly, y = loop.run_until_complete(finish(event))
+    loop.close()
+    assert inside == [False] and eagerly and y.numpy() == 2.0

@@ -110,7 +110,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="scalar"):
         tf.vectorized_map(lambda r: r, tf.constant(1.0))
     with pytest.raises(ValueError, match="numbers of rows differ"):
-        tf.vectorized_map(lambda r: r[0], (tf.constant([1.0]), tf.constant([1.0, 2.0])))
+        tf.vectorized_map(lambda r: r[0], (tf.constant([1.0, 2.0, 3.0]), tf.constant([1.0, 2.0])))
 
 
 def masked_rows(x: Any, mask: Any) -> Any:

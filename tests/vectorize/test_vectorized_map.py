@@ -77,6 +77,29 @@ def test_rows_must_agree():
         tf.vectorized_map(lambda r: r, tf.constant(1.0))
 
 
+def test_an_only_row_goes_with_all_rows_of_the_others():
+    x, one = tf.constant(X), tf.constant(X[:1] + 2.0)
+
+    def f(pair):
+        return tf.sin(pair["a"]) * pair["b"]
+
+    want = np.sin(X[:1] + 2.0) * X
+    unknown = tf.function(
+        lambda a, b: tf.vectorized_map(f, {"a": a, "b": b}),
+        input_signature=[tf.TensorSpec([1, None], x.dtype), tf.TensorSpec([None, None], x.dtype)],
+    )
+    for mapped in (lambda a, b: tf.vectorized_map(f, {"a": a, "b": b}), unknown):
+        with tf.GradientTape() as tape:
+            tape.watch((one, x))
+            y = mapped(one, x)
+        np.testing.assert_allclose(y, want, rtol=1e-6)
+        by_one, by_x = tape.gradient(y, (one, x))
+        np.testing.assert_allclose(by_one, (np.cos(X[:1] + 2.0) * X).sum(0, keepdims=True), rtol=1e-6)
+        np.testing.assert_allclose(by_x, np.broadcast_to(np.sin(X[:1] + 2.0), X.shape), rtol=1e-6)
+        assert mapped(one, x[:0]).shape == (0, 3)
+        np.testing.assert_allclose(mapped(one, one), np.sin(X[:1] + 2.0) * (X[:1] + 2.0), rtol=1e-6)
+
+
 def test_variables_cannot_differ_per_row():
     v = tf.Variable(0.0)
     with pytest.raises(RuntimeError, match="assign"):

@@ -184,7 +184,8 @@ def switch_case(
 
     Args:
       branch_index: An integer scalar.
-      branch_fns: Functions of no arguments: a list, a dict by integer, or a list of pairs (integer, function).
+      branch_fns: Functions of no arguments: a list, a dict by integer, or a list of pairs (integer, function); the integers are
+        those from 0, each once.
       default: Called for an index without a function; by default the function with the largest index is.
     Returns: What the function returns: a nest of tensors.
     Raises: ArgumentTypeError (a TypeError): no functions; InvalidArgumentError (a ValueError): their results differ in
@@ -193,14 +194,22 @@ def switch_case(
       >>> switch_case(constant(1), [lambda: constant(10), lambda: constant(20)]).numpy()
       np.int32(20)
     """
-    if isinstance(branch_fns, dict) or all(isinstance(item, list | tuple) for item in branch_fns):
-        table = dict(branch_fns)
+    if isinstance(branch_fns, dict):
+        pairs = list(branch_fns.items())
+    elif all(isinstance(item, list | tuple) and len(item) == 2 for item in branch_fns):
+        pairs = list(branch_fns)
     else:
-        table = dict(enumerate(branch_fns))
+        pairs = list(enumerate(branch_fns))
+    table = dict(pairs)
     if not table or not all(callable(fn) for fn in table.values()):
         raise ArgumentTypeError("switch_case: branch_fns must hold at least one function, and nothing else.")
     if not all(isinstance(key, int) for key in table):
         raise ArgumentTypeError(f"switch_case: the keys of branch_fns must be integers, got {list(table)}.")
+    if sorted(key for key, _ in pairs) != list(range(len(pairs))):
+        raise InvalidArgumentError(
+            f"switch_case: branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
+            f"{sorted(key for key, _ in pairs)}; give one function for each index, and `default` for the others."
+        )
     index = lift(branch_index)
     if not index.dtype.is_integer:
         raise DTypeError(f"switch_case: branch_index has dtype {index.dtype.name}; an integer is needed.")

@@ -140,10 +140,18 @@ def test_switch_case_picks_by_index_and_takes_the_last_as_default(index):
 
 def test_switch_case_with_a_dict_and_a_default():
     def f(i):
-        return tf.switch_case(i, {3: lambda: 1.0, 5: lambda: 2.0}, default=lambda: -1.0)
+        return tf.switch_case(i, {1: lambda: 1.0, 0: lambda: 2.0}, default=lambda: -1.0)
 
-    for index, want in ((3, 1.0), (5, 2.0), (4, -1.0)):
+    for index, want in ((1, 1.0), (0, 2.0), (4, -1.0), (-1, -1.0)):
         assert float(tf.function(f)(tf.constant(index))) == want
+        assert float(f(tf.constant(index))) == want
+
+
+def test_the_indices_of_switch_case_are_those_from_0_each_once():
+    one = lambda: 1.0  # noqa: E731
+    for wrong in ({0: one, 2: one}, {1: one}, [(0, one), (0, one)], {-1: one, 0: one}):
+        with pytest.raises(ValueError, match=r"must form contiguous range of \[0 to \d\) but found"):
+            tf.switch_case(tf.constant(0), wrong)
 
 
 def test_case_takes_the_first_that_holds():

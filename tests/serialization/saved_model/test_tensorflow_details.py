@@ -90,7 +90,8 @@ def test_a_loaded_function_shows_its_parameters():
 
 
 def test_an_array_as_default_is_what_the_signature_makes_of_it():
-    root = module(f=tf.function(lambda x=np.array([5.0, 6.0]): x, input_signature=[tf.TensorSpec([2])]))
+    start = np.array([5.0, 6.0])
+    root = module(f=tf.function(lambda x=start: x, input_signature=[tf.TensorSpec([2])]))
     for found in (root, reloaded(root), reloaded(root, 2)):
         assert found.f().dtype is tf.float32 and found.f().numpy().tolist() == [5.0, 6.0]
         assert found.f(np.array([7.0, 8.0])).numpy().tolist() == [7.0, 8.0]
@@ -120,7 +121,7 @@ def test_keywords_of_signatures_are_identifiers():
     twice = tf.function(
         lambda a, b: a + b, input_signature=[tf.TensorSpec([], name="a-b"), tf.TensorSpec([], name="a/b")]
     )
-    with pytest.raises(SaveError, match="Name collision after sanitization.*'a-b', 'a/b'"):
+    with pytest.raises(SaveError, match=r"Name collision after sanitization.*'a-b', 'a/b'"):
         reloaded(module(f=twice))
 
 
@@ -131,5 +132,5 @@ def test_signatures_of_several_arguments_take_none_by_position():
     loaded = reloaded(module(f=f, g=g), signatures={"f": f, "g": g})
     assert float(loaded.signatures["g"](one)["output_0"]) == -1.0
     for args, given in (((one,), {"y": one}), ((one, one), {})):
-        with pytest.raises(TypeError, match="it takes the keywords x, y; got .* by position"):
+        with pytest.raises(TypeError, match=r"it takes the keywords x, y; got .* by position"):
             loaded.signatures["f"](*args, **given)
