@@ -28,6 +28,7 @@ from graphad import saved_model as saved_model
 from graphad import signal as signal
 from graphad import test as test
 from graphad import train as train
+from graphad import types as types
 from graphad import version as version
 from graphad.core.device import device as device
 from graphad.core.dtypes import DType as DType

@@ -102,3 +102,103 @@ def test_slices_are_raised_and_lowered_in_functions_and_by_rows():
     assert rows.numpy().tolist() == [[1.0, 5.0, 3.0], [2.0, 10.0, 3.0]]
     with pytest.raises(TypeError, match="tensor_scatter_nd_max: tensor has dtype complex64"):
         tf.tensor_scatter_nd_max(tf.zeros([2], tf.complex64), [[0]], tf.zeros([1], tf.complex64))
+
+
+# -- older names and kinds of functions ----------------------------------------------------------------------------------------
+
+
+def test_reductions_of_version_1_take_the_older_names_of_arguments():
+    v1, x = tf.compat.v1, tf.constant([[1.0, 2.0], [3.0, 5.0]])
+    for name in "sum mean max min prod logsumexp".split():
+        older, newer = getattr(v1, f"reduce_{name}"), getattr(tf, f"reduce_{name}")
+        want = newer(x, 1, True).numpy().tolist()
+        assert older(x, 1, True).numpy().tolist() == want
+        assert older(x, reduction_indices=1, keep_dims=True).numpy().tolist() == want
+        assert older(x).numpy() == newer(x).numpy()
+    for name in "all any".split():
+        assert getattr(v1, f"reduce_{name}")(x > 2.0, reduction_indices=[0]).numpy().tolist() == [
+            name == "any",
+            name == "any",
+        ]
+    with pytest.raises(TypeError, match="axis and reduction_indices are the same argument"):
+        v1.reduce_sum(x, axis=0, reduction_indices=0)
+    assert v1.argmax(x, dimension=1).numpy().tolist() == [1, 1] and v1.argmin(x, 0).numpy().tolist() == [0, 0]
+    assert v1.expand_dims(x, dim=0).shape == (1, 2, 2) and v1.squeeze(x[None], squeeze_dims=[0]).shape == (
+        2,
+        2,
+    )
+    with pytest.raises(TypeError, match="axis must be given"):
+        v1.expand_dims(x)
+
+
+def test_where_of_version_1_chooses_rows_by_a_vector():
+    x, y = tf.constant([[1, 2], [3, 4]]), tf.constant([[5, 6], [7, 8]])
+    assert tf.compat.v1.where([True, False], x, y).numpy().tolist() == [[1, 2], [7, 8]]
+    assert tf.compat.v1.where([[True, False], [False, True]], x, y).numpy().tolist() == [[1, 6], [7, 4]]
+    assert tf.compat.v1.where([True, False, True]).numpy().tolist() == [[0], [2]]
+    assert tf.where([True, False], x, y).numpy().tolist() == [[1, 6], [3, 8]]
+
+
+def test_numbers_of_version_1():
+    v1 = tf.compat.v1
+    assert [v1.div(a, 2).numpy() for a in (7, -7)] == [3, -4] and v1.div(7.0, 2).numpy() == 3.5
+    made = {v1.to_float(3).dtype, v1.to_double(3).dtype, v1.to_int32(3.7).dtype, v1.to_int64(3).dtype}
+    assert made == {tf.float32, tf.float64, tf.int32, tf.int64}
+    assert v1.py_func(lambda x: x + 1.0, [tf.constant(1.0)], tf.float32).numpy() == 2.0
+
+
+def test_control_flow_of_version_1_takes_single_results_out_of_their_lists(capfd):
+    v1 = tf.compat.v1
+    assert v1.cond(tf.constant(True), lambda: [1], lambda: [2]) == 1
+    assert v1.cond(tf.constant(True), lambda: [1], lambda: [2], strict=True) == [1]
+    assert v1.cond(tf.constant(False), fn1=lambda: 1, fn2=lambda: 2) == 2
+    assert v1.case([(tf.constant(True), lambda: [5])]) == 5
+    with pytest.raises(TypeError, match="cond: true_fn must be given, once"):
+        v1.cond(tf.constant(True), false_fn=lambda: 1)
+
+    @tf.function
+    def f(n, same):
+        return v1.while_loop(lambda i: i < n, lambda i: i + 1, [0], return_same_structure=same)
+
+    assert f(tf.constant(3), False).numpy() == 3
+    assert [x.numpy() for x in f(tf.constant(3), True)] == [3]
+
+    @tf.function
+    def g(x):
+        return v1.Print(x, [tf.constant([1, 2]), x, "text"], message="now ")
+
+    assert g(tf.constant(1.5)).numpy() == 1.5
+    printed = capfd.readouterr()
+    assert (printed.out + printed.err).strip() == "now [1 2][1.5]text"
+    with pytest.raises(ValueError, match="first_n"):
+        v1.Print(1.0, [], first_n=3)
+
+
+def test_name_scope_of_version_1_takes_a_default_and_values():
+    for given, want in (((None, "sum", [1.0]), "sum/"), (("mine", "sum"), "mine/"), (("mine",), "mine/")):
+        with tf.compat.v1.name_scope(*given) as scope:
+            assert scope == want
+    with tf.compat.v1.name_scope("a", values=[1.0]):
+        assert tf.Variable(1.0, name="v").name == "a/v:0"
+    with pytest.raises(ValueError, match="one of them must be a string"):
+        tf.compat.v1.name_scope(None)
+
+
+def test_kinds_of_functions_can_be_asked_about(tmp_path):
+    kinds = tf.types.experimental
+    f = tf.function(lambda x: x)
+    concrete = f.get_concrete_function(tf.TensorSpec([]))
+    module = tf.Module()
+    module.f = f
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path).f
+    for kind, want in (
+        (kinds.Callable, [True, True, True, True]),
+        (kinds.GenericFunction, [True, False, True, False]),
+        (kinds.PolymorphicFunction, [True, False, False, False]),
+        (kinds.ConcreteFunction, [False, True, False, True]),
+    ):
+        assert [isinstance(x, kind) for x in (f, concrete, loaded, loaded.concrete_functions[0])] == want
+        assert not isinstance(len, kind)
+    with pytest.raises(AttributeError, match="as_graph_def': graphad's graphs are data of its own"):
+        concrete.graph.as_graph_def()

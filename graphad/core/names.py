@@ -59,3 +59,19 @@ class name_scope(ContextDecorator):
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
         return name_scope, (self._name,)
+
+
+def named_by_default(name: str | None, default_name: str | None = None, values: Any = None) -> name_scope:
+    """A `name_scope` of `name` or, where that is None, of `default_name`: what `compat.v1` has under that name.
+
+    Args:
+      name, default_name: Names of scopes.
+      values: Taken, the tensors that a function gets; nothing follows from them.
+    Raises: InvalidArgumentError (a ValueError): neither name is a text.
+    """
+    found = default_name if name is None else name
+    if not isinstance(found, str):
+        raise InvalidArgumentError(
+            f"name_scope: name is {name!r} and default_name is {default_name!r}; one of them must be a string."
+        )
+    return name_scope(found)

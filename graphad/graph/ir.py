@@ -72,6 +72,13 @@ def renumbered(
 JIT_COMPILE = "jit_compile"
 
 
+# What programs ask a graph of TensorFlow's for.
+_OF_TENSORFLOW = frozenset(
+    "as_default as_graph_def as_graph_element building_function collections finalize get_all_collection_keys get_collection "
+    "get_operation_by_name get_operations get_tensor_by_name graph_def_versions outer_graph structured_outputs version".split()
+)
+
+
 class Graph:
     """A function on tensors as plain data.
 
@@ -152,6 +159,15 @@ class Graph:
     def handles(self) -> Iterator[int]:
         """The numbers of the inputs that are handles."""
         return (i for i, spec in enumerate(self.inputs) if spec.is_handle)
+
+    def __getattr__(self, name: str) -> Any:
+        told = (
+            ": graphad's graphs are data of its own, not TensorFlow's GraphDef. `nodes`, `inputs` and `outputs` are its "
+            "parts, graphad.explain shows the graph of a function, and saved_model.save writes it to a file."
+            if name in _OF_TENSORFLOW
+            else ""
+        )
+        raise AttributeError(f"'Graph' object has no attribute {name!r}{told}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"

@@ -23,6 +23,7 @@ from graphad.core.tracebacks import for_user
 from graphad.core.trackable import Trackable
 from graphad.core.tree import plain, short, text_of, tree_of, variables_of
 from graphad.function.concrete import ConcreteFunction, with_tensors_for_lists
+from graphad.function.kinds import GenericFunction
 from graphad.function.printing import Printed, counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sort_out
 from serialization.convert.values import with_restored_tuples
@@ -305,6 +306,9 @@ class RestoredFunction(Printed):
     def __repr__(self) -> str:
         traces = counted(len(self.concrete_functions), "trace")
         return f"<restored function {plain(self._name)}{head(self.signature)} with {traces}>"
+
+
+GenericFunction.register(RestoredFunction)
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:

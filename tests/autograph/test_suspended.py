@@ -431,7 +431,9 @@ def test_an_event_loop_in_a_traced_function_runs_in_the_trace():
         tape.watch(x)
         y = asyncio.run(both(x * x))
     assert tape.gradient(y, x).numpy() == 6.0
-    assert tf.vectorized_map(lambda r: asyncio.run(doubled(r)), tf.constant([1.0, -1.0])).numpy().tolist() == [2.0, -1.0]
+    assert tf.vectorized_map(
+        lambda r: asyncio.run(doubled(r)), tf.constant([1.0, -1.0])
+    ).numpy().tolist() == [2.0, -1.0]
 
 
 def test_a_task_that_outlives_the_trace_it_was_made_in_is_not_in_it():

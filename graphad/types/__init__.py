@@ -1,0 +1,5 @@
+"""Types to ask about."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

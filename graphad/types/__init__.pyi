@@ -1,0 +1,3 @@
+"""Types to ask about."""
+
+from graphad.types import experimental as experimental

@@ -1,0 +1,5 @@
+"""Kinds of functions, for `isinstance`, and what can be a tensor, for annotations."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
