@@ -5,6 +5,7 @@ from graphad import autograph as autograph
 from graphad import bitwise as bitwise
 from graphad import compat as compat
 from graphad import config as config
+from graphad import data as data
 from graphad import debugging as debugging
 from graphad import dtypes as dtypes
 from graphad import errors as errors

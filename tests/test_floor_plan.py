@@ -34,7 +34,7 @@ FLOORS = (
     ("functional",),
     ("optimize",),
     ("module",),  # what a layer is an instance of, so half a floor below the rooms that it is grouped with
-    ("layers", "losses", "optimizers"),
+    ("layers", "losses", "optimizers", "data"),
     ("metrics",),  # means of losses, in variables that initializers make
     ("tools",),
 )

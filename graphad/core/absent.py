@@ -25,7 +25,7 @@ _SUBJECTS = {
     "a frozen dataclass is an argument and a result of functions, loops and gradients as it is":
         "ExtensionType BatchableExtensionType",
     "there are no quantised numbers": "quantization qint8 qint16 qint32 quint8 quint16",
-    "input pipelines are left to other packages; slice NumPy arrays": "data queue lookup feature_column",
+    "input pipelines are left to other packages; data.Dataset takes what is in memory": "queue lookup feature_column",
     "files, pictures and sound are left to other packages":
         "io gfile audio load_library load_op_library decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg "
         "decode_jxl decode_png decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg adjust_jpeg_quality "

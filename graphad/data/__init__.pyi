@@ -1,0 +1,8 @@
+"""Data sets of what is in memory: slices of arrays, batches, shuffles, maps."""
+
+from graphad.data import experimental as experimental
+from graphad.data.dataset import Dataset as Dataset
+
+AUTOTUNE: int
+INFINITE_CARDINALITY: int
+UNKNOWN_CARDINALITY: int

@@ -1,0 +1,431 @@
+"""`Dataset`: a description of elements that are made one after the other, each time that it is iterated.
+
+All happens on this thread, when an element is asked for, and in NumPy between two steps; functions that are mapped see
+tensors and run eagerly. A data set is iterated outside of traced functions, which take what it gives as arguments: inside
+of one the elements would be constants.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import as_dtype, int64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.scopes import executing_eagerly
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.data.elements import at, called, leaves, mapped, on_host, padded, shown, spec_of, stacked
+from graphad.function.decorator import function
+from graphad.ops.random import uniform
+
+INFINITE, UNKNOWN = -1, -2
+_SEEDS = 2**31 - 1
+
+
+class Dataset:
+    """Elements, each a tensor or a tuple or dict of tensors.
+
+    Made by `from_tensor_slices`, `from_tensors`, `from_generator`, `range` and `zip`; the methods give new data sets.
+    """
+
+    def __init__(self, make: Callable[[], Iterator[Any]], count: int, spec: Callable[[], Any]) -> None:
+        self._make, self._count, self._spec = make, count, spec
+
+    # Where elements come from.
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """One element for each index of the first axis of all tensors of a nest.
+
+        Raises: InvalidArgumentError (a ValueError): a scalar, or first axes of different sizes.
+        """
+        arrays = on_host(tensors)
+        sizes = [array.shape[0] if array.ndim else None for array in leaves(arrays)]
+        if not sizes or None in sizes:
+            raise InvalidArgumentError("from_tensor_slices: a scalar has no slices; use from_tensors.")
+        if len(set(sizes)) > 1:
+            raise InvalidArgumentError(
+                f"from_tensor_slices: the first axes have sizes {', '.join(map(str, sizes))}; they must be equal."
+            )
+        return Dataset(
+            lambda: (at(i, arrays) for i in range(sizes[0] or 0)),
+            sizes[0] or 0,
+            lambda: mapped(lambda array: TensorSpec(array.shape[1:], array.dtype), arrays),
+        )
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """One element: the nest of tensors itself."""
+        arrays = on_host(tensors)
+        return Dataset(lambda: iter([arrays]), 1, lambda: spec_of(arrays))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: tuple[Any, ...] = (),
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What a function's iterable yields, checked against `output_signature`, or in the dtypes of `output_types`."""
+        if not callable(generator):
+            raise ArgumentTypeError(f"from_generator: generator must be callable, got {generator!r}.")
+        if output_signature is None:
+            if output_types is None:
+                raise ArgumentTypeError("from_generator: output_signature or output_types must be given.")
+            output_signature = (
+                mapped(lambda dtype: TensorSpec(None, dtype), output_types)
+                if output_shapes is None
+                else mapped(lambda dtype, shape: TensorSpec(shape, dtype), output_types, output_shapes)
+            )
+
+        def fitted(spec: TensorSpec, value: Any) -> Any:
+            found = lift(value, spec.dtype)
+            if not spec.shape.is_compatible_with(found.shape):
+                raise InvalidArgumentError(
+                    f"from_generator: an element has shape {found.shape}, the signature says {spec.shape}."
+                )
+            return found.numpy()
+
+        return Dataset(
+            lambda: (
+                mapped(fitted, output_signature, tuple(item) if type(output_signature) is tuple else item)
+                for item in generator(*args)
+            ),
+            UNKNOWN,
+            lambda: output_signature,
+        )
+
+    @staticmethod
+    def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
+        """The numbers of Python's range, int64."""
+        numbers = range(*[int(x) for x in args])
+        kind = as_dtype(output_type)
+        return Dataset(
+            lambda: (np.asarray(lift(i, kind).numpy()) for i in numbers),
+            len(numbers),
+            lambda: TensorSpec((), kind),
+        )
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Elements of several data sets side by side, in a tuple or the nest given, until the shortest ends."""
+        nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        parts = leaves(nest)
+        known = [part._count for part in parts if part._count != INFINITE]
+        count = INFINITE if not known else UNKNOWN if UNKNOWN in known else min(known)
+
+        def make() -> Iterator[Any]:
+            for items in zip(*[part._make() for part in parts], strict=False):
+                rest = iter(items)
+                yield mapped(lambda part, rest=rest: next(rest), nest)
+
+        return Dataset(make, count, lambda: mapped(lambda part: part._spec(), nest))
+
+    # What is done with them.
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: Any = None,
+        **options: Any,
+    ) -> Dataset:
+        """`map_func` of each element; the parts of a tuple are its arguments."""
+
+        def spec() -> Any:
+            inner = self._spec()
+            given = inner if type(inner) is tuple else (inner,)
+            return function(map_func).get_concrete_function(*given).structured_outputs
+
+        return Dataset(
+            lambda: (on_host(called(map_func, element)) for element in self._make()), self._count, spec
+        )
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements of which `predicate` is true."""
+        return Dataset(
+            lambda: (element for element in self._make() if bool(called(predicate, element))),
+            UNKNOWN,
+            self._spec,
+        )
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements before the first of which `predicate` is false."""
+        return Dataset(
+            lambda: itertools.takewhile(lambda element: bool(called(predicate, element)), self._make()),
+            UNKNOWN,
+            self._spec,
+        )
+
+    def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
+        """The elements of the data sets that `map_func` gives, one data set after the other."""
+        return Dataset(
+            lambda: itertools.chain.from_iterable(
+                called(map_func, element)._make() for element in self._make()
+            ),
+            UNKNOWN,
+            lambda: called(map_func, next(self._make()))._spec(),
+        )
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """`batch_size` elements after each other, stacked along a new first axis; the last may be fewer."""
+        return self._batched(batch_size, drop_remainder, stacked, lambda spec: list(spec.shape))
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """As `batch`, with elements filled up to the largest sizes of their batch, or to `padded_shapes`."""
+        return self._batched(
+            batch_size,
+            drop_remainder,
+            lambda rows: padded(rows, padded_shapes, padding_values),
+            lambda spec: None if spec.shape.rank is None else [None] * spec.shape.rank,
+        )
+
+    def _batched(
+        self, batch_size: Any, drop: bool, join: Callable[[list[Any]], Any], sizes: Callable[[Any], Any]
+    ) -> Dataset:
+        size = int(batch_size)
+        if size < 1:
+            raise InvalidArgumentError(f"batch: batch_size is {size}; it must be positive.")
+
+        def make() -> Iterator[Any]:
+            elements = self._make()
+            while rows := list(itertools.islice(elements, size)):
+                if len(rows) == size or not drop:
+                    yield join(rows)
+
+        def spec(leaf: TensorSpec) -> TensorSpec:
+            inner = sizes(leaf)
+            return TensorSpec(None if inner is None else [size if drop else None, *inner], leaf.dtype)
+
+        count = self._count if self._count < 0 else self._count // size if drop else -(-self._count // size)
+        return Dataset(make, count, lambda: mapped(spec, self._spec()))
+
+    def unbatch(self, name: str | None = None) -> Dataset:
+        """The slices of each element as elements."""
+
+        def make() -> Iterator[Any]:
+            for element in self._make():
+                for i in range(leaves(element)[0].shape[0]):
+                    yield at(i, element)
+
+        return Dataset(
+            make, UNKNOWN, lambda: mapped(lambda spec: TensorSpec(spec.shape[1:], spec.dtype), self._spec())
+        )
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool = True,
+        name: str | None = None,
+    ) -> Dataset:
+        """Each element is drawn from the next `buffer_size` that have not been drawn; the same order for the same seed."""
+        size = int(buffer_size)
+        if size < 1:
+            raise InvalidArgumentError(f"shuffle: buffer_size is {size}; it must be positive.")
+        first = int(uniform((), maxval=_SEEDS, dtype="int32")) if seed is None else int(seed)
+        rounds = itertools.count() if reshuffle_each_iteration else itertools.repeat(0)
+
+        def make() -> Iterator[Any]:
+            draw = np.random.default_rng([abs(first), next(rounds)])
+            elements = self._make()
+            waiting = list(itertools.islice(elements, size))
+            for element in elements:
+                i = draw.integers(len(waiting))
+                yield waiting[i]
+                waiting[i] = element
+            for i in draw.permutation(len(waiting)):
+                yield waiting[i]
+
+        return Dataset(make, self._count, self._spec)
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+        """The data set `count` times; for ever for None or -1."""
+        times = -1 if count is None else int(count)
+
+        def make() -> Iterator[Any]:
+            for _ in itertools.repeat(None) if times < 0 else itertools.repeat(None, times):
+                is_empty = True
+                for element in self._make():
+                    is_empty = False
+                    yield element
+                if is_empty:
+                    return
+
+        if times < 0:
+            return Dataset(make, INFINITE if self._count else 0, self._spec)
+        return Dataset(make, self._count * times if self._count >= 0 else self._count, self._spec)
+
+    def take(self, count: Any, name: str | None = None) -> Dataset:
+        """The first `count` elements; all for -1."""
+        n = int(count)
+        if n < 0:
+            return self
+        known = n if self._count == INFINITE else UNKNOWN if self._count == UNKNOWN else min(n, self._count)
+        return Dataset(lambda: itertools.islice(self._make(), n), known, self._spec)
+
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
+        """All but the first `count` elements; none for -1."""
+        n = int(count)
+        if n < 0:
+            return Dataset(lambda: iter(()), 0, self._spec)
+        known = self._count if self._count < 0 else max(self._count - n, 0)
+        return Dataset(lambda: itertools.islice(self._make(), n, None), known, self._spec)
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+        """Every `num_shards`-th element, from number `index` on."""
+        step, start = int(num_shards), int(index)
+        if not 0 <= start < step:
+            raise InvalidArgumentError(f"shard: index is {start}; 0 <= index < num_shards, which is {step}.")
+        known = self._count if self._count < 0 else len(range(start, self._count, step))
+        return Dataset(lambda: itertools.islice(self._make(), start, None, step), known, self._spec)
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """The elements of this data set, then those of the other."""
+        counts = (self._count, dataset._count)
+        known = INFINITE if INFINITE in counts else UNKNOWN if UNKNOWN in counts else sum(counts)
+        return Dataset(lambda: itertools.chain(self._make(), dataset._make()), known, self._spec)
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
+        """Tuples of a number, int64, and an element."""
+        first = int(start)
+        return Dataset(
+            lambda: ((np.asarray(i, np.int64), element) for i, element in enumerate(self._make(), first)),
+            self._count,
+            lambda: (TensorSpec((), "int64"), self._spec()),
+        )
+
+    def cache(self, filename: str = "", name: str | None = None) -> Dataset:
+        """The elements, kept after they were all made once."""
+        if filename:
+            raise InvalidArgumentError(
+                f"cache: filename is {filename!r}; elements are kept in memory only, leave it out."
+            )
+        kept: list[list[Any]] = []
+
+        def make() -> Iterator[Any]:
+            if kept:
+                yield from kept[0]
+                return
+            seen = []
+            for element in self._make():
+                seen.append(element)
+                yield element
+            kept[:] = [seen]
+
+        return Dataset(make, self._count, self._spec)
+
+    def prefetch(self, buffer_size: Any = None, name: str | None = None) -> Dataset:
+        """The data set: elements are made when they are asked for."""
+        return self
+
+    def with_options(self, options: Any, name: str | None = None) -> Dataset:
+        """The data set: there is nothing to choose."""
+        return self
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """What a function of the data set gives."""
+        return transformation_func(self)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+        """`reduce_func(state, element)` of all elements, each with the state that the one before gave."""
+        state = mapped(lift, initial_state)
+        for element in self._make():
+            state = mapped(lift, reduce_func(state, shown(element)))
+        return state
+
+    # What can be seen of them.
+
+    def __iter__(self) -> Elements:
+        if not executing_eagerly():
+            raise InvalidArgumentError(
+                "Dataset: a data set cannot be iterated in a traced function, where its elements would be constants; iterate "
+                "outside, and call the function with each element."
+            )
+        return Elements(self)
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """An iterator of elements with NumPy arrays and scalars in place of tensors."""
+        return (
+            mapped(lambda array: array[()] if array.ndim == 0 else array, element) for element in self._make()
+        )
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element. Raises: InvalidArgumentError: there is none, or more than one."""
+        found = list(itertools.islice(self._make(), 2))
+        if len(found) != 1:
+            raise InvalidArgumentError(
+                f"get_single_element: there is {'no' if not found else 'more than one'} element; there must be one."
+            )
+        return shown(found[0])
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of each tensor of an element, in the element's structure."""
+        return self._spec()
+
+    def cardinality(self, name: str | None = None) -> Tensor:
+        """How many elements there are, int64: -1 for infinitely many, -2 where it is not known."""
+        return lift(self._count, int64)
+
+    def __len__(self) -> int:
+        if self._count < 0:
+            what = "infinite" if self._count == INFINITE else "not known"
+            raise ArgumentTypeError(f"Dataset: the number of elements is {what}.")
+        return self._count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Dataset element_spec={self.element_spec}>"
+
+
+class Elements:
+    """An iterator of a data set."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._elements, self.element_spec_of = dataset._make(), dataset._spec
+
+    @property
+    def element_spec(self) -> Any:
+        return self.element_spec_of()
+
+    def __iter__(self) -> Elements:
+        return self
+
+    def __next__(self) -> Any:
+        return shown(next(self._elements))
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element. Raises: OutOfRangeError: there is none."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("get_next: End of sequence") from None
+
+
+def cardinality(dataset: Dataset) -> Tensor:
+    """How many elements there are; see `Dataset.cardinality`."""
+    return dataset.cardinality()

@@ -1,0 +1,122 @@
+"""Elements of a data set: nests of tensors for the user, and of NumPy arrays on the way from one step to the next.
+
+Tuples, named tuples and dicts are nests; all else, lists too, is one tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+
+
+def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """The nest `x` with `function` applied to its leaves, and to those of the others beside them."""
+    if isinstance(x, dict):
+        parts = {key: mapped(function, x[key], *[other[key] for other in others]) for key in x}
+        return parts if type(x) is dict else type(x)(parts)
+    if isinstance(x, tuple):
+        items = [mapped(function, *parts) for parts in zip(x, *others, strict=True)]
+        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    return function(x, *others)
+
+
+def leaves(x: Any) -> list[Any]:
+    """The leaves of the nest in order."""
+    found: list[Any] = []
+    mapped(found.append, x)
+    return found
+
+
+def on_host(x: Any) -> Any:
+    """The nest with an array for each leaf."""
+    return mapped(lambda leaf: np.asarray(lift(leaf).numpy()), x)
+
+
+def shown(x: Any) -> Any:
+    """A nest of arrays as one of tensors."""
+    return mapped(lift, x)
+
+
+def called(function: Callable[..., Any], element: Any) -> Any:
+    """`function` of an element, whose parts are its arguments if it is a tuple."""
+    x = shown(element)
+    return function(*x) if type(x) is tuple else function(x)
+
+
+def at(i: int, x: Any) -> Any:
+    """The slice of number `i` of each leaf."""
+    return mapped(lambda array: array[i], x)
+
+
+def stacked(elements: Sequence[Any]) -> Any:
+    """Elements of one shape as one with an axis more. Raises: InvalidArgumentError: the shapes differ."""
+
+    def stack(*rows: Any) -> Any:
+        odd = next((row for row in rows if row.shape != rows[0].shape), None)
+        if odd is not None:
+            raise InvalidArgumentError(
+                f"batch: the elements have shapes {rows[0].shape} and {odd.shape}; padded_batch fills up the smaller ones."
+            )
+        return np.stack(rows)
+
+    return mapped(stack, elements[0], *elements[1:])
+
+
+def padded(elements: Sequence[Any], shapes: Any, values: Any) -> Any:
+    """Elements of several shapes as one, each filled up to the largest sizes or to those given."""
+
+    def fill(first: Any, *rest: Any) -> Any:
+        *rows, shape, value = (first, *rest)
+        largest = [max(sizes) for sizes in zip(*[row.shape for row in rows], strict=True)]
+        if shape is not None:
+            asked = [None if size in (None, -1) else int(size) for size in shape]
+            largest = [most if size is None else size for most, size in zip(largest, asked, strict=True)]
+        out = np.full([len(rows), *largest], 0 if value is None else value, first.dtype)
+        for i, row in enumerate(rows):
+            if any(size > most for size, most in zip(row.shape, largest, strict=True)):
+                raise InvalidArgumentError(
+                    f"padded_batch: an element has shape {row.shape}, padded_shapes says {tuple(largest)}."
+                )
+            place: Any = (i, *map(slice, row.shape))
+            out[place] = row
+        return out
+
+    first = elements[0]
+    count = len(leaves(first))
+    each_shape = _beside(first, shapes, count)
+    each_value = _beside(first, values, count)
+    return mapped(fill, *elements, each_shape, each_value)
+
+
+def _beside(element: Any, given: Any, count: int) -> Any:
+    """What is said for an element's leaves in its structure: the same for all where one thing is said."""
+    if isinstance(element, tuple | dict) and isinstance(given, tuple | dict) and len(given) == len(element):
+        return given
+    if count == 1 or given is None or not isinstance(given, tuple | dict):
+        return mapped(lambda leaf: _Whole(given) if isinstance(given, tuple | dict) else given, element)
+    raise InvalidArgumentError(f"padded_batch: {given!r} has another structure than the elements.")
+
+
+class _Whole(list):  # type: ignore[type-arg]
+    """Sizes that are one leaf."""
+
+
+def spec_of(x: Any) -> Any:
+    """The specs of an element of arrays, tensors or specs."""
+    return mapped(
+        lambda leaf: (
+            leaf
+            if isinstance(leaf, TensorSpec)
+            else TensorSpec(leaf.shape, leaf.dtype)
+            if isinstance(leaf, Tensor)
+            else TensorSpec(np.shape(leaf), np.asarray(leaf).dtype)
+        ),
+        x,
+    )

@@ -1,0 +1,9 @@
+"""What else is asked of data sets."""
+
+from graphad.core.late import attach
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,7 @@
+"""What else is asked of data sets."""
+
+from graphad.data.dataset import cardinality as cardinality
+
+AUTOTUNE: int
+INFINITE_CARDINALITY: int
+UNKNOWN_CARDINALITY: int

@@ -1,0 +1,157 @@
+"""Data sets give the elements that are asked for, in order, each time anew; what they cannot do they refuse."""
+
+import collections
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+Dataset = tf.data.Dataset
+
+
+def listed(dataset):
+    return [tf.nest.map_structure(lambda t: t.numpy().tolist(), element) for element in dataset]
+
+
+def test_slices_of_a_nest_go_together():
+    x, y = np.arange(6.0, dtype=np.float32).reshape(3, 2), [1, 2, 3]
+    dataset = Dataset.from_tensor_slices({"x": x, "y": (tf.constant(y), tf.Variable(y))})
+    assert listed(dataset)[1] == {"x": [2.0, 3.0], "y": (2, 2)}
+    assert len(dataset) == int(dataset.cardinality()) == 3
+    assert dataset.element_spec["x"] == tf.TensorSpec((2,), tf.float32)
+    assert listed(Dataset.from_tensors({"x": x})) == [{"x": x.tolist()}]
+    point = collections.namedtuple("point", "a b")
+    assert listed(Dataset.from_tensor_slices(point([1], [2]))) == [point(1, 2)]
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_batch_is_stacked_and_the_last_may_be_smaller(drop):
+    dataset = Dataset.from_tensor_slices((np.ones((5, 2), np.float32), range(5))).batch(
+        2, drop_remainder=drop
+    )
+    assert [x.shape[0] for x, _ in dataset] == ([2, 2] if drop else [2, 2, 1])
+    assert len(dataset) == (2 if drop else 3)
+    assert dataset.element_spec[0] == tf.TensorSpec((2 if drop else None, 2), tf.float32)
+    assert listed(dataset.unbatch().map(lambda x, i: i)) == list(range(4 if drop else 5))
+
+
+def test_functions_see_tensors_and_their_results_have_a_spec():
+    dataset = Dataset.from_tensor_slices(([1.0, 2.0], [3, 4])).map(lambda x, n: {"s": x * 2.0, "n": [n, n]})
+    assert listed(dataset) == [{"s": 2.0, "n": [3, 3]}, {"s": 4.0, "n": [4, 4]}]
+    assert Dataset.range(3).map(lambda i: (i, i + 1)).element_spec == (tf.TensorSpec((), tf.int64),) * 2
+    assert listed(Dataset.range(10).filter(lambda i: i % 3 == 0)) == [0, 3, 6, 9]
+    assert listed(Dataset.range(10).take_while(lambda i: i < 3)) == [0, 1, 2]
+    assert listed(Dataset.range(3).flat_map(Dataset.range)) == [0, 0, 1]
+    assert int(Dataset.range(5).reduce(tf.constant(0, tf.int64), lambda total, i: total + i)) == 10
+
+
+def test_counts_order_and_repetition():
+    five = Dataset.range(5)
+    assert listed(five.repeat(2).skip(3).take(4)) == [3, 4, 0, 1]
+    assert len(five.repeat(2).skip(3).take(4)) == 4
+    assert listed(Dataset.range(1, 9, 3).concatenate(five.take(1))) == [1, 4, 7, 0]
+    assert listed(five.shard(2, 1)) == [1, 3]
+    assert listed(five.skip(-1)) == [] and listed(five.take(-1)) == [0, 1, 2, 3, 4]
+    assert listed(Dataset.zip((five, Dataset.range(7, 9)))) == [(0, 7), (1, 8)]
+    assert listed(Dataset.zip(five, five.enumerate(2)).take(1)) == [(0, (2, 0))]
+    assert int(five.repeat().cardinality()) == tf.data.INFINITE_CARDINALITY
+    assert int(tf.data.experimental.cardinality(five.filter(bool))) == tf.data.UNKNOWN_CARDINALITY
+    assert listed(five.prefetch(tf.data.AUTOTUNE).apply(lambda dataset: dataset.batch(3))) == [
+        [0, 1, 2],
+        [3, 4],
+    ]
+    assert listed(Dataset.range(0).repeat()) == []
+    assert five and int(five.take(1).get_single_element()) == 0
+
+
+def test_shuffled_elements_are_the_same_ones_in_an_order_of_the_seed():
+    dataset = Dataset.range(20).shuffle(6, seed=3)
+    first, second = listed(dataset), listed(dataset)
+    assert sorted(first) == list(range(20)) and first != second
+    assert first == listed(Dataset.range(20).shuffle(6, seed=3))
+    assert max(first[:1]) < 6  # it is drawn from the first six
+    kept = Dataset.range(20).shuffle(6, seed=3, reshuffle_each_iteration=False)
+    assert listed(kept) == listed(kept)
+    tf.random.set_seed(5)
+    by_global = listed(Dataset.range(20).shuffle(20))
+    tf.random.set_seed(5)
+    assert listed(Dataset.range(20).shuffle(20)) == by_global
+
+
+def test_a_cache_runs_what_is_before_it_once():
+    calls = []
+    dataset = Dataset.range(3).map(lambda i: calls.append(1) or i).cache()
+    next(iter(dataset))
+    assert listed(dataset) == listed(dataset) == [0, 1, 2]
+    assert len(calls) == 1 + 3
+
+
+def test_generators_are_checked_against_their_signature():
+    def rows():
+        for n in range(1, 3):
+            yield n, [0.5] * n
+
+    signature = (tf.TensorSpec((), tf.int32), tf.TensorSpec((None,), tf.float32))
+    dataset = Dataset.from_generator(rows, output_signature=signature)
+    assert listed(dataset) == listed(dataset) == [(1, [0.5]), (2, [0.5, 0.5])]
+    assert listed(dataset.padded_batch(2)) == [([1, 2], [[0.5, 0.0], [0.5, 0.5]])]
+    sizes = dataset.map(lambda n, row: row).padded_batch(2, padded_shapes=[3], padding_values=9.0)
+    assert listed(sizes) == [[[0.5, 9.0, 9.0], [0.5, 0.5, 9.0]]]
+    typed = Dataset.from_generator(rows, output_types=(tf.int64, tf.float64), output_shapes=((), (None,)))
+    assert next(iter(typed))[1].dtype == tf.float64
+    wrong = Dataset.from_generator(rows, output_signature=(signature[0], tf.TensorSpec((1,), tf.float32)))
+    with pytest.raises(
+        ValueError, match=r"from_generator: an element has shape \(2,\), the signature says \(1,\)"
+    ):
+        list(wrong)
+
+
+def test_iterators_end():
+    elements = iter(Dataset.range(1))
+    assert int(elements.get_next()) == 0
+    with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+        elements.get_next()
+    assert list(Dataset.range(2).as_numpy_iterator()) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (
+            lambda: Dataset.from_tensor_slices(3.0),
+            "from_tensor_slices: a scalar has no slices; use from_tensors",
+        ),
+        (
+            lambda: Dataset.from_tensor_slices(([1], [1, 2])),
+            "the first axes have sizes 1, 2; they must be equal",
+        ),
+        (lambda: Dataset.range(3).batch(0), "batch: batch_size is 0; it must be positive"),
+        (lambda: Dataset.range(3).shuffle(0), "shuffle: buffer_size is 0; it must be positive"),
+        (lambda: Dataset.range(3).shard(2, 2), "shard: index is 2; 0 <= index < num_shards, which is 2"),
+        (lambda: len(Dataset.range(3).repeat()), "the number of elements is infinite"),
+        (lambda: len(Dataset.range(3).filter(bool)), "the number of elements is not known"),
+        (lambda: Dataset.from_generator(3), "generator must be callable"),
+        (lambda: Dataset.from_generator(list), "output_signature or output_types must be given"),
+        (lambda: Dataset.range(2).cache("file"), "elements are kept in memory only"),
+        (lambda: Dataset.range(2).get_single_element(), "there is more than one element"),
+        (
+            lambda: list(Dataset.range(1, 3).map(lambda n: tf.ones(n)).batch(2)),
+            r"batch: the elements have shapes \(1,\) and \(2,\); padded_batch fills up the smaller ones",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(use, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        use()
+
+
+def test_a_data_set_is_not_iterated_while_tracing():
+    dataset = Dataset.range(3)
+
+    @tf.function
+    def total():
+        return sum(list(dataset))
+
+    with pytest.raises(ValueError, match="cannot be iterated in a traced function"):
+        total()
