@@ -42,6 +42,8 @@ _SUBJECTS = {
         "get_collection add_to_collection import_graph_def graph_util raw_ops variable_creator_scope "
         "disable_eager_execution disable_v2_behavior",
     "it left TensorFlow with its second version": "contrib flags app python_io estimator",
+    "LinearOperatorCirculant of one axis and LinearOperatorBlockDiag are there, others are made as subclasses of LinearOperator":
+        "LinearOperatorCirculant2D LinearOperatorCirculant3D LinearOperatorBlockLowerTriangular",
     "there are no resources besides variables": "resource variant CriticalSection",
 }  # fmt: skip
 _REASONS = {name: reason for reason, names in _SUBJECTS.items() for name in names.split()}

@@ -142,7 +142,7 @@ def turned(bands: Any, below: int, above: int) -> Any:
     return stack(rows, -2)
 
 
-def _compact(op: str, diagonals: Any, form: str) -> Any:
+def compact_diagonals(op: str, diagonals: Any, form: str) -> Any:
     """The three diagonals of a tridiagonal matrix as rows."""
     if form == "matrix":
         a = lift(diagonals)
@@ -191,7 +191,7 @@ def tridiagonal_matmul(
     Returns: Tensor [..., n, k].
     """
     op = "tridiagonal_matmul"
-    a, x = lift_pair(op, _compact(op, diagonals, diagonals_format), rhs)
+    a, x = lift_pair(op, compact_diagonals(op, diagonals, diagonals_format), rhs)
     if x.ndim is None or a.ndim is None or x.ndim < 2:
         raise InvalidArgumentError(f"{op}: rhs has shape {x.shape}; a matrix of known rank is needed.")
     wide = pad(x, [[0, 0]] * (x.ndim - 2) + [[1, 1], [0, 0]])
@@ -229,7 +229,7 @@ def tridiagonal_solve(
         raise UnsupportedOptionError(
             f"{op}: perturb_singular is not supported; add a small number to the main diagonal."
         )
-    a, b = lift_pair(op, _compact(op, diagonals, diagonals_format), rhs)
+    a, b = lift_pair(op, compact_diagonals(op, diagonals, diagonals_format), rhs)
     if a.ndim is None or b.ndim is None:
         raise InvalidArgumentError(f"{op}: the ranks of diagonals and rhs must be known while tracing.")
     is_vector = b.ndim == a.ndim - 1

@@ -1,0 +1,5 @@
+"""`tf.linalg.experimental`: systems solved by products alone."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,82 @@
+"""Conjugate gradients: systems with a self-adjoint positive definite operator by its products alone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import int32
+from graphad.core.errors import InvalidArgumentError
+from graphad.ops.array.create import zeros_like
+from graphad.ops.control.while_loop import while_loop
+from graphad.ops.linalg.norms import norm
+from graphad.ops.linalg.operators import LinearOperator
+from graphad.ops.math.complexes import conj
+from graphad.ops.math.reduce import reduce_any, reduce_sum
+
+
+class CGState(NamedTuple):
+    """What `conjugate_gradient` gives: steps, solution, residual, the next direction, and residual times preconditioned one."""
+
+    i: Any
+    x: Any
+    r: Any
+    p: Any
+    gamma: Any
+
+
+def conjugate_gradient(
+    operator: LinearOperator,
+    rhs: Any,
+    preconditioner: LinearOperator | None = None,
+    x: Any = None,
+    tol: float = 1e-5,
+    max_iter: int = 20,
+    name: str = "conjugate_gradient",
+) -> CGState:
+    """x with operator x = rhs for vectors rhs [..., n].
+
+    Args:
+      operator: Self-adjoint and positive definite.
+      rhs: Tensor [..., n].
+      preconditioner: An operator close to the inverse, self-adjoint and positive definite.
+      x: Where to start; 0 by default.
+      tol: Steps end when all residuals are below `tol` times their right-hand sides.
+      max_iter: The most steps.
+    Returns: (i, x, r, p, gamma) of the last step.
+    """
+    if not isinstance(operator, LinearOperator) or not (
+        operator.is_self_adjoint and operator.is_positive_definite
+    ):
+        raise InvalidArgumentError(
+            f"conjugate_gradient: operator is {operator!r}; one with is_self_adjoint=True and is_positive_definite=True is "
+            "needed."
+        )
+    b = lift_like("conjugate_gradient", rhs, operator.dtype)
+    start = zeros_like(b) if x is None else lift_like("conjugate_gradient", x, operator.dtype)
+    residual = b if x is None else b - operator.matvec(start)
+    limit = tol * norm(b, axis=-1)
+
+    def shaped(r: Any) -> Any:
+        return r if preconditioner is None else preconditioner.matvec(r)
+
+    def dot(u: Any, v: Any) -> Any:
+        return reduce_sum(conj(u) * v, axis=-1)
+
+    def goes_on(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
+        return reduce_any(norm(r, axis=-1) > limit)
+
+    def step(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
+        z = operator.matvec(p)
+        alpha = (gamma / dot(p, z))[..., None]
+        x, r = x + alpha * p, r - alpha * z
+        q = shaped(r)
+        after = dot(r, q)
+        return i + 1, x, r, q + (after / gamma)[..., None] * p, after
+
+    first = shaped(residual)
+    state = (lift(0, int32), start, residual, first, dot(residual, first))
+    return CGState(*while_loop(goes_on, step, state, maximum_iterations=max_iter))
+
+
+__all__ = ["CGState", "conjugate_gradient"]

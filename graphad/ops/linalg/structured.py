@@ -1,0 +1,355 @@
+"""Operators whose matrices have a structure: diagonal and tridiagonal ones, reflections, permutations, Toeplitz matrices,
+circulants.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import complex64, float32, int32
+from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
+from graphad.core.shapes import TensorShape, broadcast_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import ones_like, zeros
+from graphad.ops.array.gather import gather
+from graphad.ops.array.shape import broadcast_to, expand_dims
+from graphad.ops.array.transpose import transpose
+from graphad.ops.linalg.banded import compact_diagonals, tridiagonal_matmul, tridiagonal_solve, turned
+from graphad.ops.linalg.diagonal import band_part
+from graphad.ops.linalg.diagonals import diag, diag_part
+from graphad.ops.linalg.matmul import adjoint as adjoint_of
+from graphad.ops.linalg.matmul import matmul
+from graphad.ops.linalg.operators import LinearOperator, of_rank
+from graphad.ops.math.arithmetic import abs as abs_of
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import not_equal
+from graphad.ops.math.complexes import conj
+from graphad.ops.math.composed import invert_permutation
+from graphad.ops.math.exponential import log
+from graphad.ops.math.reduce import reduce_all, reduce_prod, reduce_sum
+from graphad.ops.signal.fourier import fft, ifft
+from graphad.ops.state.effects import require
+
+
+def _count(name: str, n: Any) -> int:
+    if isinstance(n, Tensor):
+        raise UnsupportedOptionError(f"{name}: num_rows is a tensor; an int is needed.")
+    if int(n) < 0:
+        raise InvalidArgumentError(f"{name}: num_rows is {n}; it is 0 or more.")
+    return int(n)
+
+
+class LinearOperatorDiag(LinearOperator):
+    """A square matrix by its main diagonal [..., n], zeros elsewhere."""
+
+    def __init__(
+        self, diag: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorDiag",
+    ) -> None:  # fmt: skip
+        self._diag = of_rank(name, diag, 1)
+        if not self._diag.dtype.is_complex and is_self_adjoint is None:
+            is_self_adjoint = True
+        super().__init__(
+            self._diag.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+        )
+
+    @property
+    def diag(self) -> Tensor:
+        return self._diag  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape([*self._diag.shape.as_list(), self._diag.shape.as_list()[-1]])
+
+    def to_dense(self, name: str = "to_dense") -> Tensor:
+        return diag(self._diag)
+
+    def _column(self, adjoint: bool) -> Any:
+        return expand_dims(conj(self._diag) if adjoint else self._diag, -1)
+
+    def _matmul(self, x: Any, adjoint: bool) -> Any:
+        return self._column(adjoint) * x
+
+    def _solve(self, b: Any, adjoint: bool) -> Any:
+        return b / self._column(adjoint)
+
+    def diag_part(self, name: str = "diag_part") -> Tensor:
+        return self._diag  # type: ignore[no-any-return]
+
+    def determinant(self, name: str = "det") -> Tensor:
+        return reduce_prod(self._diag, axis=-1)
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        return reduce_sum(log(abs_of(self._diag)), axis=-1)
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        return LinearOperatorDiag(1.0 / self._diag, is_non_singular=True)
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> None:
+        require(
+            reduce_all(not_equal(self._diag, lift(0, self.dtype))),
+            f"{self.name}: a 0 is on the diagonal.",
+            [],
+        )
+
+
+class LinearOperatorScaledIdentity(LinearOperatorDiag):
+    """A number, or one for each matrix [...], times the identity of `num_rows` rows."""
+
+    def __init__(
+        self, num_rows: int, multiplier: Any, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = True, assert_proper_shapes: bool = False,
+        name: str = "LinearOperatorScaledIdentity",
+    ) -> None:  # fmt: skip
+        self.multiplier = of_rank(name, multiplier, 0)
+        rows = _count(name, num_rows)
+        wide = broadcast_to(expand_dims(self.multiplier, -1), [*self.multiplier.dims, rows])
+        super().__init__(wide, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name)
+
+
+class LinearOperatorIdentity(LinearOperatorScaledIdentity):
+    """The identity of `num_rows` rows, or a stack of them of the shape `batch_shape`."""
+
+    def __init__(
+        self, num_rows: int, batch_shape: Any = None, dtype: Any = None, is_non_singular: bool | None = True,
+        is_self_adjoint: bool | None = True, is_positive_definite: bool | None = True,
+        is_square: bool | None = True, assert_proper_shapes: bool = False, name: str = "LinearOperatorIdentity",
+    ) -> None:  # fmt: skip
+        ones = ones_like(
+            zeros([] if batch_shape is None else batch_shape, float32 if dtype is None else dtype)
+        )
+        super().__init__(
+            num_rows, ones, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name=name
+        )
+
+    def _matmul(self, x: Any, adjoint: bool) -> Any:
+        return x if not self._diag.dims[:-1] else super()._matmul(x, adjoint)
+
+    def _solve(self, b: Any, adjoint: bool) -> Any:
+        return self._matmul(b, adjoint)
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        return self
+
+
+class LinearOperatorZeros(LinearOperator):
+    """Zeros, [*batch_shape, num_rows, num_columns]; square by default."""
+
+    def __init__(
+        self, num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = None,
+        is_non_singular: bool | None = False, is_self_adjoint: bool | None = True,
+        is_positive_definite: bool | None = False, is_square: bool | None = True,
+        assert_proper_shapes: bool = False, name: str = "LinearOperatorZeros",
+    ) -> None:  # fmt: skip
+        rows = _count(name, num_rows)
+        columns = rows if num_columns is None else _count(name, num_columns)
+        self._shape = TensorShape([*TensorShape(batch_shape or ()).as_list(), rows, columns])
+        is_self_adjoint = is_self_adjoint if rows == columns else False
+        super().__init__(
+            float32 if dtype is None else dtype,
+            None,
+            is_non_singular,
+            is_self_adjoint,
+            is_positive_definite,
+            is_square,
+            name,
+        )
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    def to_dense(self, name: str = "to_dense") -> Tensor:
+        return zeros(self.dims, self.dtype)
+
+    def determinant(self, name: str = "det") -> Tensor:
+        self._require_square("determinant")
+        return zeros(self.dims[:-2], self.dtype)
+
+
+class LinearOperatorTridiag(LinearOperator):
+    """A tridiagonal matrix; its diagonals are given as to `linalg.tridiagonal_solve`."""
+
+    def __init__(
+        self, diagonals: Any, diagonals_format: str = "compact", is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str = "LinearOperatorTridiag",
+    ) -> None:  # fmt: skip
+        self._rows = of_rank(name, compact_diagonals(name, diagonals, diagonals_format), 2)
+        super().__init__(
+            self._rows.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+        )
+
+    @property
+    def shape(self) -> TensorShape:
+        *lead, _, n = self._rows.shape.as_list()
+        return TensorShape([*lead, n, n])
+
+    def _matmul(self, x: Any, adjoint: bool) -> Any:
+        return tridiagonal_matmul(turned(self._rows, 1, 1) if adjoint else self._rows, x)
+
+    def _solve(self, b: Any, adjoint: bool) -> Any:
+        if b.ndim == self._rows.ndim - 1:
+            b = b[None]
+        return tridiagonal_solve(turned(self._rows, 1, 1) if adjoint else self._rows, b)
+
+    def to_dense(self, name: str = "to_dense") -> Tensor:
+        return diag(self._rows, k=(-1, 1), align="LEFT_RIGHT")
+
+    def diag_part(self, name: str = "diag_part") -> Tensor:
+        return self._rows[..., 1, :]  # type: ignore[no-any-return]
+
+
+class LinearOperatorHouseholder(LinearOperator):
+    """The reflection x - 2 v v^H x along v [..., n], which need not have length 1."""
+
+    def __init__(
+        self, reflection_axis: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorHouseholder",
+    ) -> None:  # fmt: skip
+        axis = of_rank(name, reflection_axis, 1)
+        self.reflection_axis = axis
+        size = reduce_sum(abs_of(axis) * abs_of(axis), axis=-1, keepdims=True)
+        self._unit = expand_dims(axis / cast(size**0.5, axis.dtype), -1)
+        super().__init__(axis.dtype, None, True, True, is_positive_definite, is_square, name)
+
+    @property
+    def shape(self) -> TensorShape:
+        sizes = self.reflection_axis.shape.as_list()
+        return TensorShape([*sizes, sizes[-1]])
+
+    def _matmul(self, x: Any, adjoint: bool) -> Any:
+        return x - cast(2.0, self.dtype) * self._unit * matmul(self._unit, x, adjoint_a=True)
+
+    def _solve(self, b: Any, adjoint: bool) -> Any:
+        return self._matmul(b, adjoint)
+
+    def determinant(self, name: str = "det") -> Tensor:
+        return -ones_like(self.reflection_axis[..., 0])
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        return abs_of(self.reflection_axis[..., 0]) * 0.0
+
+
+class LinearOperatorPermutation(LinearOperator):
+    """The matrix that gives rows another order: row i of its product with x is x[perm[i]], for perm [n]."""
+
+    def __init__(
+        self, perm: Any, dtype: Any = float32, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str = "LinearOperatorPermutation",
+    ) -> None:  # fmt: skip
+        self.perm = of_rank(name, perm, 1)
+        if self.perm.ndim != 1 or not self.perm.dtype.is_integer:
+            raise InvalidArgumentError(
+                f"{name}: perm has shape {self.perm.shape} and dtype {self.perm.dtype.name}; a vector of integers is needed."
+            )
+        super().__init__(dtype, None, True, is_self_adjoint, is_positive_definite, is_square, name)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape([*self.perm.shape.as_list(), *self.perm.shape.as_list()])
+
+    def _matmul(self, x: Any, adjoint: bool) -> Any:
+        return gather(x, invert_permutation(self.perm) if adjoint else self.perm, axis=-2)
+
+    def _solve(self, b: Any, adjoint: bool) -> Any:
+        return self._matmul(b, not adjoint)
+
+
+class LinearOperatorToeplitz(LinearOperator):
+    """The matrix with the first column `col` and the first row `row`, both [..., n], each of whose diagonals is constant."""
+
+    def __init__(
+        self, col: Any, row: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None, is_square: bool | None = None,
+        name: str = "LinearOperatorToeplitz",
+    ) -> None:  # fmt: skip
+        self.col, self.row = of_rank(name, col, 1), of_rank(name, row, 1)
+        n = self.col.dims[-1]
+        if n is None or self.row.dims[-1] != n:
+            raise InvalidArgumentError(
+                f"{name}: col has shape {self.col.shape} and row {self.row.shape}; their last sizes must be known and equal."
+            )
+        super().__init__(
+            self.col.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+        )
+
+    @property
+    def shape(self) -> TensorShape:
+        lead = broadcast_dims(self.name, self.col.dims[:-1], self.row.dims[:-1]) or ()
+        return TensorShape([*lead, self.col.dims[-1], self.col.dims[-1]])
+
+    def to_dense(self, name: str = "to_dense") -> Tensor:
+        n = self.col.dims[-1]
+        lead = self.dims[:-2]
+        low = band_part(_shifted(broadcast_to(self.col, [*lead, n]), n), -1, 0)
+        high = _shifted(broadcast_to(self.row, [*lead, n]), n)
+        return low + adjoint_of(conj(band_part(high, -1, 0) - diag(diag_part(high))))  # type: ignore[no-any-return]
+
+
+def _shifted(x: Any, n: int) -> Any:
+    """y[..., i, j] = x[..., i - j], counted around the end."""
+    places = [[(i - j) % n for j in range(n)] for i in range(n)]
+    return gather(x, lift(places if n else zeros([0, 0], int32), int32), axis=-1)
+
+
+class LinearOperatorCirculant(LinearOperator):
+    """The matrix whose product is a convolution around the end, by its eigenvalues `spectrum` [..., n], complex.
+
+    Args:
+      spectrum: The Fourier transform of the first column.
+      input_output_dtype: What it takes and gives; of a real one the imaginary part is dropped.
+    """
+
+    def __init__(
+        self, spectrum: Any, input_output_dtype: Any = complex64, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = True, name: str = "LinearOperatorCirculant",
+    ) -> None:  # fmt: skip
+        self.spectrum = of_rank(name, spectrum, 1)
+        super().__init__(
+            input_output_dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+        )
+        self._wide = "complex128" if self.dtype.name in ("float64", "complex128") else "complex64"
+
+    @property
+    def shape(self) -> TensorShape:
+        sizes = self.spectrum.shape.as_list()
+        return TensorShape([*sizes, sizes[-1]])
+
+    def _filtered(self, x: Any, factor: Any) -> Any:
+        turn = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
+        rows = fft(transpose(cast(x, self._wide), turn)) * expand_dims(cast(factor, self._wide), -2)
+        wide = ifft(rows)
+        turn = [*range(wide.ndim - 2), wide.ndim - 1, wide.ndim - 2]
+        return cast(transpose(wide, turn), self.dtype)
+
+    def _matmul(self, x: Any, adjoint: bool) -> Any:
+        return self._filtered(x, conj(self.spectrum) if adjoint else self.spectrum)
+
+    def _solve(self, b: Any, adjoint: bool) -> Any:
+        return self._filtered(b, 1.0 / (conj(self.spectrum) if adjoint else self.spectrum))
+
+    def determinant(self, name: str = "det") -> Tensor:
+        return cast(reduce_prod(self.spectrum, axis=-1), self.dtype)
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        return cast(reduce_sum(log(abs_of(self.spectrum)), axis=-1), self.dtype)
+
+
+__all__ = [
+    "LinearOperatorCirculant",
+    "LinearOperatorDiag",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorPermutation",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
+]

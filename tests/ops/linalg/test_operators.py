@@ -1,0 +1,173 @@
+"""Every operator does what its dense matrix does: products, systems, determinants, adjoints, inverses, derivatives, stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+la = tf.linalg
+RNG = np.random.default_rng(0)
+
+
+def real(*shape: int) -> Any:
+    return tf.constant(RNG.uniform(-1, 1, shape))
+
+
+def regular(*shape: int) -> Any:
+    return tf.constant(RNG.uniform(-1, 1, shape) + 3 * np.eye(shape[-1]))
+
+
+A, B, D = regular(4, 4), regular(2, 3, 3), tf.constant([2.0, -1.5, 3.0, 1.0], "float64")
+SPECTRUM = tf.constant(np.fft.fft([4.0, 1.0, 0.5, -1.0]))
+COMPLEX = tf.constant(RNG.uniform(-1, 1, (3, 3)) + 1j * RNG.uniform(-1, 1, (3, 3)) + 3 * np.eye(3))
+FULL = la.LinearOperatorFullMatrix
+OPERATORS: dict[str, Callable[[], Any]] = {
+    "full": lambda: FULL(A),
+    "full stacked": lambda: FULL(B),
+    "full complex": lambda: FULL(COMPLEX),
+    "definite": lambda: FULL(A @ tf.transpose(A), is_self_adjoint=True, is_positive_definite=True),
+    "lower": lambda: la.LinearOperatorLowerTriangular(A),
+    "diagonal": lambda: la.LinearOperatorDiag(D),
+    "diagonal complex": lambda: la.LinearOperatorDiag(tf.cast(D, "complex128") * (1 + 0.5j)),
+    "scaled": lambda: la.LinearOperatorScaledIdentity(3, tf.constant([2.0, 0.5], "float64")),
+    "identity": lambda: la.LinearOperatorIdentity(3, dtype="float64"),
+    "identities": lambda: la.LinearOperatorIdentity(3, [2], dtype="float64"),
+    "tridiagonal": lambda: la.LinearOperatorTridiag(real(3, 4) + np.array([[0.0], [4.0], [0.0]])),
+    "reflection": lambda: la.LinearOperatorHouseholder(real(2, 4)),
+    "permutation": lambda: la.LinearOperatorPermutation([2, 0, 1, 3], "float64"),
+    "toeplitz": lambda: la.LinearOperatorToeplitz([4.0, 1.0, -1.0], tf.constant([4.0, 0.5, 2.0])),
+    "circulant": lambda: la.LinearOperatorCirculant(SPECTRUM, "complex128"),
+    "circulant real": lambda: la.LinearOperatorCirculant(SPECTRUM, "float64"),
+    "adjoint": lambda: la.LinearOperatorAdjoint(FULL(COMPLEX)),
+    "inverse": lambda: la.LinearOperatorInversion(FULL(A)),
+    "product": lambda: la.LinearOperatorComposition([FULL(A), la.LinearOperatorDiag(D), la.LinearOperatorLowerTriangular(A)]),
+    "blocks": lambda: la.LinearOperatorBlockDiag([FULL(B), la.LinearOperatorDiag(D)]),
+    "kronecker": lambda: la.LinearOperatorKronecker([FULL(B), FULL(regular(2, 2)), la.LinearOperatorDiag(D)]),
+    "updated": lambda: la.LinearOperatorLowRankUpdate(la.LinearOperatorDiag(D), real(4, 2), [0.5, -0.25], real(4, 2)),
+    "raised": lambda: la.LinearOperatorLowRankUpdate(
+        la.LinearOperatorDiag(tf.abs(D), is_positive_definite=True), real(4, 1)
+    ),
+}  # fmt: skip
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-5}
+
+
+@pytest.fixture(params=list(OPERATORS))
+def operator(request: Any) -> Any:
+    return OPERATORS[request.param]()
+
+
+def _dense(operator: Any) -> np.ndarray:
+    return np.asarray(operator.to_dense())
+
+
+def test_products_and_systems_are_those_of_the_matrix(operator: Any) -> None:
+    full = _dense(operator)
+    assert full.shape == operator.shape and full.dtype == operator.dtype.as_numpy_dtype
+    x = RNG.uniform(-1, 1, (full.shape[-1], 2)).astype(full.dtype)
+    for adjoint in (False, True):
+        own = np.conj(np.swapaxes(full, -1, -2)) if adjoint else full
+        np.testing.assert_allclose(operator.matmul(x, adjoint=adjoint), own @ x, **TOLERANCE)
+        np.testing.assert_allclose(operator.solve(x, adjoint=adjoint), np.linalg.solve(own, x), **TOLERANCE)
+        np.testing.assert_allclose(operator.matvec(x[:, 0], adjoint=adjoint), own @ x[:, 0], **TOLERANCE)
+    np.testing.assert_allclose(operator.matmul(x.T, adjoint_arg=True), full @ np.conj(x), **TOLERANCE)
+    np.testing.assert_allclose(
+        operator.solvevec(x[:, 0]), np.linalg.solve(full, x[:, :1])[..., 0], **TOLERANCE
+    )
+
+
+def test_numbers_are_those_of_the_matrix(operator: Any) -> None:
+    full = _dense(operator)
+    for found, wanted in (
+        (operator.determinant(), np.linalg.det(full)),
+        (operator.log_abs_determinant(), np.log(np.abs(np.linalg.det(full)))),
+        (operator.trace(), np.trace(full, axis1=-2, axis2=-1)),
+        (operator.diag_part(), np.diagonal(full, axis1=-2, axis2=-1)),
+        (operator.cond(), np.linalg.cond(full)),
+        (operator.add_to_tensor(np.ones_like(full)), full + 1),
+        (operator.shape_tensor(), full.shape),
+    ):
+        np.testing.assert_allclose(found, wanted, **TOLERANCE)
+    operator.assert_non_singular()
+
+
+def test_operators_of_operators_are_those_of_matrices(operator: Any) -> None:
+    full = _dense(operator)
+    np.testing.assert_allclose(_dense(operator.H), np.conj(np.swapaxes(full, -1, -2)), **TOLERANCE)
+    np.testing.assert_allclose(_dense(operator.inverse()), np.linalg.inv(full), **TOLERANCE)
+    np.testing.assert_allclose(_dense(operator.inverse().inverse()), full, **TOLERANCE)
+    np.testing.assert_allclose(
+        _dense(operator @ operator.H), full @ np.conj(np.swapaxes(full, -1, -2)), **TOLERANCE
+    )
+    np.testing.assert_allclose(
+        _dense(operator.solve(operator)), full * 0 + np.eye(full.shape[-1]), **TOLERANCE
+    )
+
+
+def test_derivatives_go_through_operators_at_once_and_traced() -> None:
+    u, d = real(4, 2), tf.constant([1.0, 2.0, 3.0, 4.0], "float64")
+
+    def value(u: Any, d: Any) -> Any:
+        operator = la.LinearOperatorLowRankUpdate(la.LinearOperatorDiag(d, is_positive_definite=True), u)
+        return operator.log_abs_determinant() + tf.reduce_sum(operator.solvevec(tf.ones([4], "float64")) ** 2)
+
+    def dense(u: Any, d: Any) -> Any:
+        full = la.diag(d) + u @ tf.transpose(u)
+        return la.slogdet(full)[1] + tf.reduce_sum(la.solve(full, tf.ones([4, 1], "float64")) ** 2)
+
+    found, wanted = tf.grad(value, (0, 1))(u, d), tf.grad(dense, (0, 1))(u, d)
+    traced = tf.function(lambda u, d: tf.grad(value, (0, 1))(u, d))(u, d)
+    for x, y, z in zip(found, wanted, traced, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9)
+        np.testing.assert_allclose(z, y, rtol=1e-9)
+
+
+def test_factors_and_eigenvalues_of_what_is_definite() -> None:
+    operator = OPERATORS["definite"]()
+    np.testing.assert_allclose(operator.eigvals(), np.linalg.eigvalsh(_dense(operator)))
+    np.testing.assert_allclose(_dense(operator.cholesky()), np.linalg.cholesky(_dense(operator)))
+    operator.assert_positive_definite()
+    with pytest.raises(ValueError, match="not positive definite"):
+        FULL(-A).assert_positive_definite()
+    with pytest.raises(ValueError, match="not self-adjoint"):
+        FULL(A).assert_self_adjoint()
+    with pytest.raises(ValueError, match="is_self_adjoint=True"):
+        FULL(A).eigvals()
+
+
+def test_conjugate_gradients_solve_and_are_differentiated() -> None:
+    full = A @ tf.transpose(A)
+    operator = FULL(full, is_self_adjoint=True, is_positive_definite=True)
+    b = real(2, 4)
+    near = la.LinearOperatorDiag(1.0 / la.diag_part(full), is_positive_definite=True)
+    for preconditioner in (None, near):
+        found = la.experimental.conjugate_gradient(operator, b, preconditioner, tol=1e-10)
+        np.testing.assert_allclose(
+            found.x, np.linalg.solve(full, np.asarray(b)[..., None])[..., 0], rtol=1e-6
+        )
+        assert 0 < int(found.i) <= 20
+    with pytest.raises(ValueError, match="conjugate_gradient: operator"):
+        la.experimental.conjugate_gradient(FULL(A), b)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: FULL(A).matmul(np.ones((3, 2))), "LinearOperatorFullMatrix.matmul: the shape is .*4 rows"),
+        (lambda: FULL(real(3, 4)).solve(np.ones((3, 2))), "a square matrix is needed"),
+        (lambda: la.LinearOperatorComposition([]), "a list of operators"),
+        (lambda: la.LinearOperatorComposition([FULL(A), FULL(B)]), "the inner sizes must be equal"),
+        (lambda: la.LinearOperatorBlockDiag([FULL(A), FULL(COMPLEX)]), "dtypes complex128, float64"),
+        (lambda: la.LinearOperatorZeros(3).inverse(), "said to be singular"),
+        (lambda: la.LinearOperatorPermutation([0.5]), "a vector of integers"),
+        (lambda: FULL(A, is_non_singular=False, is_positive_definite=True), "a positive definite matrix"),
+        (lambda: la.LinearOperatorDiag([1.0, 0.0]).assert_non_singular(), "a 0 is on the diagonal"),
+    ],
+)
+def test_wrong_operators_are_refused_by_name(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
