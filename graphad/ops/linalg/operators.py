@@ -1,5 +1,5 @@
-"""`LinearOperator`, full and triangular ones, and adjoints, inverses and products of operators: matrices that know a shorter way to
-multiply and to solve.
+"""`LinearOperator`, full and triangular ones, and adjoints, inverses and products of operators: matrices that know a shorter
+way to multiply and to solve.
 
 An operator is a Python object around tensors; all that it gives is made of ops, so it is traced and differentiated like what its
 tensors are used in. It is no argument of a traced function: make it inside, or let the function take it from outside.
