@@ -26,7 +26,9 @@ from graphad import optimizers as optimizers
 from graphad import plot as plot
 from graphad import random as random
 from graphad import saved_model as saved_model
+from graphad import sets as sets
 from graphad import signal as signal
+from graphad import sparse as sparse
 from graphad import test as test
 from graphad import train as train
 from graphad import types as types
@@ -57,8 +59,6 @@ from graphad.core.names import get_current_name_scope as get_current_name_scope
 from graphad.core.names import name_scope as name_scope
 from graphad.core.outside import RaggedTensor as RaggedTensor
 from graphad.core.outside import RaggedTensorSpec as RaggedTensorSpec
-from graphad.core.outside import SparseTensor as SparseTensor
-from graphad.core.outside import SparseTensorSpec as SparseTensorSpec
 from graphad.core.scopes import control_dependencies as control_dependencies
 from graphad.core.scopes import executing_eagerly as executing_eagerly
 from graphad.core.scopes import group as group
@@ -245,6 +245,8 @@ from graphad.ops.math.search import sequence_mask as sequence_mask
 from graphad.ops.math.truncated import truncatediv as truncatediv
 from graphad.ops.math.truncated import truncatemod as truncatemod
 from graphad.ops.random.index_shuffle import random_index_shuffle as random_index_shuffle
+from graphad.ops.sparse.tensor import SparseTensor as SparseTensor
+from graphad.ops.sparse.tensor import SparseTensorSpec as SparseTensorSpec
 from graphad.ops.state.checks import assert_equal as assert_equal
 from graphad.ops.state.checks import assert_greater as assert_greater
 from graphad.ops.state.checks import assert_less as assert_less

@@ -20,8 +20,7 @@ _SUBJECTS = {
         "strings string as_string edit_distance fingerprint",
     "tensors are rectangular; pad the rows, or keep a list of tensors":
         "ragged RaggedTensor RaggedTensorSpec ragged_fill_empty_rows ragged_fill_empty_rows_grad",
-    "tensors are dense; scatter_nd and segment sums serve sparse data, and IndexedSlices sparse gradients":
-        "sparse SparseTensor SparseTensorSpec sparse_placeholder sets",
+    "sparse tensors are made of numbers": "sparse_placeholder graphad.sparse.cross cross_hashed sampled_addmm",
     "a frozen dataclass is an argument and a result of functions, loops and gradients as it is":
         "ExtensionType BatchableExtensionType",
     "there are no quantised numbers": "quantization qint8 qint16 qint32 quint8 quint16",

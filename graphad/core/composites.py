@@ -16,6 +16,7 @@ import numpy as np
 from graphad.core.convert import exports_array
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.nest import Form, Rebuild, Record, flatten, flatten_tree, is_nested
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable
@@ -98,7 +99,9 @@ def _is_slot(kind: Any, name: str) -> bool:
 
 
 def opened(x: Any) -> Any:
-    """A record with all its fields in place of an object that is one, for `flatten_tree`."""
+    """A record with all its fields in place of an object that is one, for `flatten_tree`; so are the parts of what is sparse."""
+    if isinstance(x, Sparse):
+        return x.record()
     return record_of(x) if is_record(x) else x
 
 

@@ -5,16 +5,15 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
-from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.registry import lookup
-from graphad.core.shapes import TensorShape
+from graphad.core.sparse import Sparse
 
 
-class IndexedSlices:
+class IndexedSlices(Sparse):
     """A sparse tensor made of slices along axis 0.
 
     Args:
@@ -26,16 +25,14 @@ class IndexedSlices:
     """
 
     __slots__ = ("_dims", "dense_shape", "indices", "values")
+    title = "IndexedSlices"
+    fields = ("values", "indices", "dense_shape")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None, dims: Any = None) -> None:
         self.values = values
         self.indices = indices
         self.dense_shape = dense_shape
         self._dims = dims
-
-    @property
-    def dtype(self) -> DType:
-        return self.values.dtype  # type: ignore[no-any-return]
 
     @property
     def dims(self) -> Any:
@@ -48,19 +45,12 @@ class IndexedSlices:
         return None if self.values.dims is None else (None, *self.values.dims[1:])
 
     @property
-    def shape(self) -> TensorShape:
-        return TensorShape(self.dims)
-
-    @property
     def device(self) -> str:
         return self.values.device  # type: ignore[no-any-return]
 
     def with_values(self, values: Any) -> IndexedSlices:
         """Other values in the same rows."""
         return IndexedSlices(values, self.indices, self.dense_shape, self._dims)
-
-    def get_shape(self) -> TensorShape:
-        return self.shape
 
     def apart(self) -> tuple[list[Any], Callable[[list[Any]], IndexedSlices]]:
         """The tensors it consists of, and how it is made of others."""
@@ -69,6 +59,9 @@ class IndexedSlices:
             return parts, lambda new: IndexedSlices(*new)
         dims = self._dims
         return [*parts, self.dense_shape], lambda new: IndexedSlices(new[0], new[1], new[2], dims)
+
+    def kind(self) -> Hashable:
+        return IndexedSlices, self.dense_shape is None, self._dims
 
     def __graphad_tensor__(self) -> Any:
         """The whole as one tensor: slices with the same index are summed, rows without a slice are zero."""

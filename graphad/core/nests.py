@@ -2,7 +2,7 @@
 
 Dicts are visited by sorted key; None, strings, arrays and everything that is no container is a leaf. A dataclass is a leaf unless
 its class says with `__tf_flatten__` what it consists of. `expand_composites=True` takes apart what consists of tensors as well:
-dataclasses and IndexedSlices.
+dataclasses, IndexedSlices and SparseTensors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core.annotations import NestLike
 from graphad.core.composites import flatten_composites, has_own_way, is_attrs, is_record, record_of
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.sparse import Sparse
 
 _LEAVES = (str, bytes, bytearray, memoryview, np.ndarray)
 
@@ -52,7 +52,7 @@ def _parts(x: Any, expand: bool) -> tuple[list[Any], Callable[[list[Any]], Any]]
         return record.values, record.form.make
     if not expand:
         return None
-    if isinstance(x, IndexedSlices):
+    if isinstance(x, Sparse):
         return x.apart()
     if is_record(x):
         return flatten_composites(x)
@@ -160,7 +160,7 @@ def map_structure(
       func: Called with a leaf of each nest.
       structure: The nests.
       check_types: Whether containers must be of one type.
-      expand_composites: Whether what consists of tensors is taken apart: dataclasses and IndexedSlices.
+      expand_composites: Whether what consists of tensors is taken apart: dataclasses, IndexedSlices and SparseTensors.
     Raises: ArgumentTypeError, InvalidArgumentError: the structures differ; see `assert_same_structure`.
     Example:
       >>> nest.map_structure(lambda x: 2 * x, {"a": 1, "b": [2, 3]})

@@ -1,4 +1,4 @@
-"""Classes of TensorFlow's that programs ask about and graphad has no instances of: `isinstance(x, SparseTensor)` is False.
+"""Classes of TensorFlow's that programs ask about and graphad has no instances of: `isinstance(x, RaggedTensor)` is False.
 
 Nothing else can be done with them: who makes one, or asks for what a class has, is told why it is not part of graphad.
 """
@@ -23,26 +23,8 @@ class _Outside(type):
         raise AttributeError(refusal_of("graphad", cls.__name__))
 
 
-class SparseTensor(metaclass=_Outside):
-    """No tensor of graphad is one: they are dense. `isinstance` answers so.
-
-    Args:
-      args, kwargs: Whatever it is called with.
-    Raises: NotSupportedError, always: there are none.
-    """
-
-
 class RaggedTensor(metaclass=_Outside):
     """No tensor of graphad is one: they are rectangular. `isinstance` answers so.
-
-    Args:
-      args, kwargs: Whatever it is called with.
-    Raises: NotSupportedError, always: there are none.
-    """
-
-
-class SparseTensorSpec(metaclass=_Outside):
-    """No spec of graphad is one; see `SparseTensor`. `isinstance` answers so.
 
     Args:
       args, kwargs: Whatever it is called with.

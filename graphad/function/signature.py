@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.composites import flatten_fields, flatten_records, is_record, record_of
+from graphad.core.composites import flatten_records, is_record, opened, record_of
 from graphad.core.convert import exports_array, lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, GraphadError
-from graphad.core.nest import FieldName
+from graphad.core.nest import FieldName, flatten_tree
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 
@@ -201,7 +202,7 @@ class Signature:
         if not isinstance(given, list | tuple):
             raise ArgumentTypeError(f"input_signature must be either a tuple or a list, got {type(given)}.")
         for leaf in flatten_records(list(given))[0]:
-            if not isinstance(leaf, TensorSpec):
+            if not isinstance(leaf, TensorSpec | Sparse):
                 raise ArgumentTypeError(
                     f"input_signature must be a possibly nested sequence of TensorSpec objects, got invalid args {leaf!r}."
                 )
@@ -408,9 +409,27 @@ def flatten_call(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Callable[[list[Any]], Any], Any]:
     """The leaves of a call's arguments, how to put others in their places, and a comparable structure."""
-    if not kwargs and not any(isinstance(arg, list | tuple | dict) or is_record(arg) for arg in args):
+    if not kwargs and not any(
+        isinstance(arg, list | tuple | dict | Sparse) or is_record(arg) for arg in args
+    ):
         return list(args), lambda new: (tuple(new), {}), len(args)
-    return flatten_fields((args, kwargs))
+    return flatten_tree((args, kwargs), _opened)
+
+
+def _opened(x: Any) -> Any:
+    """As `opened`; how many values a sparse argument has is open, so that one trace serves all."""
+    record = opened(x)
+    if isinstance(x, Sparse):
+        record.values[:2] = [_of_any_count(part) for part in record.values[:2]]
+    return record
+
+
+def _of_any_count(part: Any) -> Any:
+    if isinstance(part, TensorSpec | Fitted):
+        return part
+    tensor = lift(part)
+    dims = tensor.spec.dims
+    return Fitted(tensor, TensorSpec.of(None if dims is None else (None, *dims[1:]), tensor.spec.dtype))
 
 
 def _fit(wanted: Any, given: Any) -> Any:
@@ -423,6 +442,11 @@ def _fit(wanted: Any, given: Any) -> Any:
     elif isinstance(given, list | tuple) and len(given) == len(wanted):
         items = [_fit(spec, item) for spec, item in zip(wanted, given, strict=True)]
         return wanted._make(items) if hasattr(wanted, "_make") else type(wanted)(items)
+    elif isinstance(wanted, Sparse):
+        if isinstance(given, Sparse):
+            mine, theirs = wanted.record(), given.record()
+            if len(mine.values) == len(theirs.values):
+                return mine.form.make([_fit(*pair) for pair in zip(mine.values, theirs.values, strict=True)])
     elif is_record(wanted) and type(given) is type(wanted):
         mine, theirs = record_of(wanted), record_of(given)
         if mine.form == theirs.form:

@@ -15,11 +15,11 @@ from graphad.core.bind import bind_all, new_recorder
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
-from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, named
 from graphad.core.shapes import is_definite
+from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
 from graphad.gradient.backward import Context, Dropped, add_bars, backward, zeros_of
@@ -274,8 +274,7 @@ class ForwardAccumulator:
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.transforms = TRANSFORMS
-        flat, _ = flatten_records(primals)
-        dots, _ = flatten_records(tangents)
+        flat, dots = ([values_of(x) for x in flatten_records(given)[0]] for given in (primals, tangents))
         if len(flat) != len(dots):
             raise InvalidArgumentError(f"ForwardAccumulator: {len(dots)} tangents for {len(flat)} primals.")
         self._level: Any = None
@@ -356,7 +355,7 @@ class ForwardAccumulator:
         """The tangents of values computed inside the block.
 
         Args:
-          primals: A tensor, or a nest of tensors; IndexedSlices have IndexedSlices of the same rows as their tangent.
+          primals: A tensor, or a nest of tensors; what is sparse has a tangent of the same form.
           unconnected_gradients: 'none' or 'zero': what values get that do not depend on the primals.
         """
         zero = unconnected_mode(unconnected_gradients) is UnconnectedGradients.ZERO
@@ -364,7 +363,7 @@ class ForwardAccumulator:
         return rebuild([self._jvp(x, zero) for x in flat])
 
     def _jvp(self, x: Any, zero: bool) -> Any:
-        if isinstance(x, IndexedSlices):
+        if isinstance(x, Sparse):
             dot = self._jvp(x.values, zero)
             return None if dot is None else x.with_values(dot)
         dot = self._tangent(x)

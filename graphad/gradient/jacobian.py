@@ -26,6 +26,7 @@ from graphad.core.frames import warn_user
 from graphad.core.levels import entered, trace_in_progress
 from graphad.core.nest import is_nested
 from graphad.core.shapes import TensorShape, format_dims, is_definite
+from graphad.core.sparse import values_of
 from graphad.core.tensor import VALUES, Handle, Tensor
 from graphad.gradient.backward import Entry, backward, dense
 from graphad.gradient.forward import push_entries
@@ -70,7 +71,8 @@ def jacobian(
         raise ArgumentTypeError(
             f"tape.jacobian: the target must be a single Tensor, got {type(target).__name__}; call it once per target."
         )
-    wanted, rebuild = flatten_records(sources)
+    given, rebuild = flatten_records(sources)
+    wanted = [values_of(x) for x in given]
     _check_sources("jacobian", wanted)
     _check_loop(tape, "jacobian", use_pfor, parallel_iterations)
     target = _as_target(target)

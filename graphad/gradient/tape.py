@@ -17,10 +17,10 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.frames import user_line, warn_user
-from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy, remove_recorder
 from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite, ranked
+from graphad.core.sparse import Sparse, values_of
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.explain_none import Notes, Past, why_none, without_values
@@ -120,11 +120,11 @@ class GradientTape(Recorder):
         self._variables, self._notes = {}, None
 
     def watch(self, tensor: Any) -> None:
-        """Follow a tensor, a variable, the values of IndexedSlices, or a nest of these, from now on.
+        """Follow a tensor, a variable, the values of IndexedSlices and SparseTensors, or a nest of these, from now on.
 
         Raises: InvalidArgumentError: an object is neither.
         """
-        for x in map(_values_of, flatten_records(tensor)[0]):
+        for x in map(values_of, flatten_records(tensor)[0]):
             if not isinstance(x, VALUES):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type '{type(x).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
@@ -226,11 +226,11 @@ class GradientTape(Recorder):
         """The gradient of the sum of all elements of `target` with respect to each source.
 
         Args:
-          target: A tensor or a nest of tensors; IndexedSlices count by their values.
-          sources: A tensor, variable or IndexedSlices, or a nest of these.
+          target: A tensor or a nest of tensors; IndexedSlices and SparseTensors count by their values.
+          sources: A tensor, variable, IndexedSlices or SparseTensor, or a nest of these.
           output_gradients: One upstream gradient per target, ones by default.
           unconnected_gradients: 'none' or 'zero': what an unconnected source gets.
-        Returns: A nest like `sources`: a tensor, IndexedSlices (for gather, and for sources that are such), or None.
+        Returns: A nest like `sources`: a tensor, IndexedSlices (for gather), what a sparse source is, or None.
         Raises: FailedPreconditionError (a RuntimeError): the tape is not persistent and was used before.
         """
         self._check_unused("gradients (or jacobians)")
@@ -240,9 +240,9 @@ class GradientTape(Recorder):
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
                 "differentiated, but received None."
             )
-        targets = [_values_of(x) for x in flatten_records(target)[0]]
+        targets = [values_of(x) for x in flatten_records(target)[0]]
         given, rebuild = flatten_records(sources)
-        wanted = [_values_of(x) for x in given]
+        wanted = [values_of(x) for x in given]
         for x in (*targets, *wanted):
             if not isinstance(x, VALUES):
                 raise ArgumentTypeError(
@@ -281,7 +281,7 @@ class GradientTape(Recorder):
             self._past = past
         if mode is UnconnectedGradients.ZERO:
             results = [zeros_like(x) if bar is None else bar for bar, x in zip(results, wanted, strict=True)]
-        if any(isinstance(x, IndexedSlices) for x in given):
+        if any(isinstance(x, Sparse) for x in given):
             results = [_as_slices(x, bar) for x, bar in zip(given, results, strict=True)]
         return rebuild(results)
 
@@ -538,12 +538,8 @@ def _warn_dtype(name: str) -> None:
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
 
-def _values_of(x: Any) -> Any:
-    return x.values if isinstance(x, IndexedSlices) else x
-
-
 def _as_slices(source: Any, bar: Any) -> Any:
-    """The gradient of slices: one gradient for each of them."""
-    if bar is None or not isinstance(source, IndexedSlices):
+    """The gradient of what is sparse: one for each of its values."""
+    if bar is None or not isinstance(source, Sparse):
         return bar
     return source.with_values(lift(bar))

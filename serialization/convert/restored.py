@@ -17,6 +17,7 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError
 from graphad.core.levels import busy, current
 from graphad.core.shapes import TensorShape, format_dims
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import for_user
@@ -193,7 +194,9 @@ class RestoredFunction(Printed):
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         if not self.concrete_functions:
             raise self._without_traces()
-        if any(isinstance(x, list | tuple | dict) or is_record(x) for x in (*args, *kwargs.values())):
+        if any(
+            isinstance(x, list | tuple | dict | Sparse) or is_record(x) for x in (*args, *kwargs.values())
+        ):
             args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
         try:
             return self.signature.arguments(args, kwargs)

@@ -11,7 +11,9 @@ import numpy as np
 from graphad.core.composites import is_record, record_of
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.memo import Memo
+from graphad.core.nest import Record
 from graphad.core.shapes import TensorShape
+from graphad.core.sparse import Sparse
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor
 from serialization.convert.claims import check_spec
@@ -130,10 +132,12 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
         if array.nbytes > INLINE_BYTES:
             raise Unsavable(f"an array of {array.nbytes} bytes as a default")
         return InlineArray(dtype_name(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
-    if is_record(x):  # a file knows no class: it is a tuple whose items have the names of the fields
-        record = record_of(x)
+    if isinstance(x, Sparse) or is_record(
+        x
+    ):  # a file knows no class: it is a tuple whose items have the names of the fields
+        title, record = _titled(x)
         items = tuple([value_record(item, leaf) for item in record.values])
-        return StructValue(NAMED_TUPLE, kind.__name__, record.form.names, items)
+        return StructValue(NAMED_TUPLE, title, record.form.names, items)
     return leaf(x)
 
 
@@ -210,12 +214,17 @@ def _with_restored_tuples(x: Any) -> Any:
         return {key: _with_restored_tuples(item) for key, item in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return restored_tuple(kind.__name__, tuple(x._fields), [_with_restored_tuples(item) for item in x])
-    if is_record(x):
-        record = record_of(x)
+    if isinstance(x, Sparse) or is_record(x):
+        title, record = _titled(x)
         return restored_tuple(
-            kind.__name__, record.form.names, [_with_restored_tuples(item) for item in record.values]
+            title, record.form.names, [_with_restored_tuples(item) for item in record.values]
         )
     return x
+
+
+def _titled(x: Any) -> tuple[str, Record]:
+    """What an object that stands for its fields is called, and these."""
+    return (x.title, x.record()) if isinstance(x, Sparse) else (type(x).__name__, record_of(x))
 
 
 def spec_leaf(add_spec: Callable[[TensorSpec], int]) -> Callable[[Any], Any]:

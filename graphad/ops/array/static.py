@@ -11,9 +11,9 @@ from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.registry import lookup
 from graphad.core.shapes import TensorShape, as_dims, broadcast_dims
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.array.create import IDENTITY, ones
@@ -25,7 +25,7 @@ from graphad.ops.state.effects import require
 
 
 def is_tensor(x: TensorLike) -> bool:
-    """Whether `x` is a tensor, a variable or sparse slices of one; NumPy arrays, numbers and lists are not.
+    """Whether `x` is a tensor, a variable, sparse slices of one or a SparseTensor; arrays and numbers are not.
 
     Args:
       x: Anything, of any shape and dtype.
@@ -35,7 +35,7 @@ def is_tensor(x: TensorLike) -> bool:
       >>> is_tensor(constant(1.0)), is_tensor(1.0)
       (True, False)
     """
-    return isinstance(x, Tensor | Handle | IndexedSlices)
+    return isinstance(x, Tensor | Handle | Sparse)
 
 
 def is_symbolic_tensor(tensor: TensorLike) -> bool:

@@ -23,6 +23,7 @@ from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import current
 from graphad.core.nest import Rebuild, is_nested
 from graphad.core.shapes import format_dims
+from graphad.core.sparse import Sparse
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.graph.builder import GraphBuilder
@@ -169,6 +170,8 @@ def same_structure(a: Any, b: Any) -> bool:
         )
     if isinstance(a, list | tuple):
         return kind is type(b) and len(a) == len(b) and all(map(same_structure, a, b))
+    if isinstance(a, Sparse) or isinstance(b, Sparse):
+        return kind is type(b)
     if is_record(a):
         mine, theirs = record_of(a), record_of(b) if is_record(b) else None
         if theirs is None or mine.form != theirs.form:

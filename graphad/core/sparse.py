@@ -1,0 +1,63 @@
+"""What stands for a tensor by some of its values and the places where they belong. Derivatives are those of the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Self
+
+from graphad.core.dtypes import DType
+from graphad.core.nest import Form, Record
+from graphad.core.shapes import TensorShape
+
+
+class Sparse:
+    """Base class of `IndexedSlices` and `SparseTensor`: an argument and a result of functions as the tensors it consists of.
+
+    Attributes:
+      title: What a file calls it.
+      fields: The names of the tensors that it consists of, in the order of `apart`.
+      values: What is differentiated.
+    """
+
+    __slots__ = ()
+    title: str
+    fields: tuple[str, ...]
+    values: Any
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype  # type: ignore[no-any-return]
+
+    @property
+    def dims(self) -> Any:
+        """The raw shape of the whole, as far as it is known."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.dims)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def with_values(self, values: Any) -> Self:
+        """Other values in the same places."""
+        raise NotImplementedError
+
+    def apart(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        """The tensors it consists of, and how it is made of others."""
+        raise NotImplementedError
+
+    def kind(self) -> Hashable:
+        """What is fixed besides the tensors: equal for those that one trace of a function serves."""
+        raise NotImplementedError
+
+    def record(self) -> Record:
+        """The tensors as fields."""
+        parts, again = self.apart()
+        return Record(Form(self.kind(), self.fields[: len(parts)], again), parts)
+
+
+def values_of(x: Any) -> Any:
+    """What stands for `x` where it is differentiated."""
+    return x.values if isinstance(x, Sparse) else x

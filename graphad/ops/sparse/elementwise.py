@@ -1,0 +1,205 @@
+"""From dense tensors to sparse ones and back, and what goes value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import as_dtype, float32, int32, int64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.combine import tensor_scatter_nd_max
+from graphad.ops.array.create import fill, ones, stop_gradient, zeros
+from graphad.ops.array.ensure import ensure_shape
+from graphad.ops.array.gather import gather, gather_nd
+from graphad.ops.array.join import concat as joined
+from graphad.ops.array.join import stack
+from graphad.ops.array.scatter import (
+    boolean_mask,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_update,
+    unsorted_segment_sum,
+)
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.math.arithmetic import abs as abs_of
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import not_equal
+from graphad.ops.math.exponential import exp
+from graphad.ops.math.reduce import reduce_all, reduce_prod
+from graphad.ops.math.select import maximum as larger
+from graphad.ops.math.select import minimum as smaller
+from graphad.ops.math.select import where
+from graphad.ops.sparse.places import in_line, is_sparse, sums_by_key
+from graphad.ops.sparse.tensor import SparseTensor, flat_shape, require_sparse
+from graphad.ops.state.effects import require
+
+
+def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
+    """Those elements of a dense tensor that are not 0."""
+    x = lift(tensor)
+    indices = where(not_equal(x, lift(0, x.dtype)))
+    return SparseTensor.of(indices, gather_nd(x, indices), flat_shape(x), x.dims)
+
+
+def to_dense(
+    sp_input: SparseTensor,
+    default_value: TensorLike | None = None,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The whole as a dense tensor.
+
+    Args:
+      sp_input: A SparseTensor.
+      default_value: A scalar for all elements that have no value, 0 by default.
+      validate_indices: Whether indices that are not in order, or there twice, are refused.
+    """
+    x = require_sparse("sparse.to_dense", sp_input)
+    if validate_indices:
+        _require_order(x)
+    if default_value is None and x.dtype.is_bool:
+        default_value = False
+    if default_value is None:
+        y = scatter_nd(x.indices, x.values, x.dense_shape)
+    else:
+        base = fill(x.dense_shape, lift_like("sparse.to_dense", default_value, x.dtype))
+        y = tensor_scatter_nd_update(base, x.indices, x.values)
+    if x.dims is not None and None not in x.dims:
+        y = _shaped(y, x.dims)
+    return y
+
+
+def _shaped(y: Any, dims: Any) -> Any:
+    return y if y.dims == dims else ensure_shape(y, list(dims))
+
+
+def _require_order(x: SparseTensor) -> None:
+    places: Any = in_line(x.indices, x.dense_shape)
+    require(
+        reduce_all(places[1:] > places[:-1]),
+        "sparse.to_dense: the indices \x00 are not in row-major order, or one is there twice; sparse.reorder, or "
+        "validate_indices=False, serves.",
+        [x.indices],
+    )
+
+
+def to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: str | None = None) -> Tensor:
+    """Bool tensor [..., vocab_size] that is true at the integers which are the values of each row of `sp_input`."""
+    x = require_sparse("sparse.to_indicator", sp_input)
+    size = cast(vocab_size, int64)
+    places = joined([x.indices[:, :-1], cast(x.values, int64)[:, None]], 1)
+    shape = joined([x.dense_shape[:-1], stack([size])], 0)
+    return scatter_nd(places, ones(shape_of(x.values), int32), shape) > 0
+
+
+def eye(
+    num_rows: int, num_columns: int | None = None, dtype: DTypeLike = float32, name: str | None = None
+) -> SparseTensor:
+    """The matrix with ones on its diagonal, square without `num_columns`."""
+    columns = num_rows if num_columns is None else num_columns
+    count = smaller(cast(num_rows, int64), cast(columns, int64))
+    places = range_of(count)
+    sizes = stack([cast(num_rows, int64), cast(columns, int64)])
+    known = (num_rows, columns) if type(num_rows) is int and type(columns) is int else None
+    return SparseTensor.of(stack([places, places], 1), ones(shape_of(places), as_dtype(dtype)), sizes, known)
+
+
+def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
+    """`op` of the values of sparse tensors, in their places.
+
+    Args:
+      op: A function that gives as many values as it is given.
+      args, kwargs: What it is called with; SparseTensors, all of the same indices, stand for their values.
+    Raises: InvalidArgumentError: there is no SparseTensor.
+    """
+    found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not found:
+        raise InvalidArgumentError(
+            "sparse.map_values: there is no SparseTensor among the arguments; give one."
+        )
+    for x in found[1:]:
+        if x.indices is not found[0].indices:
+            require(
+                reduce_all(shape_of(x.indices) == shape_of(found[0].indices))
+                & reduce_all(x.indices == found[0].indices),
+                "sparse.map_values: sparse tensors have other indices: \x00 and \x00; they must be the same.",
+                [found[0].indices, x.indices],
+            )
+
+    def plain(x: Any) -> Any:
+        return x.values if isinstance(x, SparseTensor) else x
+
+    return found[0].with_values(op(*map(plain, args), **{key: plain(x) for key, x in kwargs.items()}))
+
+
+def _joint(op: str, a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, Any]:
+    """The indices that one of two tensors has, in order, and for the values of both behind each other the order and the number
+    of the index that each belongs to, and how many indices there are.
+    """
+    require(
+        reduce_all(a.dense_shape == b.dense_shape),
+        f"{op}: shapes \x00 and \x00 differ; they must be the same.",
+        [a.dense_shape, b.dense_shape],
+    )
+    indices = joined([a.indices, b.indices], 0)
+    order, group, first, count = sums_by_key(in_line(indices, a.dense_shape))
+    return boolean_mask(gather(indices, order), first), order, group, count
+
+
+def add(a: Any, b: Any, threshold: TensorLike = 0) -> Any:
+    """The sum of two tensors of which one at least is sparse: sparse if both are.
+
+    Args:
+      a, b: SparseTensors of one shape, or one and a dense tensor.
+      threshold: Where both sparse tensors have a value, the sum is left out if it is smaller in absolute value.
+    """
+    op = "sparse.add"
+    if not (is_sparse(a) and is_sparse(b)):
+        sparse, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
+        x = require_sparse(op, sparse, "a")
+        return tensor_scatter_nd_add(lift_like(op, dense, x.dtype), x.indices, x.values)
+    indices, order, group, count = _joint(op, a, b)
+    total = unsorted_segment_sum(gather(joined([a.values, b.values], 0), order), group, count)
+    limit = cast(threshold, abs_of(total).dtype)
+    found = SparseTensor.of(indices, total, a.dense_shape, a.dims)
+    single: Any = unsorted_segment_sum(ones(shape_of(group), int32), group, count) < 2
+    left = single | (abs_of(total) >= limit)
+    return SparseTensor.of(
+        boolean_mask(found.indices, left), boolean_mask(total, left), a.dense_shape, a.dims
+    )
+
+
+def _extreme(op: str, a: Any, b: Any, choose: Callable[[Any, Any], Any]) -> SparseTensor:
+    x, y = require_sparse(op, a, "sp_a"), require_sparse(op, b, "sp_b")
+    indices, order, group, count = _joint(op, x, y)
+    sides = [
+        joined([x.values, zeros(shape_of(y.values), y.dtype)], 0),
+        joined([zeros(shape_of(x.values), x.dtype), y.values], 0),
+    ]
+    left, right = (unsorted_segment_sum(gather(side, order), group, count) for side in sides)
+    return SparseTensor.of(indices, choose(left, right), x.dense_shape, x.dims)
+
+
+def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
+    """The larger one of two sparse tensors of one shape, where one of them has a value; the other counts as 0."""
+    return _extreme("sparse.maximum", sp_a, sp_b, larger)
+
+
+def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
+    """The smaller one of two sparse tensors of one shape, where one of them has a value; the other counts as 0."""
+    return _extreme("sparse.minimum", sp_a, sp_b, smaller)
+
+
+def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
+    """exp(x) over its sum along the last axis, of those elements alone that have a value."""
+    x = require_sparse("sparse.softmax", sp_input)
+    rows = in_line(x.indices[:, :-1], x.dense_shape[:-1])
+    count = reduce_prod(x.dense_shape[:-1])
+    lowest = fill(stack([count]), lift(-float("inf"), x.dtype))
+    top = gather(tensor_scatter_nd_max(lowest, rows[:, None], stop_gradient(x.values)), rows)
+    parts = exp(x.values - stop_gradient(top))
+    return x.with_values(parts / gather(unsorted_segment_sum(parts, rows, count), rows))

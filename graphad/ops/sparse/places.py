@@ -1,0 +1,271 @@
+"""Where the values of sparse tensors are: indices as one number each, in row-major order, and what only moves values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.annotations import ShapeLike, TensorLike
+from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.dtypes import int32, int64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.shapes import TensorShape, normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import identity, ones
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat as joined
+from graphad.ops.array.join import stack
+from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.array.sort import argsort
+from graphad.ops.array.support import static_array, static_int
+from graphad.ops.math.cast import cast
+from graphad.ops.math.cumulative import cumprod, cumsum
+from graphad.ops.math.reduce import reduce_all, reduce_any, reduce_max, reduce_prod, reduce_sum
+from graphad.ops.math.select import maximum, minimum, where
+from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
+from graphad.ops.state.effects import require
+
+
+def in_line(indices: Any, sizes: Any) -> Any:
+    """The places of indices [..., rank] in row-major order of a shape, int64 [...]."""
+    return reduce_sum(indices * cumprod(sizes, exclusive=True, reverse=True), -1)
+
+
+def out_of_line(places: Any, sizes: Any) -> Any:
+    """The indices [n, rank] of places [n] in row-major order."""
+    steps: Any = cumprod(sizes, exclusive=True, reverse=True)
+    return places[:, None] // maximum(steps, 1) % maximum(sizes, 1)
+
+
+def sums_by_key(keys: Any) -> tuple[Any, Any, Any, Any]:
+    """Groups of equal keys [n]: the order that sorts them, the number of its group for each key in that order, whether it is the
+    first of its group, and how many groups there are.
+    """
+    order = argsort(keys, stable=True)
+    found: Any = gather(keys, order)
+    first = joined([ones(shape_of(found[:1]), "bool"), found[1:] != found[:-1]], 0)
+    count = reduce_sum(cast(first, int32))
+    return order, cumsum(cast(first, int32)) - 1, first, count
+
+
+def taken(x: Any, at: Any) -> Any:
+    """Elements of `x` along its first axis, with a dense tensor as their gradient."""
+    return gather(identity(x), at)
+
+
+def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
+    """The same with its indices in row-major order."""
+    x = require_sparse("sparse.reorder", sp_input)
+    order = argsort(in_line(x.indices, x.dense_shape), stable=True)
+    return SparseTensor.of(gather(x.indices, order), taken(x.values, order), x.dense_shape, x.dims)
+
+
+def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -> SparseTensor:
+    """The same values in another shape with as many elements; one size may be -1.
+
+    Raises: InvalidArgumentError: the number of elements is another.
+    """
+    op = "sparse.reshape"
+    x = require_sparse(op, sp_input)
+    sizes: Any = shape.as_list() if isinstance(shape, TensorShape) else shape
+    wanted: Any = cast(sizes, int64)
+    total = reduce_prod(x.dense_shape)
+    rest = reduce_prod(where(wanted < 0, lift(1, int64), wanted))
+    wanted = where(wanted < 0, total // maximum(rest, 1), wanted)
+    require(
+        reduce_prod(wanted) == total,
+        f"{op}: a shape of \x00 elements does not fit a sparse tensor of shape \x00.",
+        [reduce_prod(wanted), x.dense_shape],
+    )
+    return SparseTensor.of(out_of_line(in_line(x.indices, x.dense_shape), wanted), x.values, wanted)
+
+
+def transpose(
+    sp_input: SparseTensor, perm: TensorLike | None = None, name: str | None = None
+) -> SparseTensor:
+    """The same with its axes in another order, turned around without `perm`; indices are in order afterwards."""
+    op = "sparse.transpose"
+    x = require_sparse(op, sp_input)
+    order: Any = range_of(require_rank(op, x) - 1, -1, -1) if perm is None else cast(perm, int32)
+    known = static_array(order)
+    dims = None if known is None or x.dims is None else tuple([x.dims[k] for k in known.tolist()])
+    return reorder(
+        SparseTensor.of(gather(x.indices, order, axis=1), x.values, gather(x.dense_shape, order), dims)
+    )
+
+
+def expand_dims(
+    sp_input: SparseTensor, axis: TensorLike | None = None, name: str | None = None
+) -> SparseTensor:
+    """The same with an axis of size 1 before axis `axis`, which is the last one by default."""
+    op = "sparse.expand_dims"
+    x = require_sparse(op, sp_input)
+    rank = require_rank(op, x)
+    place = normalize_axis(op, -1 if axis is None else static_int(op, axis, "axis"), rank + 1)
+    zero = x.indices[:, :1] * 0 if rank else lift([[0]], int64) * cast(shape_of(x.values), int64)[:, None]
+    parts = joined([x.indices[:, :place], zero, x.indices[:, place:]], 1)
+    sizes = joined([x.dense_shape[:place], lift([1], int64), x.dense_shape[place:]], 0)
+    dims = None if x.dims is None else (*x.dims[:place], 1, *x.dims[place:])
+    return SparseTensor.of(parts, x.values, sizes, dims)
+
+
+def concat(
+    axis: int, sp_inputs: Sequence[SparseTensor], expand_nonconcat_dims: bool = False, name: str | None = None
+) -> SparseTensor:
+    """Sparse tensors behind each other along `axis`; indices are in order afterwards.
+
+    Args:
+      axis: The axis.
+      sp_inputs: SparseTensors of one rank and dtype.
+      expand_nonconcat_dims: Whether sizes along other axes may differ, of which the largest counts.
+    Raises: InvalidArgumentError: sizes differ, and may not.
+    """
+    op = "sparse.concat"
+    xs = [require_sparse(op, x, "sp_inputs") for x in sp_inputs]
+    if not xs:
+        raise InvalidArgumentError(f"{op}: sp_inputs is empty; give at least one SparseTensor.")
+    if len(xs) == 1:
+        return xs[0]
+    rank = require_rank(op, xs[0])
+    place = normalize_axis(op, axis, rank)
+    along = lift([k == place for k in range(rank)])
+    largest = xs[0].dense_shape
+    for x in xs[1:]:
+        if not expand_nonconcat_dims:
+            require(
+                reduce_all(along | (x.dense_shape == largest)),
+                f"{op}: shapes \x00 and \x00 differ along another axis than {place}.",
+                [largest, x.dense_shape],
+            )
+        largest = maximum(largest, x.dense_shape)
+    moved, start = [], lift(0, int64)
+    for x in xs:
+        moved.append(x.indices + where(along, start, lift(0, int64)))
+        start = start + x.dense_shape[place]
+    sizes = where(along, start, largest)
+    return reorder(
+        SparseTensor.of(joined(moved, 0), joined([x.values for x in xs], 0), sizes, _along(xs, place))
+    )
+
+
+def _along(xs: Sequence[SparseTensor], place: int) -> Any:
+    """What is known of the shape of tensors behind each other."""
+    shapes = [x.dims for x in xs]
+    if any(dims is None for dims in shapes):
+        return None
+    columns = list(zip(*shapes, strict=True))
+    if any(None in column for column in columns):
+        return tuple([None] * len(columns))
+    return tuple([sum(column) if k == place else max(column) for k, column in enumerate(columns)])
+
+
+def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
+    """The same with those values alone for which `to_retain`, bool [n], is true."""
+    x = require_sparse("sparse.retain", sp_input)
+    return _kept(x, lift(to_retain))
+
+
+def _kept(x: SparseTensor, mask: Any) -> SparseTensor:
+    return SparseTensor.of(boolean_mask(x.indices, mask), boolean_mask(x.values, mask), x.dense_shape, x.dims)
+
+
+def slice(
+    sp_input: SparseTensor, start: TensorLike, size: TensorLike, name: str | None = None
+) -> SparseTensor:
+    """The part from index `start` on that has `size`, or less where the whole ends before."""
+    x = require_sparse("sparse.slice", sp_input)
+    first, count = cast(start, int64), cast(size, int64)
+    count = maximum(minimum(count, x.dense_shape - first), 0)
+    inside = reduce_all((x.indices >= first) & (x.indices < first + count), -1)
+    part = _kept(SparseTensor.of(x.indices, x.values, count), inside)
+    return SparseTensor.of(part.indices - first, part.values, count)
+
+
+def split(
+    sp_input: SparseTensor | None = None,
+    num_split: int | None = None,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+) -> list[SparseTensor]:
+    """`num_split` parts along `axis`; where the size is no multiple, the first ones have one more."""
+    op = "sparse.split"
+    x = require_sparse(op, sp_input)
+    rank = require_rank(op, x)
+    if type(num_split) is not int or num_split < 1 or axis is None:
+        raise InvalidArgumentError(
+            f"{op}: num_split is {num_split!r} and axis {axis!r}; a number from 1 and an axis are needed."
+        )
+    place = normalize_axis(op, static_int(op, axis, "axis"), rank)
+    whole = x.dense_shape[place]
+    small, more = whole // num_split, whole % num_split
+    parts = []
+    for k in range(num_split):
+        start = small * k + minimum(more, lift(k, int64))
+        here = small + cast(more > k, int64)
+        firsts = stack([start if axis == place else lift(0, int64) for axis in range(rank)])
+        sizes = stack([here if axis == place else x.dense_shape[axis] for axis in range(rank)])
+        parts.append(slice(x, firsts, sizes))
+    return parts
+
+
+def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> SparseTensor:
+    """The same in a larger shape of the same rank, or in the smallest one that has all of its indices."""
+    op = "sparse.reset_shape"
+    x = require_sparse(op, sp_input)
+    if new_shape is None:
+        least = reduce_max(joined([x.indices + 1, x.indices[:0] + 0, (x.dense_shape * 0)[None]], 0), 0)
+        return SparseTensor.of(x.indices, x.values, least)
+    given: Any = new_shape.as_list() if isinstance(new_shape, TensorShape) else new_shape
+    sizes = cast(given, int64)
+    known, before = static_array(sizes), x.rank
+    if known is not None and before is not None and known.shape != (before,):
+        raise InvalidArgumentError(
+            f"{op}: new_shape has {known.size} sizes, the sparse tensor {before} axes; as many are needed."
+        )
+    require(
+        reduce_all(sizes >= x.dense_shape),
+        f"{op}: new_shape \x00 is smaller than the shape \x00.",
+        [sizes, x.dense_shape],
+    )
+    return SparseTensor.of(x.indices, x.values, sizes)
+
+
+def fill_empty_rows(
+    sp_input: SparseTensor, default_value: TensorLike, name: str | None = None
+) -> tuple[SparseTensor, Tensor]:
+    """The same with `default_value` at the first place of each row of a matrix that has no value.
+
+    Returns: (SparseTensor with its indices in order, bool tensor [rows] that says which had none).
+    """
+    op = "sparse.fill_empty_rows"
+    x = require_sparse(op, sp_input)
+    rows = x.dense_shape[0]
+    members = unsorted_segment_sum(ones(shape_of(x.values), int32), x.indices[:, 0], rows)
+    empty: Any = members == 0
+    which = boolean_mask(range_of(rows), empty)
+    firsts = cast(which, int64)[:, None] * lift([1] + [0] * (require_rank(op, x) - 1), int64)
+    filler = cast(default_value, x.dtype) + cast(which * 0, x.dtype)
+    found = SparseTensor.of(
+        joined([x.indices, firsts], 0), joined([x.values, filler], 0), x.dense_shape, x.dims
+    )
+    return reorder(found), empty
+
+
+def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
+    """IndexedSlices without the slices whose indices are in the integer vector `mask_indices`."""
+    gone: Any = lift(mask_indices)
+    indices: Any = lift(a.indices)
+    left: Any = ~reduce_any(indices[:, None] == cast(gone, indices.dtype)[None], 1)
+    return IndexedSlices(boolean_mask(a.values, left), boolean_mask(indices, left), a.dense_shape)
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether `x` is a sparse tensor; raises for what is neither sparse nor dense."""
+    if isinstance(x, SparseTensor):
+        return True
+    if not stands_for_tensor(x):
+        lift(x)
+    return False

@@ -1,0 +1,259 @@
+"""Sums over sparse tensors: products with matrices, reductions, segments, counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import int32, int64
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import format_dims, normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops.array.combine import tensor_scatter_nd_max
+from graphad.ops.array.create import fill, ones
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat as joined
+from graphad.ops.array.join import stack
+from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import broadcast_to
+from graphad.ops.array.shape import reshape as reshaped
+from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.array.support import static_array
+from graphad.ops.linalg import adjoint as adjoint_of
+from graphad.ops.math.cast import cast
+from graphad.ops.math.complexes import conj
+from graphad.ops.math.power import sqrt
+from graphad.ops.math.reduce import reduce_max as largest
+from graphad.ops.math.reduce import reduce_prod
+from graphad.ops.math.segment import members_of, sorted_segments
+from graphad.ops.math.select import maximum, minimum, where
+from graphad.ops.sparse.places import in_line, out_of_line, sums_by_key, taken
+from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
+from graphad.ops.state.effects import require
+
+
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of a sparse and a dense matrix, or of a dense and a sparse one.
+
+    Args:
+      sp_a, b: A SparseTensor [m, k] and a dense tensor [k, n], or the other way round; of one dtype.
+      adjoint_a, adjoint_b: Whether to take the conjugate transpose of the one or the other first.
+    Returns: Dense tensor [m, n].
+    """
+    op = "sparse.sparse_dense_matmul"
+    if isinstance(b, SparseTensor) and not isinstance(sp_a, SparseTensor):
+        return adjoint_of(_product(op, b, adjoint_of(sp_a) if not adjoint_a else lift(sp_a), not adjoint_b))
+    dense = lift_like(op, b, require_sparse(op, sp_a, "sp_a").dtype)
+    return _product(op, sp_a, adjoint_of(dense) if adjoint_b else dense, adjoint_a)  # type: ignore[no-any-return]
+
+
+def _product(op: str, a: SparseTensor, b: Any, adjoint: bool) -> Any:
+    if a.rank not in (None, 2) or b.ndim not in (None, 2):
+        raise InvalidArgumentError(
+            f"{op}: shapes {format_dims(a.dims)} and {format_dims(b.dims)}; two matrices are needed."
+        )
+    row, column = (1, 0) if adjoint else (0, 1)
+    inner = a.dense_shape[column]
+    require(
+        cast(shape_of(b)[0], int64) == inner,
+        f"{op}: the inner sizes differ: the sparse matrix has shape \x00, of which axis {column} is summed, the dense one \x00.",
+        [a.dense_shape, shape_of(b)],
+    )
+    values = conj(a.values) if adjoint and a.dtype.is_complex else a.values
+    parts = taken(b, a.indices[:, column]) * values[:, None]
+    size = a.dense_shape[row] if a.dims is None or a.dims[row] is None else a.dims[row]
+    return unsorted_segment_sum(parts, a.indices[:, row], size)
+
+
+def _groups(op: str, x: SparseTensor, axis: Any) -> tuple[list[int], list[int]]:
+    """The axes that are summed over, and those that are left."""
+    rank = require_rank(op, x)
+    if axis is None:
+        return list(range(rank)), []
+    known = static_array(axis)
+    if known is None:
+        raise InvalidArgumentError(f"{op}: axis must be known while tracing; give a number.")
+    gone = sorted({normalize_axis(op, int(k), rank) for k in known.ravel()})
+    return gone, [k for k in range(rank) if k not in gone]
+
+
+def _left(x: SparseTensor, left: list[int]) -> tuple[Any, Any]:
+    """Where each value belongs in row-major order of the axes that are left, and their sizes."""
+    at = lift(left, int32)
+    sizes = gather(x.dense_shape, at)
+    return in_line(gather(x.indices, at, axis=1), sizes), sizes
+
+
+def _reduced(
+    op: str, sp_input: Any, axis: Any, keepdims: Any, output_is_sparse: bool, largest_of: bool
+) -> Any:
+    x = require_sparse(op, sp_input)
+    gone, left = _groups(op, x, axis)
+    places, sizes = _left(x, left)
+    count = reduce_prod(sizes)
+    if largest_of:
+        lowest = x.dtype.min if x.dtype.is_integer else -float("inf")
+        found = tensor_scatter_nd_max(fill(stack([count]), lift(lowest, x.dtype)), places[:, None], x.values)
+    else:
+        found = unsorted_segment_sum(x.values, places, count)
+    there: Any = unsorted_segment_sum(ones(shape_of(places), int32), places, count) > 0
+    found = where(there, found, lift(0, x.dtype))
+    if keepdims:
+        shape: Any = where(
+            lift([k in gone for k in range(require_rank(op, x))]), lift(1, int64), x.dense_shape
+        )
+    else:
+        shape = sizes
+    known = None
+    if x.dims is not None and None not in x.dims:
+        known = [1 if k in gone else n for k, n in enumerate(x.dims) if keepdims or k not in gone]
+    if not output_is_sparse:
+        return reshaped(found, shape if known is None else known)
+    at = boolean_mask(range_of(count), there)
+    return SparseTensor.of(
+        out_of_line(at, shape), boolean_mask(found, there), shape, None if known is None else tuple(known)
+    )
+
+
+def reduce_sum(
+    sp_input: SparseTensor,
+    axis: AxisLike = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The sums along axes, None for all: a dense tensor, or a SparseTensor if asked for."""
+    return _reduced("sparse.reduce_sum", sp_input, axis, keepdims, output_is_sparse, False)
+
+
+def reduce_max(
+    sp_input: SparseTensor,
+    axis: AxisLike = None,
+    keepdims: bool | None = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The largest of the values along axes, None for all, and 0 where there is no value: a dense tensor, or a SparseTensor."""
+    return _reduced("sparse.reduce_max", sp_input, axis, keepdims, output_is_sparse, True)
+
+
+def _taken(
+    op: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, slices: bool
+) -> tuple[Any, Any, Any]:
+    x = lift(data)
+    rows = gather(x, indices) if slices else taken(x, indices)
+    ids, count = sorted_segments(op, segment_ids)
+    return rows, ids, count if num_segments is None else num_segments
+
+
+def segment_sum(
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike | None = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """The sums of those rows of `data` that `indices` names, by segment.
+
+    Args:
+      data: Tensor [n, ...].
+      indices: Integer tensor [m]: rows of `data`.
+      segment_ids: Integer tensor [m], sorted, from 0.
+      num_segments: How many segments there are; one more than the last id by default.
+      sparse_gradient: Whether the gradient by `data` is IndexedSlices.
+    Returns: Tensor [segments, ...], 0 for segments without rows.
+    """
+    rows, ids, count = _taken("sparse.segment_sum", data, indices, segment_ids, num_segments, sparse_gradient)
+    return unsorted_segment_sum(rows, ids, count)
+
+
+def segment_mean(
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike | None = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """`segment_sum` over the number of rows in a segment."""
+    rows, ids, count = _taken(
+        "sparse.segment_mean", data, indices, segment_ids, num_segments, sparse_gradient
+    )
+    total = unsorted_segment_sum(rows, ids, count)
+    return total / maximum(members_of(total, ids, count), 1)
+
+
+def segment_sqrt_n(
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike | None = None,
+    name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """`segment_sum` over the root of the number of rows in a segment."""
+    rows, ids, count = _taken(
+        "sparse.segment_sqrt_n", data, indices, segment_ids, num_segments, sparse_gradient
+    )
+    total = unsorted_segment_sum(rows, ids, count)
+    return total / sqrt(maximum(members_of(total, ids, count), 1))
+
+
+def bincount(
+    values: Any,
+    weights: Any = None,
+    axis: int | None = 0,
+    minlength: int | None = None,
+    maxlength: int | None = None,
+    binary_output: bool = False,
+    name: str | None = None,
+) -> SparseTensor:
+    """How often each integer occurs.
+
+    Args:
+      values: Integers from 0, a tensor or a SparseTensor of rank 1 or 2.
+      weights: What each of them counts, of the same form; 1 by default.
+      axis: 0 counts all of them together, -1 those of each row by themselves.
+      minlength, maxlength: The size of the last axis at least and at most; integers from `maxlength` on are not counted.
+      binary_output: Whether to say 1 for each integer that occurs.
+    Returns: SparseTensor [integers] or [rows, integers]; of the dtype of the weights, or else of the values.
+    """
+    op = "sparse.bincount"
+    if axis not in (0, -1):
+        raise InvalidArgumentError(f"{op}: axis is {axis!r}; 0 and -1 are possible.")
+    if weights is not None and binary_output:
+        raise InvalidArgumentError(f"{op}: weights and binary_output do not go together.")
+    if isinstance(values, SparseTensor):
+        found, rank = values.values, require_rank(op, values)
+        rows, row_count = values.indices[:, 0], values.dense_shape[0]
+        counted = weights.values if isinstance(weights, SparseTensor) else weights
+    else:
+        dense = lift(values)
+        if dense.ndim is None:
+            raise InvalidArgumentError(f"{op}: the rank of values must be known.")
+        rank, sizes = dense.ndim, shape_of(dense, int64)
+        found = reshaped(dense, [-1])
+        row_count = sizes[0] if rank else lift(1, int64)
+        rows = reshaped(broadcast_to(range_of(row_count)[:, None], sizes), [-1]) if rank == 2 else None
+        counted = None if weights is None else reshaped(lift(weights), [-1])
+    if rank not in (1, 2):
+        raise InvalidArgumentError(f"{op}: values have rank {rank}; 1 and 2 are possible.")
+    keys = cast(found, int64)
+    length = largest(joined([keys, lift([-1], int64)], 0)) + 1
+    length = length if minlength is None else maximum(length, cast(minlength, int64))
+    length = length if maxlength is None else minimum(length, cast(maxlength, int64))
+    by_row = axis == -1 and rank == 2
+    each = ones(shape_of(keys), lift(found).dtype) if counted is None else lift(counted)
+    inside: Any = keys < length
+    place = boolean_mask(rows * length + keys if by_row else keys, inside)
+    order, group, first, count = sums_by_key(place)
+    total = unsorted_segment_sum(gather(boolean_mask(each, inside), order), group, count)
+    if binary_output:
+        total = ones(shape_of(total), total.dtype)
+    shape = stack([row_count, length]) if by_row else stack([length])
+    return SparseTensor.of(out_of_line(boolean_mask(gather(place, order), first), shape), total, shape)

@@ -1,0 +1,261 @@
+"""`SparseTensor`: indices, values and a shape, and what says the same of one that is to come.
+
+An argument, a result and a state of functions, branches and loops: it goes in and out as its three tensors. Derivatives are those
+of its values; the gradient by a sparse tensor is one with the same indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import DType, as_dtype, float32, int64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
+from graphad.core.sparse import Sparse
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import EagerTensor
+from graphad.graph.builder import UNKNOWN
+from graphad.ops.array.gather import gather_nd
+from graphad.ops.array.shape import broadcast_to, reshape, shape
+from graphad.ops.array.sizes import partly_known
+
+
+class SparseTensor(Sparse):
+    """A tensor by some of its values; all others are 0.
+
+    Most functions want indices in row-major order and no index twice; `sparse.reorder` brings them in order.
+
+    Args:
+      indices: int64 tensor [n, rank]: where each value is.
+      values: Tensor [n].
+      dense_shape: int64 tensor [rank]: the shape of the whole.
+    Raises: InvalidArgumentError: the shapes of the three do not fit.
+    Example:
+      >>> x = SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
+      >>> sparse.to_dense(x).numpy()
+      array([[0., 2.],
+             [3., 0.]], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_dims", "dense_shape", "indices", "values")
+    title = "SparseTensor"
+    fields = ("indices", "values", "dense_shape")
+    indices: Any
+    dense_shape: Any
+
+    def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: ShapeLike) -> None:
+        sizes: Any = list(dense_shape) if isinstance(dense_shape, TensorShape) else dense_shape
+        self._set(lift(indices, int64), lift(values), lift(sizes, int64), None)
+        specs = self.indices.dims, self.values.dims, self.dense_shape.dims
+        for dims, rank, word, form in zip(
+            specs,
+            (2, 1, 1),
+            ("indices", "values", "dense_shape"),
+            ("[n, rank]", "[n]", "[rank]"),
+            strict=True,
+        ):
+            if dims is not None and len(dims) != rank:
+                raise InvalidArgumentError(
+                    f"SparseTensor: {word} has shape {format_dims(dims)}; {form} is needed."
+                )
+        at, found, whole = specs
+        count = None if found is None else found[0]
+        if not are_compatible(at, (count, None if whole is None else whole[0])):
+            raise InvalidArgumentError(
+                f"SparseTensor: indices has shape {format_dims(at)}, values {format_dims(found)} and dense_shape "
+                f"{format_dims(whole)}; [n, rank], [n] and [rank] are needed."
+            )
+
+    def _set(self, indices: Any, values: Any, dense_shape: Any, dims: Any) -> None:
+        self.indices, self.values, self.dense_shape, self._dims = indices, values, dense_shape, dims
+
+    @classmethod
+    def of(cls, indices: Any, values: Any, dense_shape: Any, dims: Any = None) -> SparseTensor:
+        """One of parts that are known to fit; `dims` is what is known of the shape of the whole."""
+        made = cls.__new__(cls)
+        made._set(indices, values, dense_shape, dims)
+        return made
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """One of what has `indices`, `values` and `dense_shape`."""
+        if not all(hasattr(sparse_tensor_value, word) for word in ("indices", "values", "dense_shape")):
+            raise ArgumentTypeError(
+                f"SparseTensor.from_value: {sparse_tensor_value!r} has no indices, values and dense_shape."
+            )
+        x = sparse_tensor_value
+        return cls(x.indices, x.values, x.dense_shape)
+
+    @property
+    def dims(self) -> Any:
+        if self._dims is not None:
+            return self._dims
+        known = partly_known(self.dense_shape)
+        if known is not None:
+            return tuple([None if size == UNKNOWN else int(size) for size in known])
+        dims = getattr(self.dense_shape, "dims", None)
+        rank = None if dims is None else dims[0]
+        return (None,) * rank if type(rank) is int else None
+
+    @property
+    def rank(self) -> int | None:
+        """How many axes the whole has, None where that is not known."""
+        dims = self.dims
+        return None if dims is None else len(dims)
+
+    def with_values(self, values: Any) -> SparseTensor:
+        """Other values [n] in the same places."""
+        new = lift(values)
+        if not are_compatible(new.dims, self.values.dims):
+            raise InvalidArgumentError(
+                f"SparseTensor.with_values: values has shape {format_dims(new.dims)}; as many as before, "
+                f"{format_dims(self.values.dims)}, are needed."
+            )
+        return SparseTensor.of(self.indices, new, self.dense_shape, self._dims)
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Say what is known of the shape of the whole."""
+        known, new = self.dims, as_dims(shape)
+        if not are_compatible(known, new):
+            raise InvalidArgumentError(
+                f"SparseTensor.set_shape: the shape is {format_dims(known)}; {format_dims(new)} does not fit."
+            )
+        if known is None or new is None:
+            self._dims = known if new is None else new
+        else:
+            self._dims = tuple([b if a is None else a for a, b in zip(known, new, strict=True)])
+
+    # -- as an argument, a result and a state -----------------------------------------------------------------------------
+
+    def apart(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        dims = self.dims
+        return [self.indices, self.values, self.dense_shape], lambda new: SparseTensor.of(
+            new[0], new[1], new[2], dims
+        )
+
+    def kind(self) -> Hashable:
+        return SparseTensor, self.dims
+
+    __graphad_parts__ = apart
+    __graphad_complete__ = True
+
+    def __graphad_loop_dims__(self) -> Sequence[Any]:
+        """The number of values may change from step to step."""
+        rank = self.rank
+        return [(None, rank), (None,), (rank,)]
+
+    def __graphad_loop_writes__(self) -> Sequence[Any]:
+        return [None, None, None]
+
+    def __graphad_tensor__(self) -> Any:
+        raise ArgumentTypeError(
+            f"A SparseTensor of shape {format_dims(self.dims)} stands where a dense tensor is needed; sparse.to_dense gives it, "
+            "and `sparse` has functions of sparse tensors."
+        )
+
+    # -- what may be done with it -----------------------------------------------------------------------------------------
+
+    def _by(self, other: Any, divides: bool) -> SparseTensor:
+        """The values times, or divided by, what a dense tensor that is broadcast has in their places."""
+        y = lift_like("SparseTensor", other, self.dtype)
+        there = y if y.dims == () else gather_nd(broadcast_to(y, self.dense_shape), self.indices)
+        return self.with_values(self.values / there if divides else self.values * there)
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return self._by(other, False)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return self._by(other, True)
+
+    def __repr__(self) -> str:
+        if not isinstance(self.indices, EagerTensor):
+            return f"SparseTensor(shape={format_dims(self.dims)}, dtype={self.dtype.name})"
+        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"
+
+
+class SparseTensorSpec(Sparse):
+    """A SparseTensor without values: what `input_signature` and `get_concrete_function` take for one.
+
+    Args:
+      shape: The shape of the whole, None for sizes that are not known.
+      dtype: The dtype of the values.
+    Raises: ArgumentTypeError: `shape` is no shape, or `dtype` no dtype.
+    """
+
+    __slots__ = ("_dims", "_dtype")
+    title = SparseTensor.title
+    fields = SparseTensor.fields
+
+    def __init__(self, shape: ShapeLike | None = None, dtype: DTypeLike = float32) -> None:
+        self._dims = as_dims(shape)
+        self._dtype = as_dtype(dtype)
+
+    @property
+    def dims(self) -> Any:
+        return self._dims
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def values(self) -> Any:
+        return TensorSpec([None], self._dtype)
+
+    @staticmethod
+    def from_value(value: Any) -> SparseTensorSpec:
+        """The spec of a sparse tensor."""
+        return SparseTensorSpec(value.dims, value.dtype)
+
+    def apart(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        dims = self._dims
+        rank = None if dims is None else len(dims)
+        parts = [TensorSpec([None, rank], int64), self.values, TensorSpec([rank], int64)]
+        return parts, lambda new: SparseTensor.of(new[0], new[1], new[2], dims)
+
+    def kind(self) -> Hashable:
+        return SparseTensor, self._dims
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a sparse tensor, or a spec of one, may be what this describes."""
+        x = spec_or_value
+        if not isinstance(x, SparseTensor | SparseTensorSpec):
+            return False
+        return x.dtype is self._dtype and are_compatible(x.dims, self._dims)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SparseTensorSpec):
+            return NotImplemented
+        return (self._dims, self._dtype) == (other._dims, other._dtype)
+
+    def __hash__(self) -> int:
+        return hash((self._dims, self._dtype))
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({TensorShape(self._dims)}, {self._dtype!r})"
+
+
+def require_sparse(op: str, x: Any, name: str = "sp_input") -> SparseTensor:
+    """Raises: ArgumentTypeError: `x` is no sparse tensor."""
+    if not isinstance(x, SparseTensor):
+        raise ArgumentTypeError(
+            f"{op}: {name} is of type {type(x).__name__}; a SparseTensor is needed, which sparse.from_dense gives."
+        )
+    return x
+
+
+def require_rank(op: str, x: SparseTensor) -> int:
+    """How many axes there are. Raises: InvalidArgumentError: that is not known."""
+    if x.rank is None:
+        raise InvalidArgumentError(f"{op}: the rank of {x!r} is not known; SparseTensor.set_shape tells it.")
+    return x.rank
+
+
+def flat_shape(x: Any) -> Any:
+    """The shape of a dense tensor as an int64 vector."""
+    return reshape(shape(x, int64), [-1])

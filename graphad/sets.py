@@ -1,0 +1,5 @@
+"""Sets in the rows of tensors."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

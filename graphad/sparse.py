@@ -1,0 +1,5 @@
+"""Sparse tensors: conversion, order, products, reductions."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,3 @@
+"""Sparse tensors: conversion, order, products, reductions."""
+
+from graphad.ops.sparse import *

@@ -1,0 +1,187 @@
+"""Sparse tensors in functions, tapes and files, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+X = tf.SparseTensor([[0, 1], [1, 0], [1, 2]], [1.0, 2.0, 3.0], [2, 3])
+WHOLE = np.float32([[0, 1, 0], [2, 0, 3]])
+D = tf.reshape(tf.range(6.0), [3, 2])
+
+
+def whole(x):
+    return tf.sparse.to_dense(x).numpy()
+
+
+def test_one_trace_serves_any_number_of_values():
+    @tf.function
+    def f(x, d):
+        return {"product": tf.sparse.sparse_dense_matmul(x, d), "twice": x * 2.0, "shape": x.shape}[
+            "product"
+        ], x * 2.0
+
+    product, twice = f(X, D)
+    np.testing.assert_array_equal(product, WHOLE @ D.numpy())
+    np.testing.assert_array_equal(whole(twice), 2 * WHOLE)
+    assert twice.shape == [2, 3]
+    f(tf.SparseTensor([[0, 0]], [1.0], [2, 3]), D)
+    f(tf.SparseTensor(np.zeros((0, 2)), np.zeros(0, np.float32), [2, 3]), D)
+    assert f.experimental_get_tracing_count() == 1
+    f(tf.SparseTensor([[0, 0]], [1.0], [4, 3]), D)
+    assert f.experimental_get_tracing_count() == 2
+
+
+def test_signatures_take_specs():
+    @tf.function(input_signature=[tf.SparseTensorSpec([None, 3])])
+    def f(x):
+        assert x.shape.as_list() == [None, 3]
+        return tf.sparse.reduce_sum(x, 1)
+
+    np.testing.assert_array_equal(f(X), [1, 5])
+    np.testing.assert_array_equal(f(tf.SparseTensor([[3, 1]], [5.0], [4, 3])), [0, 0, 0, 5])
+    assert f.experimental_get_tracing_count() == 1
+    with pytest.raises(TypeError, match="Can not cast"):
+        f(tf.SparseTensor([[0, 1]], np.float64([5]), [4, 3]))
+    with pytest.raises(TypeError):
+        f(D)
+
+
+def test_branches_and_loops_carry_them():
+    @tf.function
+    def f(x, n):
+        if tf.reduce_sum(x.values) > 0:
+            x = x * 3.0
+        for _ in tf.range(n):
+            x = tf.sparse.add(x, x)
+        return x
+
+    np.testing.assert_array_equal(whole(f(X, 3)), 24 * WHOLE)
+
+
+def test_loops_may_change_the_number_of_values():
+    @tf.function
+    def f(x):
+        for k in tf.range(2):
+            x = tf.sparse.add(x, tf.sparse.from_dense(tf.one_hot([k, k], 3)))
+        return x
+
+    np.testing.assert_array_equal(whole(f(X)), WHOLE + [[1, 1, 0], [1, 1, 0]])
+
+
+def test_gradients_are_sparse_with_the_same_indices():
+    with tf.GradientTape() as tape:
+        tape.watch([X, D])
+        loss = tf.reduce_sum(tf.sparse.sparse_dense_matmul(X, D) ** 2)
+    by_x, by_d = tape.gradient(loss, [X, D])
+    bar = 2 * WHOLE @ D.numpy()
+    assert by_x.indices is X.indices
+    np.testing.assert_array_equal(by_x.values, (bar @ D.numpy().T)[WHOLE != 0])
+    np.testing.assert_array_equal(by_d, WHOLE.T @ bar)
+
+
+def test_gradients_go_through_functions_and_jacobians():
+    f = tf.function(lambda x: tf.sparse.softmax(x))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(X)
+        y = f(X).values
+    a = 1 / (1 + np.exp(-1.0))
+    want = np.zeros((3, 3))
+    want[1:, 1:] = a * (1 - a) * np.array([[1, -1], [-1, 1]])
+    np.testing.assert_allclose(tape.jacobian(y, X), want, atol=1e-6)
+    with tf.autodiff.ForwardAccumulator(X, X.with_values([0.0, 1.0, 0.0])) as acc:
+        y = f(X)
+    np.testing.assert_allclose(acc.jvp(y).values, want[:, 1], atol=1e-6)
+
+
+def test_slices_are_arguments_of_functions():
+    slices = tf.IndexedSlices(tf.ones([2, 3]), tf.constant([0, 2]), tf.constant([4, 3]))
+
+    @tf.function
+    def f(s):
+        return tf.IndexedSlices(s.values * 2.0, s.indices, s.dense_shape), tf.convert_to_tensor(s)
+
+    doubled, dense = f(slices)
+    assert isinstance(doubled, tf.IndexedSlices)
+    np.testing.assert_array_equal(doubled.values, 2 * np.ones((2, 3)))
+    np.testing.assert_array_equal(dense, [[1, 1, 1], [0, 0, 0], [1, 1, 1], [0, 0, 0]])
+    f(tf.IndexedSlices(tf.ones([1, 3]), tf.constant([1]), tf.constant([4, 3])))
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_files_hold_functions_of_them(tmp_path):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.SparseTensorSpec([None, 3])])
+        def total(self, x):
+            return tf.sparse.reduce_sum(x, 0), x
+
+    tf.saved_model.save(Model(), tmp_path / "m", signatures={})
+    total, x = tf.saved_model.load(tmp_path / "m").total(X)
+    np.testing.assert_array_equal(total, WHOLE.sum(0))
+    np.testing.assert_array_equal(x.indices, X.indices)
+    np.testing.assert_array_equal(x.values, X.values)
+
+
+def test_a_sparse_tensor_is_what_it_says():
+    assert tf.is_tensor(X) and isinstance(X, tf.SparseTensor) and not isinstance(X, tf.Tensor)
+    assert (
+        X.shape == [2, 3]
+        and X.get_shape().rank == 2
+        and X.dtype is tf.float32
+        and X.indices.dtype is tf.int64
+    )
+    assert tf.nest.flatten(X) == [X]
+    assert len(tf.nest.flatten(X, expand_composites=True)) == 3
+    again = tf.nest.map_structure(lambda x: x * 2, X, expand_composites=True)
+    assert isinstance(again, tf.SparseTensor)
+    assert tf.SparseTensorSpec.from_value(X) == tf.SparseTensorSpec([2, 3])
+    assert tf.SparseTensorSpec([None, 3]).is_compatible_with(X)
+    assert not tf.SparseTensorSpec([None, 4]).is_compatible_with(X)
+    np.testing.assert_array_equal(whole(tf.SparseTensor.from_value(X)), WHOLE)
+    y = tf.SparseTensor([[0]], [1], tf.TensorShape([3]))
+    np.testing.assert_array_equal(whole(y), [1, 0, 0])
+    np.testing.assert_array_equal(whole(2.0 * X / np.float32([[4], [2]])), WHOLE * [[0.5], [1]])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tf.SparseTensor([0, 1], [1.0], [2, 3]), r"indices has shape \(2,\); \[n, rank\] is needed"),
+        (lambda: tf.SparseTensor([[0, 1]], [1.0, 2.0], [2, 3]), r"values \(2,\) and dense_shape \(2,\)"),
+        (lambda: tf.SparseTensor([[0]], [1.0], [2, 3]), r"indices has shape \(1, 1\)"),
+        (lambda: X.with_values([1.0]), r"values has shape \(1,\); as many as before, \(3,\)"),
+        (lambda: tf.add(X, 1.0), r"SparseTensor of shape \(2, 3\) stands where a dense tensor is needed"),
+        (lambda: tf.sparse.to_dense(D), "sparse.to_dense: sp_input is .*a SparseTensor is needed"),
+        (
+            lambda: tf.sparse.to_dense(tf.SparseTensor([[1], [0]], [1.0, 2.0], [2])),
+            "are not in row-major order",
+        ),
+        (
+            lambda: tf.sparse.sparse_dense_matmul(X, tf.ones([4, 2])),
+            r"the inner sizes differ: .* \[2 3\], .* \[4 2\]",
+        ),
+        (lambda: tf.sparse.add(X, tf.sparse.eye(2)), r"sparse.add: shapes \[2 3\] and \[2 2\] differ"),
+        (
+            lambda: tf.sparse.concat(0, [X, tf.sparse.eye(2)]),
+            r"shapes \[2 3\] and \[2 2\] differ along another axis than 0",
+        ),
+        (lambda: tf.sparse.reshape(X, [4, 2]), r"a shape of 8 elements does not fit .* \[2 3\]"),
+        (lambda: tf.sparse.reset_shape(X, [1, 9]), r"new_shape \[1 9\] is smaller than the shape \[2 3\]"),
+        (lambda: tf.sparse.map_values(tf.abs, 1.0), "there is no SparseTensor among the arguments"),
+        (lambda: tf.sparse.split(X, 0, 1), "num_split is 0"),
+        (lambda: tf.sparse.bincount([1, 2], axis=1), "axis is 1; 0 and -1 are possible"),
+        (lambda: tf.sparse.cross([X, X]), "cross: not part of graphad, out of scope"),
+        (lambda: tf.sets.union([1, 2], [1, 2]), r"sets.union: a has shape \(2,\); rank 2 at least"),
+        (lambda: tf.sets.union([[1.0]], [[1.0]]), "a has dtype float32; an integer dtype is needed"),
+        (
+            lambda: tf.sets.union([[1]], [[1], [2]]),
+            r"the sizes in front of the last axis differ: \[1\] and \[2\]",
+        ),
+        (lambda: tf.sets.size([[1]]), "a SparseTensor is needed"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(call, words):
+    with pytest.raises((ValueError, TypeError, AttributeError), match=words):
+        call()
