@@ -20,6 +20,7 @@ from graphad.compiler.source import Source
 from graphad.core.errors import UnavailableError
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel
+from graphad.kernels.stages import Nest, Stages
 
 # Which module holds the backend of a device, under the name BACKEND.
 _MODULES = {"cpu": "graphad.compiler.cpu.backend"}
@@ -54,6 +55,7 @@ class Backend(ABC):
       name: Its name in `graphad.device`.
       is_host: Whether its memory is the host's: NumPy arrays are its arrays.
       product_dtypes: Names of the dtypes of which it has matrix products.
+      has_stages: Whether it runs kernels of several stages.
       copied: Bytes of the elements that it can copy and fill.
       misfits: Statuses of a run which say that the arguments are not what the guard expects, and that nothing was done.
     """
@@ -61,6 +63,7 @@ class Backend(ABC):
     name: str
     is_host: bool
     product_dtypes: frozenset[str]
+    has_stages: bool
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -71,40 +74,44 @@ class Backend(ABC):
         """A form as it is, None where it has no code."""
 
     @abstractmethod
-    def why_not(self, kernel: Kernel) -> str | None:
+    def why_not(self, kernel: Kernel | Stages) -> str | None:
         """Why a kernel cannot be compiled; None when it can."""
 
     # emit and compile
 
     @abstractmethod
-    def emit(self, kernel: Kernel) -> Source:
+    def emit(self, kernel: Kernel | Stages) -> Source:
         """The source text of a kernel."""
 
     @abstractmethod
-    def find(self, kernel: Kernel) -> int | None:
+    def find(self, kernel: Kernel | Stages) -> int | None:
         """The address of a kernel that is loaded or in the cache; None when it would have to be compiled."""
 
     @abstractmethod
-    def build(self, kernel: Kernel) -> int:
+    def build(self, kernel: Kernel | Stages) -> int:
         """The address of a kernel, compiled now if need be."""
 
     @abstractmethod
-    def request(self, kernel: Kernel, callback: Callable[[int | None, str | None], None]) -> bool:
+    def request(self, kernel: Kernel | Stages, callback: Callable[[int | None, str | None], None]) -> bool:
         """Have a kernel compiled in the background: `callback(address, why not)`. False: nothing compiles there."""
 
     # launch rows
 
     @abstractmethod
-    def nanoseconds(self, kernel: Kernel) -> float:
-        """An estimate of the time that one element takes; no result ever depends on it."""
+    def work(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> float:
+        """An estimate of the nanoseconds that a kernel takes; no result ever depends on it."""
 
     @abstractmethod
-    def workspace(self, loop: Loop, numbers: Mapping[str, int]) -> int:
+    def workspace(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> int:
         """Bytes that the workspace word of a kernel must point to."""
 
     @abstractmethod
+    def block_rows(self, nest: Nest, numbers: Mapping[str, int]) -> int:
+        """How many rows a kernel of several stages takes at a time."""
+
+    @abstractmethod
     def launch(
-        self, builder: Any, loop: Loop, numbers: Mapping[str, int], row: Row, nanoseconds: float
+        self, builder: Any, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
     ) -> int:
         """Append what runs a kernel over its whole range; `row` does so in one step.
 

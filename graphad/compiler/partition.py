@@ -17,6 +17,7 @@ from graphad.compiler.cuts import WEIGHT_LIMIT, Cuts
 from graphad.compiler.order import in_order
 from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.compiler.raising import is_moved, may_fail
+from graphad.compiler.stack import stacked
 from graphad.compiler.units import (
     ASSIGN,
     COPY,
@@ -89,6 +90,8 @@ class _Partitioner:
             if unit.kind == LOOP and self._find(unit.index) == unit.index:
                 self._compose(unit)
         units = self._ordered()
+        if self.backend.has_stages:
+            units = stacked(units, {self._site(value).root for value in self.outputs}, self.specs)
         found = (self.graph, units, self.sites, self.specs, self.outputs, self.given, self.reads)
         return Partition(self.backend, *found)
 

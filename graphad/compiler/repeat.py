@@ -15,6 +15,7 @@ from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
 from graphad.core.shapes import is_definite
+from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -121,7 +122,7 @@ def _choose_ways(found: Repeat) -> None:
 
 def _in_place(unit: Unit, carry: int, root: int) -> bool:
     """Let a unit write `root` over the carry that it reads, where it does so element by element; changes its kernel."""
-    if unit.kind != LOOP or unit.loop is None:
+    if unit.kind != LOOP or not isinstance(unit.loop, Loop):
         return False
     readers = [i for i, site in enumerate(unit.reads) if site.root == carry]
     if len(readers) != 1 or not unit.reads[readers[0]].is_plain:

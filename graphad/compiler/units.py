@@ -18,21 +18,24 @@ from graphad.kernels import forms
 from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site, row_strides, same_size, same_walk
+from graphad.kernels.stages import Nest
 
-LOOP, GEMM, COPY, PARTS, REPEAT, HOST, ASSIGN = "loop", "gemm", "copy", "parts", "repeat", "host", "assign"
-NATIVE = (LOOP, GEMM, COPY, PARTS, REPEAT)
+LOOP, STAGES, GEMM, COPY, PARTS = "loop", "stages", "gemm", "copy", "parts"
+REPEAT, HOST, ASSIGN = "repeat", "host", "assign"
+NATIVE = (LOOP, STAGES, GEMM, COPY, PARTS, REPEAT)
 
 
 class Unit(Struct):
     """What runs as one step.
 
     Attributes:
-      kind: loop, gemm, copy, parts (an array put together from others), repeat (a loop op whose body is native), host, or
-        assign (giving a variable its new value).
+      kind: loop, stages (loops that go over blocks of rows together), gemm, copy, parts (an array put together from others),
+        repeat (a loop op whose body is native), host, or assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.
-      loop: Of a loop: the kernel with its numbers.
+      loop: Of a loop, and of stages: the kernel with its numbers.
+      stages: Of stages: the loops.
       scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
@@ -43,7 +46,8 @@ class Unit(Struct):
     nodes: list[Node] = []
     reads: list[Site] = []
     writes: list[int] = []
-    loop: Loop | None = None
+    loop: Loop | Nest | None = None
+    stages: list[Any] = []
     scalars: list[Any] = []
     repeat: Any = None
     parts: Any = ()
@@ -75,7 +79,7 @@ class Partition(Struct):
     elements: dict[int, Any] = {}  # of roots, how many their specs ask for, as far as that was asked
 
     @property
-    def loops(self) -> list[Loop]:
+    def loops(self) -> list[Loop | Nest]:
         """The kernels' loops, those inside native loops included."""
         from graphad.compiler.repeat import loops_of
 
@@ -161,15 +165,25 @@ def describe(result: Partition) -> str:
     """The units as text: what each computes and which values it reads and writes."""
     lines = []
     for k, unit in enumerate(result.units):
-        names: dict[str, int] = {}
-        for node in unit.nodes:
-            names[node.op.name] = names.get(node.op.name, 0) + 1
-        inner = ", ".join(name if count == 1 else f"{count} {name}" for name, count in names.items())
-        reads = ", ".join(f"%{site.root}{'' if site.is_plain else ' (view)'}" for site in unit.reads)
-        writes = ", ".join(f"%{value}" for value in unit.writes)
-        shape = f" over {unit.shape}" if unit.shape is not None else ""
-        reduced = f", axes {unit.reduced} reduced" if unit.reduced else ""
-        lines.append(
-            f"{k:3}  {unit.kind}{shape}{reduced}: {inner or 'copy'}; reads {reads or '-'}; writes {writes or '-'}"
-        )
+        rows = f" over {unit.loop.rows} rows" if isinstance(unit.loop, Nest) else ""
+        lines.append(f"{k:3}  {unit.kind}{rows}{_described(unit)}")
+        if not isinstance(unit.loop, Nest):
+            continue
+        for stage, each in zip(unit.loop.kernel.stages, unit.stages, strict=True):
+            lines.append(f"       {'at last' if stage.is_last else 'stage'}{_described(each)}")
+        held = [value for each in unit.stages for value in each.writes if value not in unit.writes]
+        if held:
+            lines.append(f"       held for a block of rows: {', '.join(f'%{value}' for value in held)}")
     return "\n".join(lines)
+
+
+def _described(unit: Unit) -> str:
+    names: dict[str, int] = {}
+    for node in unit.nodes:
+        names[node.op.name] = names.get(node.op.name, 0) + 1
+    inner = ", ".join(name if count == 1 else f"{count} {name}" for name, count in names.items())
+    reads = dict.fromkeys(f"%{site.root}{'' if site.is_plain else ' (view)'}" for site in unit.reads)
+    writes = [f"%{value}" for value in unit.writes]
+    shape = f" over {unit.shape}" if unit.shape is not None else ""
+    reduced = f", axes {unit.reduced} reduced" if unit.reduced else ""
+    return f"{shape}{reduced}: {inner or 'copy'}; reads {', '.join(reads) or '-'}; writes {', '.join(writes) or '-'}"

@@ -42,6 +42,7 @@ class Explanation:
       size_class: Its size class as text.
       graphs: The graph as traced, specialised, and after each pass that changed it.
       units: The units it was cut into; "" where nothing can be compiled.
+      apart: For each value that goes from loop to loop through memory, why they are not one loop.
       kernels: Source text of each kernel, by a short name.
       buffers: Where each value lives, one line each.
       arena_bytes: Bytes of the workspace that calls share.
@@ -54,6 +55,7 @@ class Explanation:
     size_class: str = ""
     graphs: dict[str, str] = field(default_factory=dict)
     units: str = ""
+    apart: list[str] = field(default_factory=list)
     kernels: dict[str, str] = field(default_factory=dict)
     buffers: list[str] = field(default_factory=list)
     arena_bytes: int = 0
@@ -69,6 +71,7 @@ class Explanation:
         parts = [f'<div style="overflow:auto;max-height:600px">{self.picture}</div>', note(self.tier), times]
         parts += [folded(f"graph, {stage}", pre(text)) for stage, text in self.graphs.items()]
         parts += [folded("units", pre(self.units))] if self.units else []
+        parts += [folded("not fused", pre("\n".join(self.apart)))] if self.apart else []
         parts += [folded(f"kernel {name}", pre(text.rstrip())) for name, text in self.kernels.items()]
         if self.buffers:
             total = f"workspace: {self.arena_bytes} bytes"
@@ -81,6 +84,8 @@ class Explanation:
         parts += [_section(f"graph, {stage}", text) for stage, text in self.graphs.items()]
         if self.units:
             parts.append(_section("units", self.units))
+        if self.apart:
+            parts.append(_section("not fused", "\n".join(self.apart)))
         parts += [_section(f"kernel {name}", text.rstrip()) for name, text in self.kernels.items()]
         if self.buffers:
             total = f"workspace: {self.arena_bytes} bytes"
@@ -151,6 +156,7 @@ def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True)
 
 
 def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, values: Sequence[Any]) -> None:
+    from graphad.compiler.apart import reasons
     from graphad.compiler.plan.schedule import ARENA, SCALAR
     from graphad.compiler.units import describe
 
@@ -162,6 +168,7 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
         return
     partition, bound = compilation.schedule.partition, sizes.bound
     out.units = describe(partition)
+    out.apart = reasons(partition)
     for k, kernel in enumerate(compilation.kernels()):
         users = [
             str(i)

@@ -65,6 +65,13 @@ def mlp_step(x: Any, labels: Any, *weights: Any) -> list[Any]:
     return [loss, *tape.gradient(loss, weights)]
 
 
+def softmax_loss(x: Any, labels: Any) -> list[Any]:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels, x))
+    return [loss, tape.gradient(loss, x)]
+
+
 def normalised(x: Any, scale: Any) -> list[Any]:
     with tf.GradientTape() as tape:
         tape.watch((x, scale))
@@ -105,7 +112,8 @@ CASES: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
             real(4),
         ],
     ),
-    "a normalisation": (normalised, [real(6, 9), real(9)]),
+    "a normalisation": (normalised, [real(6, 90), real(90)]),
+    "rows of a softmax": (softmax_loss, [real(7, 80), np.abs(real(7, 80, seed=1))]),
     "a scan": (recurrent, [real(5, 3, 4), real(4, 4)]),
     "a while loop": (counted, [real(3)]),
     "a step in Python": (lambda x: [tf.sin(tf.sort(x * 2.0, axis=0)) + 1.0, tf.sort(x)], [real(6, 3)]),

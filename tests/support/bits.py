@@ -11,6 +11,7 @@ from graphad.compiler.plan.executable import Executable
 from graphad.compiler.source import code_of
 from graphad.compiler.units import GEMM, Partition
 from graphad.kernels.forms import Kernel
+from graphad.kernels.stages import Stages
 
 
 def same_bits(found: Any, want: Any) -> np.ndarray:
@@ -37,8 +38,10 @@ def assert_same_bits(found: Any, want: Any, what: str = "") -> None:
     assert not len(wrong), f"{what}: {len(wrong)} of {np.size(want)} differ; (place, wanted, found): {shown}"
 
 
-def rounds_exactly(kernel: Kernel) -> bool:
+def rounds_exactly(kernel: Kernel | Stages) -> bool:
     """Whether every step of a kernel has one right result: no vector function, and no sum whose order is free."""
+    if isinstance(kernel, Stages):
+        return all(rounds_exactly(stage.kernel) for stage in kernel.stages)
     for statement in kernel.body:
         operand = kernel.dtype_of(statement.args[1 if statement.fn == "select" else 0])
         if not has_plain(statement.fn, code_of(operand)):

@@ -16,9 +16,10 @@ from graphad.compiler.backend import Backend, Builder, Expected, Walk
 from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.tensor import Handle
-from graphad.kernels import forms, scalars
+from graphad.kernels import forms, scalars, stages
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, block_layout
+from graphad.kernels.stages import Nest, Stages, bases_of
 
 MISFIT = -3
 FIRST = 1 << 52  # no address of the host is as high
@@ -133,6 +134,7 @@ class FakeDevice(Backend):
 
     name = "fake"
     is_host = False
+    has_stages = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset((1, 2, 4, 8, 16))
     misfits = frozenset((MISFIT,))
@@ -142,7 +144,7 @@ class FakeDevice(Backend):
         self._memory: dict[int, np.ndarray] = {}  # by address
         self._next = FIRST
         self._functions: list[Callable[[_Block], int]] = []
-        self._kernels: dict[Kernel, int] = {}
+        self._kernels: dict[Kernel | Stages, int] = {}
 
     # memory
 
@@ -204,21 +206,22 @@ class FakeDevice(Backend):
                 return None
         return form
 
-    def why_not(self, kernel: Kernel) -> str | None:
+    def why_not(self, kernel: Kernel | Stages) -> str | None:
         return None
 
-    def emit(self, kernel: Kernel) -> Source:
+    def emit(self, kernel: Kernel | Stages) -> Source:
         return Source(kernel.text(), kernel.digest())
 
-    def find(self, kernel: Kernel) -> int | None:
+    def find(self, kernel: Kernel | Stages) -> int | None:
         return self.build(kernel)
 
-    def build(self, kernel: Kernel) -> int:
+    def build(self, kernel: Kernel | Stages) -> int:
         if kernel not in self._kernels:
-            self._kernels[kernel] = self._function(lambda block: self._run_kernel(kernel, block.words))
+            run = self._run_stages if isinstance(kernel, Stages) else self._run_kernel
+            self._kernels[kernel] = self._function(lambda block: run(kernel, block.words))  # type: ignore[operator]
         return self._kernels[kernel]
 
-    def request(self, kernel: Kernel, callback: Callable[[int | None, str | None], None]) -> bool:
+    def request(self, kernel: Kernel | Stages, callback: Callable[[int | None, str | None], None]) -> bool:
         callback(self.build(kernel), None)
         return True
 
@@ -236,17 +239,51 @@ class FakeDevice(Backend):
 
     # launches
 
-    def nanoseconds(self, kernel: Kernel) -> float:
-        return 1.0
+    def work(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> float:
+        return float(loop.elements(numbers))
 
-    def workspace(self, loop: Loop, numbers: Mapping[str, int]) -> int:
-        return 0
+    def block_rows(self, nest: Nest, numbers: Mapping[str, int]) -> int:
+        return 3
+
+    def workspace(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> int:
+        if not isinstance(loop, Nest):
+            return 0
+        held = loop.held(numbers, self.block_rows(loop, numbers))
+        return held.first + held.total
 
     def launch(
-        self, builder: Any, loop: Loop, numbers: Mapping[str, int], row: Row, nanoseconds: float
+        self, builder: Any, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
     ) -> int:
         builder.add_row(row)
         return 0
+
+    def _run_stages(self, kernel: Stages, words: Sequence[int]) -> None:
+        rows, block, bases = words[stages.ROWS], words[stages.BLOCK], bases_of(kernel)
+        for low in range(0, rows, block):
+            for k, stage in enumerate(kernel.stages):
+                if not stage.is_last:
+                    self._run_stage(kernel, k, words, low, min(low + block, rows))
+        for k, stage in enumerate(kernel.stages):
+            if stage.is_last:
+                self._run_kernel(stage.kernel, words[bases.stages[k] : bases.scales[k]])
+
+    def _run_stage(self, kernel: Stages, k: int, words: Sequence[int], low: int, high: int) -> None:
+        """A stage over a block of rows, as if these were all: pointers stand where the block begins."""
+        stage, bases = kernel.stages[k], bases_of(kernel)
+        layout, scale = block_layout(stage.kernel), words[bases.scales[k]]
+        mine = list(words[bases.stages[k] : bases.scales[k]])
+        mine[layout.extents[0]] = (high - low) * scale
+        accesses = [*stage.kernel.inputs, *[store.access for store in stage.kernel.outputs]]
+        for operand, (access, word) in enumerate(
+            zip(accesses, (*layout.inputs, *layout.outputs), strict=True)
+        ):
+            value, kind = stage.made[operand], access.strides[0]
+            step = 0 if kind == BROADCAST else 1 if kind == CONTIGUOUS else mine[layout.strides[operand, 0]]
+            if value != stages.OUTSIDE and kernel.held[value]:
+                mine[word] += words[stages.WORKSPACE]
+            else:
+                mine[word] += low * scale * step * access.dtype.itemsize
+        self._run_kernel(stage.kernel, mine)
 
     def _run_kernel(self, kernel: Kernel, words: Sequence[int]) -> None:
         layout = block_layout(kernel)

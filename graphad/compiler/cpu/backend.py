@@ -10,26 +10,30 @@ import numpy as np
 from graphad.compiler.backend import Backend, Expected, Walk
 from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import HEAVY, emit
+from graphad.compiler.cpu.emit_stages import emit_stages
 from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cpu.runtime import blas, blas_text, entry, movement, pool, repeat
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
 from graphad.compiler.plan import buffers
-from graphad.compiler.rows import Row, Step
+from graphad.compiler.rows import Arena, Row, Step
 from graphad.compiler.source import Source
 from graphad.core import dtypes
+from graphad.core.dims import evaluate
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel, block_layout
+from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows are shared among threads
 ROW_NANOSECONDS = 40_000
 MOST_ROWS = 32
+BLOCK_ELEMENTS = 4096  # of the widest stage, in one block of rows: what stages hand on stays in the cache
 
 
 class Cpu(Backend):
     """Compiled kernels and the native runtime of this process."""
 
     name = "cpu"
-    is_host = True
+    is_host = has_stages = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
@@ -37,53 +41,70 @@ class Cpu(Backend):
     def supported(self, form: Any) -> Any:
         return supported(form)
 
-    def why_not(self, kernel: Kernel) -> str | None:
-        return build.supports(kernel)
+    def why_not(self, kernel: Kernel | Stages) -> str | None:
+        for each in _kernels(kernel):
+            reason = build.supports(each)
+            if reason is not None:
+                return reason
+        return None
 
-    def emit(self, kernel: Kernel) -> Source:
-        return emit(kernel)
+    def emit(self, kernel: Kernel | Stages) -> Source:
+        return emit_stages(kernel) if isinstance(kernel, Stages) else emit(kernel)
 
-    def find(self, kernel: Kernel) -> int | None:
-        return build.find(kernel)
+    def find(self, kernel: Kernel | Stages) -> int | None:
+        return build.find(self._given(kernel))
 
-    def build(self, kernel: Kernel) -> int:
-        return build.build(kernel)
+    def build(self, kernel: Kernel | Stages) -> int:
+        return build.build(self._given(kernel))
 
-    def request(self, kernel: Kernel, callback: Callable[[int | None, str | None], None]) -> bool:
-        return build.request(kernel, callback)
+    def request(self, kernel: Kernel | Stages, callback: Callable[[int | None, str | None], None]) -> bool:
+        return build.request(self._given(kernel), callback)
+
+    def _given(self, kernel: Kernel | Stages) -> Kernel | Source:
+        return emit_stages(kernel) if isinstance(kernel, Stages) else kernel
 
     # launch rows
 
-    def nanoseconds(self, kernel: Kernel) -> float:
-        total = 0.05
-        for statement in kernel.body:
-            total += 0.9 if statement.fn in HEAVY else 0.06
-        for access in (*kernel.inputs, *[store.access for store in kernel.outputs]):
-            inner = access.strides[-1]
-            total += 0.02 * access.dtype.itemsize if inner == "1" else 0.6 if inner == "s" else 0.0
-        return total
+    def work(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> float:
+        loops = loop.loops if isinstance(loop, Nest) else (loop,)
+        return sum([15 + each.elements(numbers) * _nanoseconds(each.kernel) for each in loops])
 
-    def workspace(self, loop: Loop, numbers: Mapping[str, int]) -> int:
-        return loop.workspace(numbers)
+    def block_rows(self, nest: Nest, numbers: Mapping[str, int]) -> int:
+        return max(1, BLOCK_ELEMENTS // max(nest.inside(numbers), 1))
+
+    def workspace(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> int:
+        if not isinstance(loop, Nest):
+            return loop.workspace(numbers)
+        held = loop.held(numbers, self.block_rows(loop, numbers))
+        return held.first + max(1, len(_ranges(loop, numbers, self.work(loop, numbers)))) * held.total
 
     def launch(
-        self, builder: Any, loop: Loop, numbers: Mapping[str, int], row: Row, nanoseconds: float
+        self, builder: Any, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
     ) -> int:
         """One step, or a region whose rows are ranges of the kernel where sharing these among threads is worth it."""
         ranges = _ranges(loop, numbers, nanoseconds)
-        if len(ranges) < 2:
+        if len(ranges) < 2 or pool.thread_count() < 2:
             builder.add_row(row)
             return 0
-        layout = block_layout(loop.kernel)
+        if isinstance(loop, Nest):
+            low_word, high_word, end = LO, HI, evaluate(loop.rows, numbers)
+            is_last, apart = loop.kernel.has_last, loop.held(numbers, self.block_rows(loop, numbers)).total
+        else:
+            layout = block_layout(loop.kernel)
+            low_word, high_word, end = layout.lo, layout.hi, row.words[layout.extents[layout.split]]
+            is_last, apart = loop.kernel.is_full_reduction, 0
         rows = []
-        for low, high in ranges:
+        for k, (low, high) in enumerate(ranges):
             words = list(row.words)
-            words[layout.lo], words[layout.hi] = low, high
-            rows.append(Row(row.function, words, row.arguments, row.arena))
+            words[low_word], words[high_word] = low, high
+            arena = [
+                Arena(word, offset + (k * apart if word == WORKSPACE else 0)) for word, offset in row.arena
+            ]
+            rows.append(Row(row.function, words, row.arguments, arena if apart else row.arena))
         builder.add_region(pool.region_kernel(), rows, pool.control())
-        if loop.kernel.is_full_reduction:  # a run of an empty range adds the partial results up
+        if is_last:  # a run of an empty range at the end adds up partial results, and does what comes last
             words = list(row.words)
-            words[layout.lo] = words[layout.hi] = words[layout.extents[layout.split]]
+            words[low_word] = words[high_word] = end
             builder.add_step(row.function, words, row.arguments, row.arena)
         return 1
 
@@ -146,18 +167,37 @@ class Cpu(Backend):
             entry.register_scalar(dtypes.bfloat16.numpy.type)
 
 
-def _ranges(loop: Loop, numbers: Mapping[str, int], nanoseconds: float) -> list[tuple[int, int]]:
-    """Ranges of the split dimension, fixed by the sizes alone; none where one thread does it all."""
-    if nanoseconds < PARALLEL_NANOSECONDS or pool.thread_count() < 2:
+def _kernels(kernel: Kernel | Stages) -> list[Kernel]:
+    return [stage.kernel for stage in kernel.stages] if isinstance(kernel, Stages) else [kernel]
+
+
+def _nanoseconds(kernel: Kernel) -> float:
+    """An estimate of the time that one element takes."""
+    total = 0.05
+    for statement in kernel.body:
+        total += 0.9 if statement.fn in HEAVY else 0.06
+    for access in (*kernel.inputs, *[store.access for store in kernel.outputs]):
+        inner = access.strides[-1]
+        total += 0.02 * access.dtype.itemsize if inner == "1" else 0.6 if inner == "s" else 0.0
+    return total
+
+
+def _ranges(loop: Loop | Nest, numbers: Mapping[str, int], nanoseconds: float) -> list[tuple[int, int]]:
+    """Ranges of the split dimension, fixed by the sizes alone; none where sharing them is not worth it."""
+    if nanoseconds < PARALLEL_NANOSECONDS:
         return []
-    extent = loop.numbers(numbers)[loop.kernel.split]
-    chunk = loop.chunk(numbers)
     count = int(min(MOST_ROWS, max(8, nanoseconds // ROW_NANOSECONDS)))
-    step = -(-extent // count)
-    step = -(-step // chunk) * chunk
-    if loop.kernel.split == loop.kernel.rank - 1:
-        step = -(-step // 64) * 64  # no two rows write to one cache line
-    return [(low, min(low + step, extent)) for low in range(0, extent, step)]
+    if isinstance(loop, Nest):
+        extent = evaluate(loop.rows, numbers)
+        step = -(-extent // count)
+    else:
+        extent = loop.numbers(numbers)[loop.kernel.split]
+        chunk = loop.chunk(numbers)
+        step = -(-extent // count)
+        step = -(-step // chunk) * chunk
+        if loop.kernel.split == loop.kernel.rank - 1:
+            step = -(-step // 64) * 64  # no two rows write to one cache line
+    return [(low, min(low + step, extent)) for low in range(0, extent, max(step, 1))]
 
 
 BACKEND = Cpu()

@@ -78,10 +78,10 @@ HEAVY = frozenset(
 @lru_cache(maxsize=4096)
 def emit(kernel: Kernel) -> Source:
     """The kernel's source, a function `kernel` of the address of its argument block."""
-    return Source(str(_Printer(kernel.check()).print()), kernel.digest(), functions.digest(kernel))
+    return Source(str(Printer(kernel.check()).print()), kernel.digest(), functions.digest(kernel))
 
 
-class _Printer:
+class Printer:
     """Prints one kernel; see the module's docstring for the shapes of its loops."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -103,40 +103,45 @@ class _Printer:
 
     def print(self) -> Text:
         with self.out.block("def kernel(blk)"):
-            self._header()
-            if not self.reducing:
-                self._map()
-            elif self.kernel.is_full_reduction:
-                self._full_reduction()
-            elif self.inner in self.kernel.reduced:
-                self._inner_reduction()
-            else:
-                self._outer_reduction()
+            self.header()
+            self.out.add(f"lo = word(blk, {self.layout.lo})")
+            self.out.add(f"hi = word(blk, {self.layout.hi})")
+            if self.kernel.is_full_reduction:
+                self.out.add(f"w = word(blk, {self.layout.workspace})")
+            self.loops()
         return self.out
+
+    def loops(self) -> None:
+        """What is done for the range from `lo` to `hi`."""
+        if not self.reducing:
+            self._map()
+        elif self.kernel.is_full_reduction:
+            self._full_reduction()
+        elif self.inner in self.kernel.reduced:
+            self._inner_reduction()
+        else:
+            self._outer_reduction()
 
     # -- words of the block --
 
-    def _header(self) -> None:
+    def header(self, base: int = 0) -> None:
+        """Names for the words of the block, which begin at word `base`; the range and the workspace apart."""
         add, layout = self.out.add, self.layout
         if any(statement.fn in HEAVY for statement in self.kernel.body):
             add("wide()")
         if self.kernel.contracts:
             add("contract()")
         for j, word in enumerate(layout.outputs):
-            add(f"o{j} = word(blk, {word})")
+            add(f"o{j} = word(blk, {base + word})")
         for k, word in enumerate(layout.inputs):
             if (IN, k) in self.used and k not in self.shared:
-                add(f"a{k} = word(blk, {word})")
+                add(f"a{k} = word(blk, {base + word})")
         for d, word in enumerate(layout.extents):
-            add(f"n{d} = word(blk, {word})")
+            add(f"n{d} = word(blk, {base + word})")
         for (k, d), word in layout.strides.items():
-            add(f"s{k}_{d} = word(blk, {word})")
+            add(f"s{k}_{d} = word(blk, {base + word})")
         for k, word in enumerate(layout.scalars):
-            add(f"c{k} = scalar_{code_of(self.kernel.scalars[k])}(blk, {word})")
-        add(f"lo = word(blk, {layout.lo})")
-        add(f"hi = word(blk, {layout.hi})")
-        if self.kernel.is_full_reduction:
-            add(f"w = word(blk, {layout.workspace})")
+            add(f"c{k} = scalar_{code_of(self.kernel.scalars[k])}(blk, {base + word})")
         for k in self.packed:
             if not self._is_shared_output(k):
                 add(f"k{k} = stack_{code_of(self.accesses[k].dtype)}({PACK})")

@@ -9,6 +9,7 @@ from graphad.compiler.repeat import DIRECT
 from graphad.compiler.units import COPY, GEMM, PARTS, REPEAT, Partition, Unit
 from graphad.core.dims import UndecidedSize, at_most, product
 from graphad.core.shapes import is_definite
+from graphad.kernels.collapse import Loop
 from graphad.kernels.sites import Site, reach, row_strides, same_size
 
 
@@ -39,7 +40,11 @@ def stays_inside(part: Partition, unit: Unit) -> bool:
 def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
     """Of what a unit walks along: the site, extents and strides in elements, bytes of an element; none if it has no elements."""
     targets = [part.sites[value] for value in unit.writes]
-    if unit.loop is not None:
+    if unit.stages:
+        for each in unit.stages:
+            yield from _walks(part, each)
+        return
+    if isinstance(unit.loop, Loop):
         if not any(same_size(extent, 0) for extent in unit.loop.extents):
             for site, walk in zip((*unit.reads, *targets), unit.loop.walks(), strict=True):
                 yield site, *walk

@@ -22,17 +22,20 @@ from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.rows import Arena, Argument, Pointer, Row, Step
-from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Unit
+from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
+from graphad.kernels import stages
+from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel, block_layout, scalar_word
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site, reach, same_size
+from graphad.kernels.stages import Nest, Stages, bases_of
 from graphad.trace.numbered import with_sizes
 
-Address = Callable[[Kernel], int]
+Address = Callable[[Kernel | Stages], int]
 ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
 RELEASE_NANOSECONDS = 20_000  # estimated work of a plan from which other Python threads may run meanwhile
 ROUNDS = 64.0  # how often a loop is taken to run where that is not known, for estimates of time
@@ -187,6 +190,8 @@ class Scope:
     def _rows(self, unit: Unit, workspace: Place | None, is_inside: bool) -> list[Made]:
         if unit.kind == LOOP:
             return [self._loop(unit, workspace, is_inside)]
+        if unit.kind == STAGES:
+            return [self._stages(unit, workspace, is_inside)]
         if unit.kind == REPEAT:
             return RepeatMaker(self, unit, workspace).made(is_inside)
         if unit.kind == PARTS:
@@ -225,26 +230,53 @@ class Scope:
 
     def _loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
         loop = unit.loop
-        assert loop is not None
-        kernel, layout = loop.kernel, block_layout(loop.kernel)
-        scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
-        words = loop.words(self.numbers, scalars)
-        sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
-        places = [
-            (word, self.place(site))
-            for word, site in zip((*layout.inputs, *layout.outputs), sites, strict=True)
-        ]
+        assert isinstance(loop, Loop)
+        words, sites = self._words(unit, loop)
+        places = [(word, self.place(site)) for word, site in sites]
         if not is_inside and 0 not in loop.numbers(self.numbers):
-            for (_, place), walk in zip(places, layout.walks, strict=True):
+            for (_, place), walk in zip(places, block_layout(loop.kernel).walks, strict=True):
                 place.check(*walk.reach(words))
         if workspace is not None:  # as large as `workspace` says
-            places.append((layout.workspace, workspace))
-        return self.filled(
-            self.address(kernel),
-            words,
-            places,
-            15 + loop.elements(self.numbers) * self.backend.nanoseconds(kernel),
+            places.append((block_layout(loop.kernel).workspace, workspace))
+        return self.filled(self.address(loop.kernel), words, places, self.backend.work(loop, self.numbers))
+
+    def _words(self, unit: Unit, loop: Loop) -> tuple[list[int], list[tuple[int, Site]]]:
+        """The words of a kernel without its pointers, and what each of these points to."""
+        kernel, layout = loop.kernel, block_layout(loop.kernel)
+        scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
+        sites = [*unit.reads, *[self.part.sites[value] for value in unit.writes]]
+        return loop.words(self.numbers, scalars), list(
+            zip((*layout.inputs, *layout.outputs), sites, strict=True)
         )
+
+    def _stages(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
+        nest = unit.loop
+        assert isinstance(nest, Nest)
+        block = self.backend.block_rows(nest, self.numbers)
+        held, bases = nest.held(self.numbers, block), bases_of(nest.kernel)
+        words = nest.words(self.numbers, block)
+        rows = words[stages.ROWS]
+        places = []
+        for k, (each, loop, stage) in enumerate(
+            zip(unit.stages, nest.loops, nest.kernel.stages, strict=True)
+        ):
+            mine, sites = self._words(each, loop)
+            base, layout = bases.stages[k], block_layout(loop.kernel)
+            words[base : base + layout.count] = mine
+            words[base + layout.workspace] = held.last[k]
+            for (word, site), walk, value in zip(sites, layout.walks, stage.made, strict=True):
+                if value != stages.OUTSIDE and nest.kernel.held[value]:
+                    words[base + word] = held.offsets[value]
+                    size = rows * self.size(nest.sizes[value]) * walk.itemsize
+                    place = Place.of(ARENA, 0, 0, size)
+                else:
+                    place = self.place(site)
+                    places.append((base + word, place))
+                if not is_inside and 0 not in loop.numbers(self.numbers):
+                    place.check(*walk.reach(mine))
+        if workspace is not None:
+            places.append((stages.WORKSPACE, workspace))
+        return self.filled(self.address(nest.kernel), words, places, self.backend.work(nest, self.numbers))
 
     def _product(self, unit: Unit, target: Site, is_inside: bool) -> Made:
         dtype = self.part.specs[target.root].dtype

@@ -1,0 +1,168 @@
+"""Loops over the same rows as one kernel: block of rows by block of rows, each of its stages runs over the block.
+
+What one stage makes and only others read is held for one block of rows in a small workspace, so it never leaves the cache. Each
+stage is a `Kernel` whose split dimension is the rows, alone or as one with what is inside of a row: its results, and the order in
+which it adds, are those of a kernel of its own. Stages that reduce over the rows are last: they run once, when all rows are done.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from graphad.core.dims import Size, evaluate
+from graphad.core.errors import InternalError
+from graphad.kernels.collapse import Loop
+from graphad.kernels.forms import Kernel, block_layout
+from graphad.kernels.record import Record
+
+OUTSIDE = -1
+LO, HI, WORKSPACE, BLOCK, ROWS = range(
+    5
+)  # words of the block: a range of rows, how many at a time, how many there are
+FIRST = (
+    5  # then, for each stage, the words of its kernel and how many elements of its split dimension a row has
+)
+
+
+class Stage(Record):
+    """One kernel of several.
+
+    Attributes:
+      kernel: What it does.
+      made: For its operands, inputs first, which of the values that stages make each is; OUTSIDE for all others.
+      is_last: It runs over everything when all rows are done.
+    """
+
+    kernel: Kernel
+    made: tuple[int, ...]
+    is_last: bool = False
+
+
+class Stages(Record):
+    """Stages in the order in which they run. `held`, by value: whether it is kept for a block of rows alone."""
+
+    stages: tuple[Stage, ...]
+    held: tuple[bool, ...]
+
+    @property
+    def has_last(self) -> bool:
+        """Whether something is left to do when all rows are done."""
+        return any(stage.is_last for stage in self.stages)
+
+    @property
+    def contracts(self) -> bool:
+        return any(stage.kernel.contracts for stage in self.stages)
+
+    def text(self) -> str:
+        """The canonical text; see `Kernel.text`."""
+        lines = [f"stages {len(self.stages)} held {' '.join(str(int(held)) for held in self.held)}"]
+        for stage in self.stages:
+            lines.append(f"stage {' '.join(map(str, stage.made))}{' last' if stage.is_last else ''}")
+            lines.append(stage.kernel.text().rstrip())
+        return "\n".join(lines) + "\n"
+
+    def digest(self) -> str:
+        """sha256 of the canonical text."""
+        state = self.__dict__
+        if "_digest" not in state:
+            import hashlib
+
+            state["_digest"] = hashlib.sha256(self.text().encode()).hexdigest()
+        return str(state["_digest"])
+
+
+class Bases(Record):
+    """Where the words of each stage begin, and how many words there are."""
+
+    stages: tuple[int, ...]
+    scales: tuple[int, ...]
+    count: int
+
+
+@functools.lru_cache(maxsize=1024)
+def bases_of(kernel: Stages) -> Bases:
+    """The layout of the block of a kernel with stages."""
+    stages, scales, position = [], [], FIRST
+    for stage in kernel.stages:
+        stages.append(position)
+        position += block_layout(stage.kernel).count
+        scales.append(position)
+        position += 1
+    return Bases(tuple(stages), tuple(scales), position)
+
+
+class Held(Record):
+    """Where values that are held lie in the workspace of a block of rows.
+
+    `offsets` are in bytes, by value; 0 for those that are not held. Before `first` is what the last stages need; a block takes
+    `total` bytes.
+    """
+
+    offsets: tuple[int, ...]
+    first: int
+    total: int
+    last: tuple[int, ...]  # for each stage, where its own workspace is
+
+
+class Nest(Record):
+    """A kernel with stages and the numbers of one use of it.
+
+    Attributes:
+      loops: The stages' own.
+      rows: How many rows there are.
+      scales: For each stage, how many elements of its split dimension a row has.
+      sizes: For each value, how many of its elements belong to a row.
+    """
+
+    kernel: Stages
+    loops: tuple[Loop, ...]
+    rows: Size
+    scales: tuple[Size, ...]
+    sizes: tuple[Size, ...]
+
+    def words(self, numbers: Mapping[str, int], block: int) -> list[int]:
+        """The argument block for all rows, `block` of them at a time; the words of the stages' kernels are 0."""
+        rows, bases = evaluate(self.rows, numbers), bases_of(self.kernel)
+        found = [0] * bases.count
+        found[HI], found[BLOCK], found[ROWS] = rows, block, rows
+        for word, scale in zip(bases.scales, self.scales, strict=True):
+            found[word] = evaluate(scale, numbers)
+        return found
+
+    def inside(self, numbers: Mapping[str, int]) -> int:
+        """How many elements of a row the widest stage visits."""
+        rows = max(evaluate(self.rows, numbers), 1)
+        stages = zip(self.loops, self.kernel.stages, strict=True)
+        return max([loop.elements(numbers) // rows for loop, stage in stages if not stage.is_last])
+
+    def held(self, numbers: Mapping[str, int], block: int) -> Held:
+        """The workspace for blocks of so many rows."""
+        first, last = 0, []
+        for loop, stage in zip(self.loops, self.kernel.stages, strict=True):
+            last.append(first)
+            if stage.is_last:
+                first += _aligned(loop.workspace(numbers))
+        end, offsets = first, []
+        for k, (size, is_held) in enumerate(zip(self.sizes, self.kernel.held, strict=True)):
+            offsets.append(end if is_held else 0)
+            if is_held:
+                end += _aligned(block * evaluate(size, numbers) * self.itemsize(k))
+        return Held(tuple(offsets), first, end - first, tuple(last))
+
+    def itemsize(self, value: int) -> int:
+        """Bytes of one element of a value."""
+        for stage in self.kernel.stages:
+            count = len(stage.kernel.inputs)
+            for j, store in enumerate(stage.kernel.outputs):
+                if stage.made[count + j] == value:
+                    return store.access.dtype.itemsize
+        raise InternalError(f"stages: none of them makes value {value}")
+
+    def elements(self, numbers: Mapping[str, int]) -> int:
+        """How many elements all stages visit."""
+        return sum(loop.elements(numbers) for loop in self.loops)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 64) * 64
