@@ -13,6 +13,7 @@ from typing import Any
 
 from graphad.compiler.units import LOOP, STAGES, Unit
 from graphad.core.dims import Size, UndecidedSize, at_most, product
+from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import STRIDED
 from graphad.kernels.sites import reach, same_size
 from graphad.kernels.stages import OUTSIDE, Nest, Stage, Stages
@@ -128,7 +129,7 @@ def _is_small(unit: Unit, rows: Size) -> bool:
 def scale_of(unit: Unit, rows: Size) -> Size | None:
     """How many elements of its split dimension make a row; None where that is not known."""
     loop = unit.loop
-    assert loop is not None
+    assert isinstance(loop, Loop)
     if loop.kernel.split != 0 or 0 in loop.kernel.reduced:
         return None
     if same_size(loop.extents[0], rows):
@@ -139,14 +140,14 @@ def scale_of(unit: Unit, rows: Size) -> Size | None:
     except UndecidedSize:
         return None
     if loop.kernel.rank == 1 and same_size(loop.extents[0], total) and same_size(inside * rows, total):
-        return inside  # type: ignore[no-any-return]
+        return inside
     return None
 
 
 def _is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]) -> bool:
     """Whether a loop reads and writes these values row by row."""
     loop = unit.loop
-    assert loop is not None
+    assert isinstance(loop, Loop)
     scale = scale_of(unit, rows)
     if scale is None:
         return False
@@ -202,11 +203,11 @@ def _whole(
             sizes.append(row_size(specs[value].dims, stack.rows) if unit.index in early else 1)
     stages = []
     for unit in members:
-        assert unit.loop is not None
+        assert isinstance(unit.loop, Loop)
         roots = [*[site.root for site in unit.reads], *unit.writes]
         values = tuple([number.get(root, OUTSIDE) for root in roots])
         stages.append(Stage(unit.loop.kernel, values, unit.index in late))
-    loops = tuple([unit.loop for unit in members if unit.loop is not None])
+    loops = tuple([unit.loop for unit in members if isinstance(unit.loop, Loop)])
     scales = tuple([1 if unit.index in late else scale_of(unit, stack.rows) for unit in members])
     found = Unit(STAGES, members[0].index)
     found.nodes = sorted([node for unit in members for node in unit.nodes], key=lambda node: node.start)

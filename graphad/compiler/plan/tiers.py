@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what only compiling needs is imported when something is com
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
     from graphad.kernels.forms import Kernel
+    from graphad.kernels.stages import Stages
 
 HOT_CALLS = 3
 LARGE_ELEMENTS = 200_000  # elements computed by one call from which it is worth compiling at the first one
@@ -174,12 +175,12 @@ class Compilation:
         self.state: str | None = None
         self.reason: str | None = None
         self.schedule: Schedule | None = None
-        self.addresses: dict[Kernel, int] = {}
+        self.addresses: dict[Kernel | Stages, int] = {}
         self.seconds = 0.0
         self.compiled = 0
         self._lock = forks.lock()
         self._awaited = False
-        self._missing: set[Kernel | None] = set()
+        self._missing: set[Kernel | Stages | None] = set()
         self._started = 0.0
 
     @property
@@ -221,10 +222,10 @@ class Compilation:
             if self.state == WAITING:
                 self.state = None
 
-    def address(self, kernel: Kernel) -> int:
+    def address(self, kernel: Kernel | Stages) -> int:
         return self.addresses[kernel]
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self) -> list[Kernel | Stages]:
         """The different kernels of the plan."""
         if self.schedule is None:
             return []
@@ -239,11 +240,11 @@ class Compilation:
             level = logging.WARNING if self._awaited else logging.INFO
             logging.getLogger("graphad").log(level, "graphad: %s runs on NumPy: %s", self.graph.name, reason)
 
-    def _plan(self) -> list[Kernel]:
+    def _plan(self) -> list[Kernel | Stages]:
         with held:  # the imports as well
             return self._planned()
 
-    def _planned(self) -> list[Kernel]:
+    def _planned(self) -> list[Kernel | Stages]:
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
         from graphad.core.dims import apart_from
@@ -277,7 +278,7 @@ class Compilation:
             self.addresses[kernel] = self.backend.build(kernel)
         self._ready()
 
-    def _found(self, kernel: Kernel) -> bool:
+    def _found(self, kernel: Kernel | Stages) -> bool:
         if kernel not in self.addresses:
             address = self.backend.find(kernel)
             if address is None:
@@ -311,7 +312,7 @@ class Compilation:
         bind(self.schedule, numbers, lambda kernel: 0).rehearse()
         self._arrived(None)
 
-    def _receiver(self, kernel: Kernel) -> Callable[[int | None, str | None], None]:
+    def _receiver(self, kernel: Kernel | Stages) -> Callable[[int | None, str | None], None]:
         def receive(address: int | None, reason: str | None) -> None:
             if address is None:
                 self.fail(reason or "the compile worker died")
@@ -321,7 +322,7 @@ class Compilation:
 
         return receive
 
-    def _arrived(self, kernel: Kernel | None) -> None:
+    def _arrived(self, kernel: Kernel | Stages | None) -> None:
         with self._lock:
             self._missing.discard(kernel)
             done = not self._missing
