@@ -13,9 +13,8 @@ from typing import Any
 from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
-from graphad.compiler.units import LOOP, NATIVE, Partition, Unit
+from graphad.compiler.units import LOOP, NATIVE, Partition, Unit, loop_of
 from graphad.core.shapes import is_definite
-from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -122,23 +121,24 @@ def _choose_ways(found: Repeat) -> None:
 
 def _in_place(unit: Unit, carry: int, root: int) -> bool:
     """Let a unit write `root` over the carry that it reads, where it does so element by element; changes its kernel."""
-    if unit.kind != LOOP or not isinstance(unit.loop, Loop):
+    if unit.kind != LOOP:
         return False
+    loop = loop_of(unit)
     readers = [i for i, site in enumerate(unit.reads) if site.root == carry]
     if len(readers) != 1 or not unit.reads[readers[0]].is_plain:
         return False
-    kernel, i, o = unit.loop.kernel, readers[0], unit.writes.index(root)
+    kernel, i, o = loop.kernel, readers[0], unit.writes.index(root)
     if kernel.outputs[o].combine is not None or kernel.inputs[i] != kernel.outputs[o].access:
         return False
     inputs = len(kernel.inputs)
     for dim in range(kernel.rank):
-        mine, theirs = unit.loop.strides.get((i, dim)), unit.loop.strides.get((inputs + o, dim))
+        mine, theirs = loop.strides.get((i, dim)), loop.strides.get((inputs + o, dim))
         if (mine is None) != (theirs is None) or (
             mine is not None and theirs is not None and not same_size(mine, theirs)
         ):
             return False
     pairs = tuple(sorted((*kernel.inplace, (i, o))))
-    unit.loop = unit.loop.replaced(kernel=kernel.replaced(inplace=pairs).check())
+    unit.loop = loop.replaced(kernel=kernel.replaced(inplace=pairs).check())
     return True
 
 

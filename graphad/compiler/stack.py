@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from graphad.compiler.units import LOOP, STAGES, Unit
+from graphad.compiler.units import LOOP, STAGES, Unit, loop_of
 from graphad.core.dims import Size, UndecidedSize, at_most, product
-from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import STRIDED
 from graphad.kernels.sites import reach, same_size
 from graphad.kernels.stages import OUTSIDE, Nest, Stage, Stages
@@ -128,8 +127,7 @@ def _is_small(unit: Unit, rows: Size) -> bool:
 
 def scale_of(unit: Unit, rows: Size) -> Size | None:
     """How many elements of its split dimension make a row; None where that is not known."""
-    loop = unit.loop
-    assert isinstance(loop, Loop)
+    loop = loop_of(unit)
     if loop.kernel.split != 0 or 0 in loop.kernel.reduced:
         return None
     if same_size(loop.extents[0], rows):
@@ -146,8 +144,7 @@ def scale_of(unit: Unit, rows: Size) -> Size | None:
 
 def _is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]) -> bool:
     """Whether a loop reads and writes these values row by row."""
-    loop = unit.loop
-    assert isinstance(loop, Loop)
+    loop = loop_of(unit)
     scale = scale_of(unit, rows)
     if scale is None:
         return False
@@ -203,11 +200,10 @@ def _whole(
             sizes.append(row_size(specs[value].dims, stack.rows) if unit.index in early else 1)
     stages = []
     for unit in members:
-        assert isinstance(unit.loop, Loop)
         roots = [*[site.root for site in unit.reads], *unit.writes]
         values = tuple([number.get(root, OUTSIDE) for root in roots])
-        stages.append(Stage(unit.loop.kernel, values, unit.index in late))
-    loops = tuple([unit.loop for unit in members if isinstance(unit.loop, Loop)])
+        stages.append(Stage(loop_of(unit).kernel, values, unit.index in late))
+    loops = tuple([loop_of(unit) for unit in members])
     scales = tuple([1 if unit.index in late else scale_of(unit, stack.rows) for unit in members])
     found = Unit(STAGES, members[0].index)
     found.nodes = sorted([node for unit in members for node in unit.nodes], key=lambda node: node.start)

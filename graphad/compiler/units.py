@@ -11,6 +11,7 @@ from typing import Any
 
 from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim
+from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
@@ -84,6 +85,13 @@ class Partition(Struct):
         from graphad.compiler.repeat import loops_of
 
         return loops_of(self.units)
+
+
+def loop_of(unit: Unit) -> Loop:
+    """The kernel of a unit that is one loop, with its numbers."""
+    if unit.loop is None or isinstance(unit.loop, Nest):
+        raise InternalError(f"partition: a {unit.kind} unit is not one loop")
+    return unit.loop
 
 
 def op_writes(node: Node) -> bool:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graphad.compiler.repeat import DIRECT
-from graphad.compiler.units import COPY, GEMM, PARTS, REPEAT, Partition, Unit
+from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, Partition, Unit, loop_of
 from graphad.core.dims import UndecidedSize, at_most, product
 from graphad.core.shapes import is_definite
-from graphad.kernels.collapse import Loop
 from graphad.kernels.sites import Site, reach, row_strides, same_size
 
 
@@ -44,9 +43,10 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
         for each in unit.stages:
             yield from _walks(part, each)
         return
-    if isinstance(unit.loop, Loop):
-        if not any(same_size(extent, 0) for extent in unit.loop.extents):
-            for site, walk in zip((*unit.reads, *targets), unit.loop.walks(), strict=True):
+    if unit.kind == LOOP:
+        loop = loop_of(unit)
+        if not any(same_size(extent, 0) for extent in loop.extents):
+            for site, walk in zip((*unit.reads, *targets), loop.walks(), strict=True):
                 yield site, *walk
         return
     walks: list[tuple[Site, Site]] = []  # a site, and what has the shape and the dtype that it is walked with

@@ -22,7 +22,7 @@ from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.rows import Arena, Argument, Pointer, Row, Step
-from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit
+from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit, loop_of
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.core.shapes import is_definite
@@ -229,8 +229,7 @@ class Scope:
         return self.filled(step.function, step.words, list(zip(step.places, places, strict=True)), work)
 
     def _loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
-        loop = unit.loop
-        assert isinstance(loop, Loop)
+        loop = loop_of(unit)
         words, sites = self._words(unit, loop)
         places = [(word, self.place(site)) for word, site in sites]
         if not is_inside and 0 not in loop.numbers(self.numbers):
