@@ -3,3 +3,4 @@
 from graphad.tools.devices import gpu_device_name as gpu_device_name
 from graphad.tools.devices import is_built_with_cuda as is_built_with_cuda
 from graphad.tools.devices import is_gpu_available as is_gpu_available
+from graphad.tools.jacobians import compute_gradient as compute_gradient

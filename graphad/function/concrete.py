@@ -16,12 +16,13 @@ from graphad.core.bind import bind
 from graphad.core.composites import flatten_records
 from graphad.core.convert import exports_array, lift, stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, DTypeError
-from graphad.core.levels import busy, current
+from graphad.core.levels import busy, current, trace_in_progress
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import for_user
 from graphad.function.printing import block, line, page, pretty
+from graphad.function.refined import refined
 from graphad.function.signature import Arguments, Signature, classify, flatten_call, sort_out
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.call import Call
@@ -207,7 +208,10 @@ class ConcreteFunction:
                     raise operand.out_of_scope(self._op)  # type: ignore[attr-defined]
             outputs: Sequence[Any] = [EagerTensor(y) for y in self.executable.run(operands, self.jit_compile)]
         else:
-            outputs = bind(self._op, *values, *self.captured_inputs)
+            operands = [*values, *self.captured_inputs]
+            outputs = bind(self._op, *operands)
+            if trace_in_progress() is not None:
+                outputs = refined(self.graph, operands, outputs)
         return self.results.build(outputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

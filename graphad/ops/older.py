@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -207,15 +206,19 @@ reduce_prod = _reduction("reduce_prod")
 reduce_sum = _reduction("reduce_sum")
 
 
-def _cast_to(dtype: DType, x: TensorLike, name: str | None = None) -> Tensor:
-    """`x` as a tensor of another dtype."""
-    return math.cast(x, dtype)
+def _cast_to(dtype: DType, name: str) -> Callable[..., Tensor]:
+    def convert(x: TensorLike, name: str | None = None) -> Tensor:
+        return math.cast(x, dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"`x` as a tensor of {dtype.name}; see `graphad.cast`."
+    return convert
 
 
-to_bfloat16 = functools.partial(_cast_to, dtypes.bfloat16)
-to_complex64 = functools.partial(_cast_to, dtypes.complex64)
-to_complex128 = functools.partial(_cast_to, dtypes.complex128)
-to_double = functools.partial(_cast_to, dtypes.float64)
-to_float = functools.partial(_cast_to, dtypes.float32)
-to_int32 = functools.partial(_cast_to, dtypes.int32)
-to_int64 = functools.partial(_cast_to, dtypes.int64)
+to_bfloat16 = _cast_to(dtypes.bfloat16, "to_bfloat16")
+to_complex64 = _cast_to(dtypes.complex64, "to_complex64")
+to_complex128 = _cast_to(dtypes.complex128, "to_complex128")
+to_double = _cast_to(dtypes.float64, "to_double")
+to_float = _cast_to(dtypes.float32, "to_float")
+to_int32 = _cast_to(dtypes.int32, "to_int32")
+to_int64 = _cast_to(dtypes.int64, "to_int64")
