@@ -145,7 +145,7 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
             if op.effects or op.structured or op.extension:
                 raise  # it must not run twice; the arithmetic of such ops is unreported where they do it
             out = unreported(op.eval, *values)
-    except Exception as error:
+    except Exception as error:  # raised on, in the words of `infer` or under the name of the op
         error = explained(error, op, values)
         raise error
     if VERIFY:

@@ -332,7 +332,7 @@ class Op(metaclass=OpType):
         try:
             # The rule is the user's, who may keep what it is given; the tape's own context serves one op after the other.
             x_bars = rule(ctx.on(self, ctx.outputs), *bars)
-        except Exception as error:
+        except Exception as error:  # raised on, marked as the user's
             _leave(error)
             raise
         x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]

@@ -259,12 +259,12 @@ def broadcast_dims(op: str, *shapes: Dims) -> Dims:
     Raises: InvalidArgumentError: two sizes differ and neither is 1; names `op` and the shapes.
     """
     first = shapes[0]
-    if all(shape == first for shape in shapes) and first is not None and None not in first:
+    if first is not None and None not in first and shapes.count(first) == len(shapes):
         return first
-    if any(shape is None for shape in shapes):
+    if None in shapes:
         return None
     known: list[tuple[Any, ...]] = [shape for shape in shapes if shape is not None]
-    rank = max(len(shape) for shape in known)
+    rank = max(map(len, known))
     out: list[Any] = []
     for axis in range(-rank, 0):
         size: Any = 1

@@ -224,7 +224,7 @@ class ConcreteFunction:
             values = self._flat_arguments(args, kwargs)
             concrete = self if self._fits(values) else self._for_shapes_of(values)
             return concrete.call_flat(values)
-        except Exception as error:
+        except Exception as error:  # raised on, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

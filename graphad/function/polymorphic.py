@@ -228,7 +228,7 @@ class Function(Printed, Generic[P, R]):
                             return results.rebuild([EagerTensor(outputs[0])])  # type: ignore[no-any-return]
                         return results.build([EagerTensor(y) for y in outputs])  # type: ignore[no-any-return]
             return self._call(args, kwargs)  # type: ignore[no-any-return]
-        except Exception as error:
+        except Exception as error:  # raised on, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -272,7 +272,7 @@ class Function(Printed, Generic[P, R]):
         try:
             arguments = self.signature.placeholders(args, kwargs)
             found = self.concrete_for(arguments)
-        except Exception as error:
+        except Exception as error:  # raised on, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
         if not arguments.names or found.arguments.names == arguments.names:
             return found
@@ -426,7 +426,7 @@ class Function(Printed, Generic[P, R]):
                     if self.autograph:
                         traced = converted(traced, self._autograph_options)
                     value = traced(*self._with_self(tuple(args)), **kwargs)
-            except Exception as error:
+            except Exception as error:  # raised on, with the user's line
                 note_user_line(error, self._name, _where(self.python_function))
                 raise
             self._check_unmodified(before, args, kwargs)

@@ -161,7 +161,7 @@ def backward(
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         try:
             x_bars = op.vjp(context, *y_bars)
-        except Exception as error:
+        except Exception as error:  # raised on, under the name of the op
             error = named(error, op)
             raise error
         for mark, bar in zip(marks, x_bars, strict=True):

@@ -86,7 +86,7 @@ def _closed_node(
 
     try:
         traced = trace_flat(run, node.specs, f"{rule.name}_gradient", keep_all=True, adopted=rule.trace)
-    except Exception as error:
+    except Exception as error:  # a user's rule may raise anything; who asks decides whether it counts
         note_user_line(error, f"the gradient function of {rule.name}")
         raise UnclosedRuleError(error) from error
     operands = [_operand(outer, rule, number, builder) for outer in traced.captures]

@@ -139,7 +139,7 @@ def _derive_new(
         ]
         try:
             found = op.vjp(Context(op, xs, ys, needs, transforms), *dummies)
-        except Exception as error:
+        except Exception as error:  # raised on, under the name of the op
             error = named(error, op)
             raise error
         x_bars = [None if x_bar is None else lift(x_bar) for x_bar in found]

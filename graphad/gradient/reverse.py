@@ -85,6 +85,9 @@ class Pullback:
             for y, d in zip(self._ys, self.differentiable, strict=True)
         ]
         self._input_serials = {x.index: k for k, x in enumerate(self._xs)}
+        # How many nodes were looked at, and what was found: nodes are only ever added.
+        bars = {bar.index for bar in self._bars if bar is not None}
+        self._reached: tuple[int, set[int], set[int]] = 0, bars, set()
         self._residual_serials: list[int] = []
         full = self._differentiate(self.differentiable)
         self._freeze(full)
@@ -125,12 +128,14 @@ class Pullback:
 
         They depend on a cotangent, or come from a rule that has an effect: it happens when the gradient is computed.
         """
-        reached = {bar.index for bar in self._bars if bar is not None}
-        starts = set()
-        for position, node in enumerate(self._trace.builder.nodes):
-            if (position >= self._n_forward and node.op.effects) or any(i in reached for i in node.inputs):
+        count, reached, starts = self._reached
+        nodes = self._trace.builder.nodes
+        for position in range(count, len(nodes)):
+            node = nodes[position]
+            if not reached.isdisjoint(node.inputs) or (position >= self._n_forward and node.op.effects):
                 reached.update(node.outputs)
                 starts.add(id(node))
+        self._reached = len(nodes), reached, starts
         return reached, starts
 
     def _needed(self, x_bars: Sequence[Any], part: tuple[int, int]) -> tuple[list[Node], list[int]]:
@@ -150,7 +155,7 @@ class Pullback:
             if id(node) not in starts:
                 continue
             acts = node.op.effects & (WRITES | IO) and part[0] <= position < part[1]
-            if acts or any(i in wanted for i in node.outputs):
+            if acts or not wanted.isdisjoint(node.outputs):
                 nodes.append(node)
                 for i in node.inputs:
                     wanted.add(i)
@@ -178,7 +183,7 @@ class Pullback:
         builder = self._trace.builder
         known = {self._xs[k].index for k in self._fixed} | builder.values.keys()
         for node in builder.nodes:
-            if not node.op.effects and not node.op.structured and all(i in known for i in node.inputs):
+            if not node.op.effects and not node.op.structured and known.issuperset(node.inputs):
                 known.update(node.outputs)
         return known
 
@@ -249,7 +254,7 @@ class Pullback:
         twins = self._twins(available)
         nodes = []
         for node in reversed(self._trace.builder.nodes):
-            if any(i in wanted for i in node.outputs):
+            if not wanted.isdisjoint(node.outputs):
                 if node.start in twins:
                     nodes.append(Node(IDENTITY, (twins[node.start],), node.start, node.specs, node.line))
                     continue

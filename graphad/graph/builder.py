@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from graphad.core.op import IO, WRITES, Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node, renumbered, spec_of_constant
@@ -43,7 +41,7 @@ class GraphBuilder:
     def add_constant(self, array: Any) -> int:
         """A constant; equal scalars share one value."""
         key = None
-        if not np.shape(array):
+        if not array.shape:
             key = (array.dtype.str, array.tobytes())
             known = self._scalars.get(key)
             if known is not None:
@@ -97,7 +95,8 @@ class GraphBuilder:
                 number[serial] = len(order) + len(constants)
                 constants.append(array)
         kept = renumbered(nodes, number, len(order) + len(constants))
-        graph = Graph([self.specs[i] for i in order], constants, kept, [number[i] for i in outputs], name)
+        specs = tuple(map(self.specs.__getitem__, order))
+        graph = Graph(specs, constants, kept, tuple(map(number.__getitem__, outputs)), name)
         return graph, number
 
 
@@ -106,7 +105,7 @@ def needed_nodes(nodes: Sequence[Node], outputs: Iterable[int]) -> list[Node]:
     wanted = set(outputs)
     kept = []
     for node in reversed(nodes):
-        if node.op.effects & (WRITES | IO) or any(out in wanted for out in node.outputs):
+        if node.op.effects & (WRITES | IO) or not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
             kept.append(node)
     kept.reverse()

@@ -28,7 +28,7 @@ def evaluate(graph: Graph, values: Sequence[Any], seen: Seen | None = None) -> l
     for position, node in enumerate(graph.nodes):
         try:
             outputs = evaluated(node.op, [known[i] for i in node.inputs], len(node.specs))
-        except Exception as error:
+        except Exception as error:  # raised on, with the op and the traced line
             error = explained(error, node.op, [known[i] for i in node.inputs])
             note_traced_line(error, node.line)
             raise error

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from graphad.core import dtypes
 from graphad.core.op import Op
 from graphad.core.schema import Kind, declare
@@ -57,12 +55,14 @@ def renumbered(
       outputs: The values that are left of nodes that have lost some.
     """
     found = []
+    known = number.__getitem__
     for node in nodes:
-        kept = outputs.get(node, node.outputs)
-        specs = (
-            node.specs if len(kept) == len(node.specs) else tuple([node.specs[i - node.start] for i in kept])
-        )
-        found.append(Node(node.op, tuple([number[i] for i in node.inputs]), following, specs, node.line))
+        inputs, specs, kept = tuple(map(known, node.inputs)), node.specs, outputs.get(node)
+        if kept is None:
+            kept = range(node.start, node.start + len(specs))
+        elif len(kept) != len(specs):
+            specs = tuple([specs[i - node.start] for i in kept])
+        found.append(Node(node.op, inputs, following, specs, node.line))
         for value in kept:
             number[value] = following
             following += 1
@@ -131,7 +131,7 @@ class Graph:
     def specs(self) -> tuple[TensorSpec, ...]:
         """The spec of every value, by value number."""
         if self._specs is None:
-            listed: list[TensorSpec] = [*self.inputs, *(spec_of_constant(c) for c in self.constants)]
+            listed: list[TensorSpec] = [*self.inputs, *map(spec_of_constant, self.constants)]
             for node in self.nodes:
                 listed.extend(node.specs)
             self._specs = tuple(listed)
@@ -139,7 +139,7 @@ class Graph:
 
     @property
     def output_specs(self) -> tuple[TensorSpec, ...]:
-        return tuple([self.specs[i] for i in self.outputs])
+        return tuple(map(self.specs.__getitem__, self.outputs))
 
     @property
     def effects(self) -> int:
@@ -184,4 +184,4 @@ def turn_of(graph: Graph) -> Turn:
 
 def spec_of_constant(array: Any) -> TensorSpec:
     """The spec of a constant."""
-    return TensorSpec.of(np.shape(array), dtypes.from_numpy(array.dtype))
+    return TensorSpec.of(array.shape, dtypes.from_numpy(array.dtype))

@@ -118,7 +118,7 @@ class Emitter:
         def noted(*values: Any) -> Any:
             try:
                 return function(*values)
-            except Exception as error:
+            except Exception as error:  # raised on, with the op and the traced line
                 error = _noted(error, f"<{name}>", sources, ops)
                 raise error
 

@@ -380,7 +380,7 @@ class Specialiser(Trace):
                 known.extend(self.process(op, values))
             except UndecidedSize:
                 raise
-            except Exception as error:
+            except Exception as error:  # raised on, with the op and the traced line
                 error = named(error, op)
                 note_traced_line(error, node.line)
                 raise error

@@ -135,14 +135,17 @@ class Trace:
         return SymbolicTensor(self, self.builder.add_constant(data), spec_of_constant(data))
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[SymbolicTensor, ...]:
-        serials = [self.serial(x, op) for x in inputs]
-        known = self.builder.specs
-        inferred = op.infer(*[known[i] for i in serials])
+        serials = [
+            x.index if type(x) is SymbolicTensor and x.trace is self else self.serial(x, op) for x in inputs
+        ]
+        inferred = op.infer(*map(self.builder.specs.__getitem__, serials))
         specs = inferred if op.multiple else (inferred,)
         line = self.line if self.line is not None else user_line()
         start = self.builder.add_node(op, serials, specs, line)
         if specs and specs[0].dtype.is_integer:
             learn(self.builder, op, serials, specs, start)
+        if not op.multiple:
+            return (SymbolicTensor(self, start, inferred, None, line),)
         return tuple([SymbolicTensor(self, start + k, spec, None, line) for k, spec in enumerate(specs)])
 
     def traced(

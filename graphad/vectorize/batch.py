@@ -241,7 +241,7 @@ class BatchLevel:
             context = BatchContext(self, op, inputs, stacked)
             try:
                 out = op.batch(context, *values)
-            except Exception as error:
+            except Exception as error:  # raised on, under the name of the op
                 error = named(error, op)
                 raise error
         return self._rows_of(out if op.multiple else (out,))

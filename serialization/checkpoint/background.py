@@ -24,7 +24,7 @@ class Writer:
     def _run(self) -> None:
         try:
             self._write()
-        except BaseException as error:
+        except BaseException as error:  # said when the checkpoint is waited for
             import logging  # which is slow to import, and this is rare
 
             self._error = error

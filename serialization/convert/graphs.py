@@ -226,7 +226,7 @@ def _of_older(record: OpRecord, attributes: Callable[[], Any]) -> Any:
     """What the upgrade of an op says, which is written for what older releases have saved; this may be anything."""
     try:
         return attributes()
-    except Exception as cause:
+    except Exception as cause:  # written for attributes of that version; a file may say anything
         raise CorruptModelError(
             f"op {shown(record.name)} of version {record.version} does not have the attributes of that version: "
             f"{shown(str(cause))}."

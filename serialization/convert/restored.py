@@ -158,12 +158,12 @@ class RestoredFunction(Printed):
                     run, captures, results = found
                     try:
                         outputs = run([x.data for x in args] + captures, self.jit_compile)
-                    except Exception as error:
+                    except Exception as error:  # raised on, with a traceback that ends in the user's code
                         raise for_user(error)  # noqa: B904 - it is the same error
                     return results.build([EagerTensor(y) for y in outputs])
         try:
             return self._call(args, kwargs)
-        except Exception as error:
+        except Exception as error:  # raised on, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -285,7 +285,7 @@ class RestoredFunction(Printed):
             except ArgumentTypeError:
                 raise self._refused(args, kwargs) from None
             return self._chosen.get(arguments.key) or self._fitting(arguments, args, kwargs)[0]
-        except Exception as error:
+        except Exception as error:  # raised on, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def experimental_get_tracing_count(self) -> int:
@@ -453,7 +453,7 @@ class SignatureFunction:
                 _fitted(name, given[name], spec) for name, spec in zip(self.input_names, specs, strict=True)
             ]
             return self._named(self.concrete.call_flat(values))
-        except Exception as error:
+        except Exception as error:  # raised on, with a traceback that ends in the user's code
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def __repr__(self) -> str:
