@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graphad as gd
 from graphad.core import bind as door
+from graphad.ops.math import reduce
 from tests.support.case_tables import cases_by_name
 from tests.support.op_case import OpCase
 
@@ -57,7 +59,7 @@ def test_short_and_long_ways_agree(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 # Functions that compute with NumPy themselves where nobody listens: public ones, of whose time the door would be a fifth or more,
-# and what small gradients spend 4 to 27 % more on without it (measured: `add_bars` 7, `MatMul.vjp` 4, `ReduceMean.vjp` 27).
+# and what small gradients spend 6 to 25 % more on without it; docs/decisions/0048 has the figures of each.
 # All others bind: `quick` of the op is their short way.
 SHORT_WAYS = {
     "graphad/gradient/backward.py": {"add_bars"},
@@ -96,3 +98,18 @@ def test_no_function_of_the_ops_or_rules_has_a_short_way_of_its_own_but_those_li
             for name in _asks_who_listens(ast.parse(path.read_text())):
                 found.setdefault(str(path.relative_to(ROOT)), set()).add(name)
     assert found == SHORT_WAYS
+
+
+def test_the_gradient_of_a_mean_binds_no_op(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = gd.constant(np.arange(6.0).reshape(2, 3))
+
+    def refuse(*args: Any) -> Any:
+        raise AssertionError("a small gradient should be one NumPy call")
+
+    for axis in (None, (0, 1), [-1, 0]):
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = gd.reduce_mean(x, axis=axis)
+        with monkeypatch.context() as patched:
+            patched.setattr(reduce, "bind", refuse)
+            np.testing.assert_array_equal(tape.gradient(y, x), np.full((2, 3), 1 / 6))

@@ -225,10 +225,9 @@ class ReduceMean(Reduction):
         return as_dtype_of(total / total.dtype.type(count), x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        if self.axes is None and type(g) is EagerTensor and not g.data.shape and busy() is None:
-            x_bar = np.empty(
-                ranked(ctx.shape(0)), g.data.dtype
-            )  # the gradient of a loss, in nearly every model
+        # The gradient of a loss, in nearly every model: a scalar is the mean over all axes, however they are given.
+        if type(g) is EagerTensor and not g.data.shape and busy() is None:
+            x_bar = np.empty(ranked(ctx.shape(0)), g.data.dtype)
             if x_bar.ndim and x_bar.size:
                 try:
                     x_bar.fill(g.data / wide(g.data.dtype).type(x_bar.size))
