@@ -289,7 +289,7 @@ class LinearOperatorToeplitz(LinearOperator):
         lead = self.dims[:-2]
         low = band_part(_shifted(broadcast_to(self.col, [*lead, n]), n), -1, 0)
         high = _shifted(broadcast_to(self.row, [*lead, n]), n)
-        return low + adjoint_of(conj(band_part(high, -1, 0) - diag(diag_part(high))))  # type: ignore[no-any-return]
+        return low + adjoint_of(conj(band_part(high, -1, 0) - diag(diag_part(high))))
 
 
 def _shifted(x: Any, n: int) -> Any:
