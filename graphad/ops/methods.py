@@ -11,11 +11,12 @@ from typing import Any
 
 from graphad.core.convert import lift, lift_like
 from graphad.core.device import require_cpu
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import numpy as by_numpy
+from graphad.ops.array.advanced import has_arrays, mask_of
 
 
 class At:
@@ -34,7 +35,7 @@ class Place:
     """The part of a tensor at a key, which is any that x[key] takes.
 
     Each method returns the whole tensor with that part changed; `y` is broadcast to the part. Where a key names an element
-    several times, `add` and `subtract` take all of them, the others any one.
+    several times, `set` takes the last, to which its derivative goes, and the others take all.
     """
 
     __slots__ = ("_key", "_x")
@@ -49,40 +50,74 @@ class Place:
 
     def set(self, y: Any) -> Tensor:
         """The tensor with the part replaced by y."""
-        return self._scattered(array.tensor_scatter_nd_update, y)
+        return self._changed(lambda x, y: y, array.tensor_scatter_nd_update, y)
 
     def add(self, y: Any) -> Tensor:
         """The tensor with y added to the part."""
-        return self._scattered(array.tensor_scatter_nd_add, y)
+        return self._changed(math.add, array.tensor_scatter_nd_add, y)
 
     def subtract(self, y: Any) -> Tensor:
         """The tensor with y taken from the part."""
-        return self._scattered(array.tensor_scatter_nd_sub, y)
+        return self._changed(math.subtract, array.tensor_scatter_nd_sub, y)
 
     def multiply(self, y: Any) -> Tensor:
         """The tensor with the part multiplied by y."""
-        return self.set(self.get() * y)
+        return self._changed(math.multiply, self._multiplied, y)
 
     def divide(self, y: Any) -> Tensor:
-        """The tensor with the part divided by y."""
-        return self.set(self.get() / y)
+        """The tensor, of a float or complex dtype, with the part divided by y."""
+        dtype = self._x.dtype
+        if dtype.is_integer or dtype.is_bool:
+            raise DTypeError(f"at: the tensor has dtype {dtype.name}; divide takes float and complex ones.")
+        return self._changed(math.divide, self._divided, y)
 
     def min(self, y: Any) -> Tensor:
-        """The tensor with the smaller of the part and y."""
-        return self.set(math.minimum(self.get(), lift_like("at", y, self._x.dtype)))
+        """The tensor with the smaller of the part and y; what is equally small shares the derivative."""
+        return self._changed(
+            lambda *two: math.reduce_min(array.stack(two), 0), array.tensor_scatter_nd_min, y
+        )
 
     def max(self, y: Any) -> Tensor:
-        """The tensor with the larger of the part and y."""
-        return self.set(math.maximum(self.get(), lift_like("at", y, self._x.dtype)))
+        """The tensor with the larger of the part and y; what is equally large shares the derivative."""
+        return self._changed(
+            lambda *two: math.reduce_max(array.stack(two), 0), array.tensor_scatter_nd_max, y
+        )
 
-    def _scattered(self, scatter: Callable[..., Tensor], y: Any) -> Tensor:
+    def _changed(
+        self, change: Callable[[Tensor, Tensor], Tensor], scatter: Callable[..., Tensor], y: Any
+    ) -> Tensor:
+        """The tensor with a part given by a mask changed element by element, any other scattered to."""
         x = lift(self._x)
+        value = lift_like("at", y, x.dtype)
+        mask = mask_of(x, self._key)
+        # The elements of a mask's part are counted only by what has a value for each of them.
+        if mask is not None and mask.dims is not None and x.dims is not None and value.dims is not None:
+            if len(value.dims) <= len(x.dims) - len(mask.dims):
+                sizes = array.shape(x)
+                taken = array.reshape(
+                    mask, array.concat([sizes[: len(mask.dims)], [1] * (len(x.dims) - len(mask.dims))], 0)
+                )
+                return math.where(taken, change(x, array.broadcast_to(value, sizes)), x)
         sizes = array.shape(x)
         numbers = array.range(math.reduce_prod(sizes))
         places = array.reshape(numbers, sizes)[self._key]
-        value = array.broadcast_to(lift_like("at", y, x.dtype), array.shape(places))
+        value = array.broadcast_to(value, array.shape(places))
         flat = scatter(array.reshape(x, [-1]), array.reshape(places, [-1, 1]), array.reshape(value, [-1]))
         return array.reshape(flat, sizes if x.dims is None or not is_definite(x.dims) else x.dims)
+
+    def _multiplied(self, x: Tensor, places: Tensor, value: Tensor) -> Tensor:
+        return x * self._product(x, places, value)
+
+    def _divided(self, x: Tensor, places: Tensor, value: Tensor) -> Tensor:
+        return x / self._product(x, places, value)
+
+    def _product(self, x: Tensor, places: Tensor, value: Tensor) -> Tensor:
+        """For each element of a vector the product of the values that name it, 1 for those without."""
+        if has_arrays(self._key):
+            return math.unsorted_segment_prod(value, array.reshape(places, [-1]), array.size(x))
+        return array.tensor_scatter_nd_update(
+            array.ones_like(x), places, value
+        )  # slices name no element twice
 
 
 def _size(self: Any) -> int | None:

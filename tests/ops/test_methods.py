@@ -246,3 +246,88 @@ def test_a_branch_of_rows_in_a_function_is_traced():
     row = lambda x: gd.cond(gd.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: -x)  # noqa: E731
     f = gd.function(lambda x: gd.vectorized_map(row, x))
     np.testing.assert_array_equal(f(gd.constant([[1.0, 2.0], [-1.0, -2.0]])), [[2.0, 4.0], [1.0, 2.0]])
+
+
+NAMED_TWICE = [np.array([0, 0, 2]), ([1, 0, 1], slice(0, 2)), (slice(None), [2, 2, 2])]
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("key", NAMED_TWICE, ids=str)
+@pytest.mark.parametrize("way", ["set", "add", "subtract", "multiply", "divide", "min", "max"])
+def test_of_elements_that_are_named_twice_all_count_or_the_last(way, key, unknown):
+    x = np.random.default_rng(1).uniform(0.5, 2.0, (3, 4))
+    y = np.random.default_rng(2).uniform(0.5, 2.0, x[key].shape)
+    ufuncs = {"min": np.minimum, "max": np.maximum}
+
+    def plain(x, y):
+        out = x.copy()
+        if way == "set":
+            out[key] = y
+        else:
+            ufuncs.get(way, getattr(np, way, None)).at(out, key, y)
+        return out
+
+    def use(x, y):
+        return getattr(x.at[key], way)(y)
+
+    signature = [gd.TensorSpec([None] * x.ndim, gd.float64), gd.TensorSpec([None] * y.ndim, gd.float64)]
+    f = gd.function(use, input_signature=signature) if unknown else use
+    np.testing.assert_allclose(f(gd.constant(x), gd.constant(y)), plain(x, y), rtol=1e-12)
+    weights = np.random.default_rng(3).standard_normal(x.shape)
+    slopes = gd.grad(lambda x, y: gd.reduce_sum(gd.sin(f(x, y)) * weights), (0, 1))
+    found = slopes(gd.constant(x), gd.constant(y))
+    for k, slope in enumerate(found):
+        for place in np.ndindex(*slope.shape):
+            moved = [[x.copy(), y.copy()] for _ in range(2)]
+            moved[0][k][place] += 1e-6
+            moved[1][k][place] -= 1e-6
+            above, below = (np.sum(np.sin(plain(*both)) * weights) for both in moved)
+            np.testing.assert_allclose(slope.numpy()[place], (above - below) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("way", ["min", "max"])
+def test_what_is_equally_far_out_shares_the_derivative(way):
+    x, y = gd.constant([1.0, 2.0, 3.0]), gd.constant([1.0, 1.0, 3.0])
+    by_x, by_y = gd.jacrev(lambda x, y: getattr(x.at[[0, 0, 2]], way)(y), (0, 1))(x, y)
+    np.testing.assert_allclose(by_x, np.diag([1 / 3, 1.0, 0.5]), rtol=1e-6)
+    np.testing.assert_allclose(by_y, [[1 / 3, 1 / 3, 0], [0, 0, 0], [0, 0, 0.5]], rtol=1e-6)
+    mask = np.array([True, False, True])
+    by_x = gd.jacrev(lambda x: getattr(x.at[mask], way)(1.0))(x)
+    np.testing.assert_allclose(by_x, np.diag([0.5, 1.0, float(way == "max")]))
+
+
+def test_the_derivative_of_updates_goes_to_the_last_of_each_place():
+    i, y = gd.constant([[1], [0], [1]]), gd.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    x = gd.ones([2, 2])
+    slope = gd.grad(lambda y: gd.reduce_sum(gd.tensor_scatter_nd_update(x, i, y) ** 2))(y)
+    np.testing.assert_array_equal(slope, [[0.0, 0.0], [6.0, 8.0], [10.0, 12.0]])
+
+
+@pytest.mark.parametrize("way", ["set", "add", "subtract", "multiply", "divide", "min", "max"])
+def test_a_part_given_by_a_mask_may_differ_from_row_to_row(way):
+    x = np.linspace(-1.0, 2.0, 12).reshape(3, 4)
+
+    def use(row):
+        return getattr(row.at[row > 0.5], way)(0.75)
+
+    wanted = np.stack([use(gd.constant(row)).numpy() for row in x])
+    np.testing.assert_array_equal(gd.vmap(use)(x), wanted)
+    unknown = gd.function(use, input_signature=[gd.TensorSpec([None, None], gd.float64)])
+    np.testing.assert_array_equal(unknown(gd.constant(x)), wanted)
+    slopes = gd.vmap(gd.grad(lambda row: gd.reduce_sum(use(row) ** 2)))(x)
+    alone = [gd.grad(lambda row: gd.reduce_sum(use(row) ** 2))(gd.constant(row)) for row in x]
+    np.testing.assert_array_equal(slopes, np.stack(alone))
+
+
+def test_a_mask_with_other_sizes_than_its_axes_is_refused():
+    x = gd.constant(X)
+    for key in ([True, False], (0, [True, False]), (slice(None), [[True]]), (..., [True])):
+        with pytest.raises(gd.errors.GraphadError, match=r"their sizes must be equal|incompatible"):
+            x[key]
+        with pytest.raises(gd.errors.GraphadError, match=r"their sizes must be equal|incompatible"):
+            x.at[key].set(gd.ones([7]))
+
+
+def test_whole_numbers_are_not_divided_in_place():
+    with pytest.raises(gd.errors.DTypeError, match=r"int32; divide takes float and complex"):
+        gd.constant([1, 2]).at[0].divide(2)

@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import stack
@@ -37,6 +37,17 @@ def _is_array(item: Any) -> bool:
         return item.ndim > 0
     # A tensor of unknown rank is taken for a scalar, as ever.
     return isinstance(item, list) or (isinstance(item, Tensor) and bool(item.dims))
+
+
+def mask_of(x: Tensor, key: Any) -> Tensor | None:
+    """The mask that a key of x is, alone; None for any other. Raises: InvalidArgumentError: it has other sizes than x."""
+    if type(key) is tuple and len(key) == 1:
+        key = key[0]
+    if not _is_mask(key):
+        return None
+    if x.dims is not None:
+        _check_masks((key,), x, 0)
+    return lift(key)
 
 
 def pick(x: Tensor, key: Any, basic: Callable[[Any, Any], Tensor]) -> Tensor:
@@ -82,9 +93,28 @@ def _expanded(items: Sequence[Any], rank: int, x: Tensor) -> list[Any]:
     rests = [k for k, item in enumerate(entries) if item is Ellipsis]
     if len(rests) > 1:
         raise InvalidArgumentError("getitem: Multiple ellipses in slice spec not allowed.")
+    _check_masks(items, x, rank - used)
     place = rests[0] if rests else len(entries)
     entries[place : place + len(rests)] = [builtins.slice(None)] * (rank - used)
     return entries
+
+
+def _check_masks(items: Sequence[Any], x: Tensor, rest: int) -> None:
+    """Raise unless each mask has the sizes of the axes that it stands for, as far as they are known; `...` is `rest` axes."""
+    axis = 0
+    for item in items:
+        dims = lift(item).dims if _is_mask(item) else None
+        if dims is not None and not are_compatible(dims, x.dims[axis : axis + len(dims)]):  # type: ignore[index]
+            raise InvalidArgumentError(
+                f"getitem: a mask with shape {format_dims(dims)} is for axes {axis} to {axis + len(dims) - 1} of a tensor with "
+                f"shape {format_dims(x.dims)}; their sizes must be equal."
+            )
+        width = len(dims) if dims is not None else 0 if item is None else rest if item is Ellipsis else 1
+        axis += width
+
+
+def _is_mask(item: Any) -> bool:
+    return _is_array(item) and not (isinstance(item, list) and not item) and lift(item).dtype.is_bool
 
 
 def _is_whole_number(item: Any) -> bool:

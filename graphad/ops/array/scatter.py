@@ -23,6 +23,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.dims import Size
+from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind, require_same_dtype
 from graphad.core.op import MIXED, Op, define
@@ -32,7 +33,7 @@ from graphad.core.shapes import are_compatible, format_dims, is_definite, normal
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
-from graphad.ops.array.create import zeros_like
+from graphad.ops.array.create import size, zeros_like
 from graphad.ops.array.gather import (
     GatherNd,
     ScatterNd,
@@ -41,6 +42,7 @@ from graphad.ops.array.gather import (
     gather,
     nd_index,
 )
+from graphad.ops.array.sequence import range as sequence
 from graphad.ops.array.shape import reshape
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import known_value, requested, require_sizes
@@ -51,6 +53,8 @@ from graphad.ops.array.support import (
     require_index,
     same_row,
 )
+from graphad.ops.math.compare import EQUAL
+from graphad.ops.math.select import where
 
 
 def scatter_nd(
@@ -108,8 +112,15 @@ class TensorScatterUpdate(Op):
         return (
             bind(self, g, indices, zeros_like(part)) if ctx.needs(0) else None,
             None,
-            part if ctx.needs(2) else None,
+            self._of_the_last(indices, g, part) if ctx.needs(2) else None,
         )
+
+    def _of_the_last(self, indices: Any, g: Any, part: Any) -> Tensor:
+        """`part`, and 0 where a later update has the same place. Who wins is found out by writing numbers in the same way."""
+        numbers = reshape(sequence(size(part, int64)), shape_of(part))
+        winners = bind(self, zeros_like(g, int64), indices, numbers)
+        is_last = bind(EQUAL, numbers, bind(GatherNd(self.batch_dims), winners, indices))
+        return where(is_last, part, zeros_like(part))
 
     def batch(self, ctx: BatchContext, x: Ranked, indices: Ranked, updates: Ranked) -> Tensor:
         return bind(TensorScatterUpdate(self.batch_dims + 1), *all_stacked(ctx, (x, indices, updates)))
@@ -137,7 +148,8 @@ def tensor_scatter_nd_update(
 
     Args:
       tensor: Tensor of any dtype.
-      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; they should not repeat.
+      indices: Integer tensor [..., depth]: coordinates along the first `depth` axes; of repeats the last update counts, in value
+        and derivative.
       updates: Tensor [*indices.shape[:-1], *tensor.shape[depth:]].
     Returns: Tensor of the shape and dtype of `tensor`.
     Raises: InvalidArgumentError (a ValueError): an index is out of range, or the shapes do not fit; DTypeError (a TypeError):
