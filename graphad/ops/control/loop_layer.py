@@ -38,7 +38,8 @@ class LoopLayer(Layer):
 
     @property
     def needs(self) -> Sequence[bool]:
-        return self.pullback.needs  # type: ignore[no-any-return]
+        # Behind what the body takes stand the values that never change.
+        return self.pullback.needs[: self.op.operands.total]  # type: ignore[no-any-return]
 
     def of_outputs(self, ctx: VjpContext, y_bars: list[Any]) -> Sequence[Any]:
         ys = self.base.outputs.ys

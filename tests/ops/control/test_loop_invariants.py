@@ -282,3 +282,26 @@ def test_a_saved_loop_and_a_saved_slope_are_differentiated_alike(n: int, tmp_pat
     agree(model.slope(h, u, w, tf.constant(n)), want)
     got = slopes(lambda step, *values: model.run(*values), STEP["poles"])(h, u, w, tf.constant(n))
     agree(got, want)
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_the_gradient_by_the_tape_within_a_tape_leaves_out_what_never_changes(n: int) -> None:
+    """Two tapes listen, so the loop has two layers, and the lower one pulls back what the inner tape asks for."""
+    x = np.array([[0.3, -0.4], [0.5, 0.2]])
+
+    def slopes(x: Any) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+
+                def step(i: Any, p: Any) -> Any:
+                    return i + 1, tf.sin(tf.jvp(lambda q: x * q, (x,), (x,))[1]) + 0.5 * p
+
+                y = tf.while_loop(lambda i, p: i < n, step, (0, x))[1]
+            first = inner.gradient(y, x)
+        return y, first, outer.gradient(first, x, unconnected_gradients="zero")
+
+    found = tf.function(slopes, input_signature=[tf.TensorSpec([None, 2], tf.float64)])(x)
+    for one, other in zip(found, slopes(tf.constant(x)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
