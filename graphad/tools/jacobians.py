@@ -10,6 +10,7 @@ import numpy as np
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
 from graphad.gradient.tape import GradientTape
 
@@ -69,7 +70,7 @@ def _derived(f: Callable[..., Any], xs: Sequence[Tensor]) -> tuple[np.ndarray, .
     with GradientTape(persistent=True) as tape:
         tape.watch(list(xs))
         y = _value(f, xs)
-    unit = np.zeros(y.shape.as_list(), y.dtype.numpy)
+    unit = np.zeros(ranked(y.dims), y.dtype.numpy)
     parts = _parts(unit)
     rows: list[list[np.ndarray]] = [[] for _ in xs]
     for k in range(parts.size):

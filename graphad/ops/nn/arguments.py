@@ -90,13 +90,24 @@ def channels_first(op: str, data_format: str | None, rank: int) -> bool:
     return data_format == first
 
 
-def in_order(f: Callable[[Any], Any], x: Any, rank: int, first: bool) -> Tensor:
-    """`f`, which takes and gives images with channels behind all axes, for images with channels before `rank` axes if `first`."""
+def in_order(
+    op: str, f: Callable[[Tensor], Tensor], x: Tensor, rank: int, first: bool, batches: bool = False
+) -> Tensor:
+    """`f`, which takes and gives images with channels behind all axes, for images with channels before `rank` axes if `first`.
+
+    Args:
+      op: What messages call it: they show the shape that was given.
+      batches: There may be several axes of batches.
+    """
     if not first:
-        return f(x)  # type: ignore[no-any-return]
+        return f(x)
     if x.ndim is None:
         x = bind(Transpose((0, *range(2, rank + 2), 1)), x)
-    elif x.ndim >= rank + 2:  # else `f` says what is wrong
+    else:
+        if x.ndim < rank + 2 or (x.ndim > rank + 2 and not batches):
+            raise InvalidArgumentError(
+                f"{op}: input has shape {format_dims(x.dims)}; {layout(rank, True)} is needed."
+            )
         x = move_axis(x, -1 - rank, -1)
     y = f(x)
     return move_axis(y, -1, -1 - rank)

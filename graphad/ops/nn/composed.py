@@ -8,6 +8,7 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import format_dims, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import gather
@@ -22,6 +23,8 @@ from graphad.ops.math.exponential import exp, log, softplus
 from graphad.ops.math.reduce import reduce_mean, reduce_sum
 from graphad.ops.math.select import where
 from graphad.ops.nn.activation import relu
+from graphad.ops.nn.arguments import channels_first, in_order
+from graphad.ops.nn.windows import layout
 from graphad.ops.rules import require_fit
 
 
@@ -111,9 +114,13 @@ def space_to_depth(
     Raises: InvalidArgumentError (a ValueError): height or width is no multiple of b, or no such data format.
     """
     x, b = _image("space_to_depth", input, block_size, data_format)
-    n, h, w, c = (shape(x)[k] for k in range(4))
-    y = reshape(x, [n, h // b, b, w // b, b, c])
-    return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h // b, w // b, c * b * b])
+
+    def into_channels(images: Tensor) -> Tensor:
+        n, h, w, c = (shape(images)[k] for k in range(4))
+        y = reshape(images, [n, h // b, b, w // b, b, c])
+        return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h // b, w // b, c * b * b])
+
+    return in_order("space_to_depth", into_channels, x, 2, data_format == "NCHW")
 
 
 def depth_to_space(
@@ -129,17 +136,29 @@ def depth_to_space(
     Raises: InvalidArgumentError (a ValueError): the channels are no multiple of b * b, or no such data format.
     """
     x, b = _image("depth_to_space", input, block_size, data_format)
-    n, h, w, c = (shape(x)[k] for k in range(4))
-    y = reshape(x, [n, h, w, b, b, c // (b * b)])
-    return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h * b, w * b, c // (b * b)])
+
+    def out_of_channels(images: Tensor) -> Tensor:
+        n, h, w, c = (shape(images)[k] for k in range(4))
+        y = reshape(images, [n, h, w, b, b, c // (b * b)])
+        return reshape(transpose(y, [0, 1, 3, 2, 4, 5]), [n, h * b, w * b, c // (b * b)])
+
+    return in_order("depth_to_space", out_of_channels, x, 2, data_format == "NCHW")
 
 
 def _image(op: str, input: Any, block_size: Any, data_format: str) -> tuple[Any, int]:
-    x = lift(input)
-    if data_format != "NHWC" or x.ndim != 4 or not isinstance(block_size, int) or block_size < 2:
+    """The image with known rank, and the size of blocks, by which its sizes can be divided as far as they are known."""
+    x, first = lift(input), channels_first(op, data_format, 2)
+    if x.ndim != 4 or not isinstance(block_size, int) or block_size < 2:
         raise InvalidArgumentError(
-            f"{op}: shape {x.shape}, block_size {block_size!r}, data_format {data_format!r}; "
-            "[batch, height, width, channels], an int of at least 2 and 'NHWC' are allowed."
+            f"{op}: shape {x.shape}, block_size {block_size!r}; {layout(2, first)} and an int of at least 2 are allowed."
+        )
+    *sizes, channels = (*ranked(x.dims)[2:], ranked(x.dims)[1]) if first else ranked(x.dims)[1:]
+    asked = sizes if op == "space_to_depth" else [channels]
+    unit = block_size if op == "space_to_depth" else block_size * block_size
+    if any(type(size) is int and size % unit for size in asked):
+        what = "height and width" if op == "space_to_depth" else "the channels"
+        raise InvalidArgumentError(
+            f"{op}: input has shape {format_dims(x.dims)}; {what} of {layout(2, first)} must be multiples of {unit}."
         )
     return x, block_size
 

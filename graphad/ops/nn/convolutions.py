@@ -11,7 +11,8 @@ from graphad.core.convert import lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.references import ALL, AT
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import are_compatible, format_dims, is_definite
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant
 from graphad.ops.array.join import concat
@@ -40,7 +41,7 @@ def _convolve(
     def convolve(images: Any) -> Any:
         return _over_batches(images, rank, lambda flat: bind(made, flat, kernel))
 
-    return in_order(convolve, x, rank, first)
+    return in_order(op, convolve, x, rank, first, True)
 
 
 def _attributes(
@@ -235,7 +236,21 @@ def _transpose(
             sides.append(size)
         dims = (sides[0], *dims, sides[1])
     made = ConvolutionInputGrad(*_attributes(op, strides, padding, dilations, rank, first), dims)
-    return in_order(lambda images: bind(made, images, kernel, *given), x, rank, first)
+    if first and not given:
+        _require_transposed(op, made, x, kernel, rank)
+    return in_order(op, lambda images: bind(made, images, kernel, *given), x, rank, first)
+
+
+def _require_transposed(op: str, made: ConvolutionInputGrad, x: Tensor, kernel: Tensor, rank: int) -> None:
+    """Raise in the order of axes that was given unless images with channels first fit the result that is asked for."""
+    n, *between, channels = made.result(TensorSpec.of(made.dims, x.dtype), kernel.spec)
+    want = (n, channels, *between)
+    if x.dims is not None and len(x.dims) == rank + 2 and not are_compatible(x.dims, want):
+        n, *between, channels = made.dims
+        raise InvalidArgumentError(
+            f"{op}: input has shape {format_dims(x.dims)}; for output_shape {format_dims((n, channels, *between))} and filters "
+            f"with shape {format_dims(kernel.dims)} it must have shape {format_dims(want)}."
+        )
 
 
 def conv1d_transpose(
@@ -375,7 +390,7 @@ def depthwise_conv2d(
 
     Args:
       input: Float tensor [batch, height, width, channels]. The filter has the same dtype.
-      filter: Float tensor [height, width, channels, multiplier]; height and width must be known while tracing.
+      filter: Float tensor [height, width, channels, multiplier].
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor [batch, out height, out width, channels * multiplier].
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
@@ -388,13 +403,32 @@ def _depthwise(
 ) -> Tensor:
     first = channels_first(op, data_format, 2)
     x, kernel = lift_pair(op, input, filter)
-    if kernel.dims is None or len(kernel.dims) != 4 or None in kernel.dims[:2]:
+    if kernel.dims is not None and len(kernel.dims) != 4:
         raise InvalidArgumentError(
-            f"{op}: filter has shape {format_dims(kernel.dims)}; [height, width, channels, multiplier] is needed, "
-            "with known height and width."
+            f"{op}: filter has shape {format_dims(kernel.dims)}; [height, width, channels, multiplier] is needed."
         )
-    windows = w.Patches(tuple(kernel.dims[:2]), *_attributes(op, strides, padding, dilations, 2, first))
-    return in_order(lambda images: _channel_by_channel(bind(windows, images), kernel), x, 2, first)
+    if x.dims is not None and len(x.dims) != 4:
+        raise InvalidArgumentError(
+            f"{op}: input has shape {format_dims(x.dims)}; {w.layout(2, first)} is needed."
+        )
+    channels = None if x.dims is None else x.dims[1 if first else 3]
+    taken = None if kernel.dims is None else kernel.dims[2]
+    if channels is not None and taken is not None and channels != taken:
+        raise InvalidArgumentError(
+            f"{op}: the input has {channels} channels, filter with shape {format_dims(kernel.dims)} takes {taken}; they must be "
+            "as many."
+        )
+    settings = _attributes(op, strides, padding, dilations, 2, first)
+
+    def convolve(images: Tensor) -> Tensor:
+        if kernel.dims is not None and None not in kernel.dims[:2]:
+            return _channel_by_channel(bind(w.Patches(tuple(kernel.dims[:2]), *settings), images), kernel)
+        # Each channel is a group. That there are as many as the filter takes is what the reshape asks.
+        window, multiplier = shape(kernel)[:2], shape(kernel)[3]
+        groups = concat([window, [1, shape(images)[3] * multiplier]], 0)
+        return bind(Convolution(*settings), images, reshape(kernel, groups))
+
+    return in_order(op, convolve, x, 2, first)
 
 
 def _channel_by_channel(parts: Any, kernel: Any) -> Tensor:
@@ -421,7 +455,7 @@ def separable_conv2d(
 
     Args:
       input: Float tensor [batch, height, width, channels]. Filters have the same dtype.
-      depthwise_filter: Float tensor [height, width, channels, multiplier]; height and width must be known while tracing.
+      depthwise_filter: Float tensor [height, width, channels, multiplier].
       pointwise_filter: Float tensor [1, 1, channels * multiplier, channels out].
       strides, padding, data_format, dilations: As for `conv2d`, of the first convolution.
     Returns: Float tensor [batch, out height, out width, channels out].
@@ -440,5 +474,9 @@ def separable_conv2d(
         )
     mix = Convolution((1, 1), "VALID", (1, 1))
     return in_order(
-        lambda images: bind(mix, images, kernel), y, 2, channels_first("separable_conv2d", data_format, 2)
+        "separable_conv2d",
+        lambda images: bind(mix, images, kernel),
+        y,
+        2,
+        channels_first("separable_conv2d", data_format, 2),
     )

@@ -42,7 +42,7 @@ def _pool(
             f"{op}: padding {padding!r} is not smaller than the window {window}; a window must meet the input."
         )
     made = kind(window, steps, pads, apart)
-    return arguments.in_order(lambda images: bind(made, images), x, rank, first)
+    return arguments.in_order(op, lambda images: bind(made, images), x, rank, first)
 
 
 def max_pool1d(

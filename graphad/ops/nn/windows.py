@@ -30,10 +30,10 @@ Pads = tuple[tuple[int, int], ...]
 AXES = ("depth", "height", "width")
 
 
-def layout(rank: int) -> str:
-    """The axes of an image with `rank` axes between batch and channels, for messages."""
+def layout(rank: int, first: bool = False) -> str:
+    """The axes of an image with `rank` axes besides batch and channels, for messages; `first`: channels come before them."""
     between = AXES[-rank:] if 0 < rank <= len(AXES) else (f"{rank} axes",)
-    return f"[batch, {', '.join(between)}, channels]"
+    return f"[batch, channels, {', '.join(between)}]" if first else f"[batch, {', '.join(between)}, channels]"
 
 
 def pads_of(padding: Any, sizes: Sequence[Any], spans: Sequence[int], strides: Sequence[int]) -> Pads:

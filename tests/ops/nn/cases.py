@@ -374,7 +374,6 @@ CONV = [
         real(2, 2, 2, 2),
         strides=[1, 1, 1, 1],
         padding="SAME",
-        unknown=(),
         expected=lambda x, k: np.concatenate(
             [_conv((1, 1), "SAME")(x[..., c : c + 1], k[:, :, c : c + 1]) for c in range(2)], -1
         ),
@@ -405,7 +404,7 @@ FURTHER = [
     OpCase(transposed, real(2, 4, 5, 1), real(2, 2, 1, 1), strides=1, dilations=2, unknown=(),
            expected=_transposed((1, 1), "SAME", (2, 4, 5, 1), (2, 2))),
     OpCase(nn.depthwise_conv2d, real(1, 5, 4, 2), real(2, 2, 2, 1), strides=[1, 2, 2, 1], padding="VALID", dilations=[2, 1],
-           unknown=(), expected=_depthwise((2, 2), "VALID", (2, 1))),
+           expected=_depthwise((2, 2), "VALID", (2, 1))),
     OpCase(nn.separable_conv2d, real(1, 3, 4, 2), real(2, 2, 2, 2), real(1, 1, 4, 3), strides=[1, 1, 1, 1], padding="SAME",
            unknown=(), expected=lambda x, d, p: _depthwise((1, 1), "SAME")(x, d) @ p[0, 0]),
 ]  # fmt: skip
@@ -557,7 +556,7 @@ CHANNELS = [
     OpCase(transposed_first, real(2, 1, 2, 3), real(2, 2, 1, 1), strides=[1, 1, 2, 2], padding="SAME",
            expected=_behind_batch(_transposed((2, 2), "SAME"))),
     OpCase(nn.depthwise_conv2d, real(1, 2, 4, 3), real(2, 2, 2, 2), strides=[1, 1, 2, 2], padding="SAME", data_format="NCHW",
-           unknown=(), expected=_behind_batch(_depthwise((2, 2), "SAME"))),
+           unknown=SIZES, expected=_behind_batch(_depthwise((2, 2), "SAME"))),
     OpCase(nn.separable_conv2d, real(1, 2, 3, 4), real(2, 2, 2, 1), real(1, 1, 2, 3), strides=1, padding="SAME",
            data_format="NCHW", unknown=(),
            expected=lambda x, d, p: np.moveaxis(_depthwise((1, 1), "SAME")(np.moveaxis(x, 1, -1), d) @ p[0, 0], -1, 1)),

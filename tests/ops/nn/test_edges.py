@@ -512,3 +512,75 @@ def test_convolution_over_several_axes_of_batches() -> None:
 def test_the_gradient_of_a_three_dimensional_pool_goes_to_the_first_maximum() -> None:
     g = _gradient(lambda x: nn.max_pool3d(x, 2, 2, "VALID"), np.ones((1, 2, 2, 2, 1)))
     assert g.ravel().tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_depthwise_convolution_of_filters_of_any_size() -> None:
+    x, kernel = tf.constant(real(2, 5, 4, 3)), tf.constant(real(2, 3, 3, 2))
+
+    def loss(x: Any, kernel: Any) -> Any:
+        return tf.reduce_sum(nn.depthwise_conv2d(x, kernel, [1, 2, 2, 1], "SAME") ** 3)
+
+    def second(x: Any, kernel: Any) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch([x, kernel])
+            with tf.GradientTape() as tape:
+                tape.watch([x, kernel])
+                y = loss(x, kernel)
+            bars = tape.gradient(y, [x, kernel])
+            z = tf.reduce_sum(bars[0] ** 2) + tf.reduce_sum(bars[1] ** 2)
+        return y, *bars, *outer.gradient(z, [x, kernel])
+
+    for spec in (tf.TensorSpec([None] * 4, tf.float64), tf.TensorSpec(None, tf.float64)):
+        for found, wanted in zip(
+            tf.function(second, input_signature=[spec] * 2)(x, kernel), second(x, kernel)
+        ):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="reshape: "):
+            tf.function(loss, input_signature=[spec] * 2)(x, tf.constant(real(2, 3, 4, 1)))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"depthwise_conv2d: the input has 3 channels, filter .* takes 4"
+    ):
+        loss(x, tf.constant(real(2, 3, 4, 1)))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_space_and_depth_with_channels_first(known: bool) -> None:
+    x = tf.constant(real(2, 3, 4, 6))
+    blocks = [
+        lambda x: nn.space_to_depth(x, 2, "NCHW"),
+        lambda y: nn.depth_to_space(y, 2, data_format="NCHW"),
+    ]
+    if not known:
+        spec = tf.TensorSpec([None] * 4, tf.float64)
+        blocks = [tf.function(f, input_signature=[spec]) for f in blocks]
+    y = blocks[0](x)
+    last = nn.space_to_depth(tf.transpose(x, [0, 2, 3, 1]), 2)
+    np.testing.assert_array_equal(y, tf.transpose(last, [0, 3, 1, 2]))
+    np.testing.assert_array_equal(blocks[1](y), x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = blocks[0](x)
+    np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=y), x)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: nn.conv2d(tf.zeros([2, 3, 5]), tf.zeros([3, 3, 3, 4]), 1, "SAME", "NCHW"), r"conv2d: input has shape (2, 3, 5)"),
+        (lambda: nn.max_pool2d(tf.zeros([1, 2, 3, 5, 6]), 2, 1, "SAME", "NCHW"), "max_pool2d: input has shape (1, 2, 3, 5, 6)"),
+        (
+            lambda: nn.conv2d_transpose(tf.zeros([2, 3, 5, 6]), tf.zeros([3, 3, 4, 2]), [2, 4, 5, 6], 1, "SAME", "NCHW"),
+            "conv2d_transpose: input has shape (2, 3, 5, 6); for output_shape (2, 4, 5, 6) and filters with shape "
+            "(3, 3, 4, 2) it must have shape (2, 2, 5, 6)",
+        ),
+        (lambda: nn.depthwise_conv2d(tf.zeros([2, 3, 5]), tf.zeros([3, 3, 3, 1]), 1, "SAME", "NCHW"), "shape (2, 3, 5); "),
+        (lambda: nn.space_to_depth(tf.zeros([1, 2, 3, 5]), 2, "NCHW"), "input has shape (1, 2, 3, 5)"),
+        (lambda: nn.depth_to_space(tf.zeros([1, 2, 3, 5]), 2, "NCHW"), "input has shape (1, 2, 3, 5)"),
+    ],
+)  # fmt: skip
+def test_messages_about_channels_first_show_the_shape_that_was_given(call: Any, said: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        call()
+    assert said in str(caught.value)
+    if "must have" not in said:
+        assert "[batch, channels, height, width]" in str(caught.value)
