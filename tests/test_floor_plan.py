@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = (
     ("core",),
     ("graph",),
+    ("devices",),
     ("kernels",),
     ("ops",),
     ("eager",),
@@ -66,7 +67,7 @@ WITHOUT_GRAPHAD = (
 LAZY = {
     "numba": ("graphad.compiler.cpu", "graphad.compiler.cuda"),
     "llvmlite": ("graphad.compiler",),
-    "cupy": ("graphad.compiler.cuda",),
+    "cupy": ("graphad.compiler.cuda", "graphad.devices.library"),
     "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.ops.library", "graphad.optimize"),
     "matplotlib": ("graphad.tools.plots",),
     "tqdm": (),

@@ -3,6 +3,8 @@
 from graphad.config import experimental as experimental
 from graphad.config import optimizer as optimizer
 from graphad.config import threading as threading
+from graphad.devices.level import get_default_device as get_default_device
+from graphad.devices.level import set_default_device as set_default_device
 from graphad.tools.devices import LogicalDevice as LogicalDevice
 from graphad.tools.devices import LogicalDeviceConfiguration as LogicalDeviceConfiguration
 from graphad.tools.devices import PhysicalDevice as PhysicalDevice

@@ -6,6 +6,7 @@ values of that level. With no level the op is evaluated at once. The long way is
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
 from typing import Any, overload
@@ -132,10 +133,10 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     for x in inputs:
         if type(x) is EagerTensor:
             values.append(x.data)
-        elif isinstance(x, Handle):
+        elif isinstance(x, Handle) and not x.away:
             values.append(x)
         else:
-            raise x.out_of_scope(op)
+            return _elsewhere(op, inputs)
     if not op.fits:
         check_inputs(op, inputs)
     try:
@@ -153,6 +154,15 @@ def checked(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     if not op.multiple:
         return (EagerTensor(out[()] if type(out) is np.ndarray and not out.ndim else out),)
     return tuple([EagerTensor(y[()] if type(y) is np.ndarray and not y.ndim else y) for y in out])
+
+
+def _elsewhere(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Run an op of which an input is on another device than the CPU, or has no value here."""
+    for x in inputs:
+        if not (x.away or isinstance(x, EagerTensor | Handle)):
+            raise x.out_of_scope(op)
+    outputs: tuple[Any, ...] = importlib.import_module("graphad.devices.run").evaluate(op, inputs)
+    return outputs
 
 
 def check_inputs(op: Op, inputs: Sequence[Any]) -> None:

@@ -73,6 +73,10 @@ def lift_pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
         a_known = a.dtype
     x = lift(a) if a_known is not None else _adopt(op, a, b_known)
     y = lift(b) if b_known is not None else _adopt(op, b, a_known)
+    if y.away and a_known is None:
+        x = y.beside(x)  # type: ignore[arg-type]
+    elif x.away and b_known is None:
+        y = x.beside(y)  # type: ignore[arg-type]
     return x, y
 
 

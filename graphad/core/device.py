@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 from graphad.core.errors import InvalidArgumentError, UnavailableError
 from graphad.core.flags import flags
+from graphad.core.levels import chain
 
 _NAME = r"^(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$"
 
@@ -26,7 +29,7 @@ def parse(name: str) -> tuple[str, int]:
     return ("cuda" if kind == "gpu" else kind), int(match.group(2) or 0)
 
 
-DEVICE = "cpu:0"  # where tensors live
+DEVICE = "cpu:0"  # where tensors live unless they are told otherwise
 
 
 def require_cpu(op: str, name: object) -> None:
@@ -46,14 +49,22 @@ def device(device_name: str | None) -> Iterator[str]:
     """
     kind, index = parse(device_name or "cpu")
     if kind == "cuda":
-        raise UnavailableError(
-            f"device: 'cuda:{index}' cannot run ops in this release: kernels are generated and compiled for CUDA "
-            "(graphad.compiler.cuda), but tensors live on the CPU only. Use device('cpu')."
-        )
+        with importlib.import_module("graphad.devices.level").on(f"cuda:{index}"):
+            yield f"cuda:{index}"
+        return
     if index >= flags.logical_cpus:
         devices = "one device" if flags.logical_cpus == 1 else f"{flags.logical_cpus} devices"
         raise UnavailableError(
             f"device: there is no 'cpu:{index}'; the CPU is {devices}. "
             "config.set_logical_device_configuration gives it more names."
         )
+    if any(getattr(level, "is_place", False) for level in chain()):  # inside of a block of another device
+        with importlib.import_module("graphad.devices.level").on(DEVICE):
+            yield f"{kind}:{index}"
+        return
     yield f"{kind}:{index}"
+
+
+def along(x: Any) -> AbstractContextManager[Any]:
+    """A block in which ops run where a tensor or variable is, if that is not the CPU."""
+    return device(x.device) if x.away else nullcontext()

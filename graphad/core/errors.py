@@ -76,6 +76,10 @@ class RuleError(InvalidArgumentError):
     """Python or NumPy refused what a rule of an op did with what the op was given; the op has no words of its own for it."""
 
 
+class DeviceDataError(InvalidArgumentError):
+    """Data are asked for on the CPU that are on another device."""
+
+
 class OutOfRangeError(InvalidArgumentError, IndexError):
     """An element is asked for that there is not."""
 

@@ -132,6 +132,11 @@ def entered(level: Any) -> Iterator[Any]:
         _level.set(None if _is_idle(before) else before)
 
 
+def make_top(level: Any) -> None:
+    """Make a level, or none, the top one of this thread until another takes its place."""
+    _level.set(level)
+
+
 def _is_idle(level: Any) -> bool:
     # The eager level exists only while something records, whoever created it.
     return (
@@ -151,6 +156,10 @@ def add_recorder(recorder: Recorder, make_eager: Any, again: Any = None) -> Any:
     while again is not None and level is not None and level is not again:
         level = level.below
     level = top if level is None else level
+    while getattr(level, "is_place", False):
+        level = (
+            level.below
+        )  # of an eager level and of the device's, which stands on it, the first has the recorders
     if level is None:
         level = make_eager()
         _level.set(level)
@@ -161,12 +170,13 @@ def add_recorder(recorder: Recorder, make_eager: Any, again: Any = None) -> Any:
 @contextmanager
 def paused(level: Any, recorder: Recorder) -> Iterator[None]:
     """Detach a recorder of the level on top for a while; the level stays, since levels above it may come back to it."""
+    top = current()
     level.recorders = tuple([other for other in level.recorders if other is not recorder])
     try:
         yield
     finally:
         level.recorders = (*level.recorders, recorder)
-        _level.set(level)
+        _level.set(top if getattr(top, "is_place", False) else level)
 
 
 def remove_recorder(level: Any, recorder: Recorder) -> None:

@@ -25,6 +25,16 @@ class Sparse:
     values: Any
 
     @property
+    def away(self) -> bool:
+        """Whether its values are on another device than the CPU."""
+        return self.values.away  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> str:
+        """The device of its values."""
+        return self.values.device  # type: ignore[no-any-return]
+
+    @property
     def dtype(self) -> DType:
         return self.values.dtype  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from graphad.core.errors import (
     InvalidArgumentError,
     SymbolicConversionError,
     SymbolicValueError,
-    UnavailableError,
 )
 from graphad.core.levels import busy, note_exit
 from graphad.core.shapes import TensorShape, format_dims
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from graphad.core.arithmetic import Arithmetic
 else:
     Arithmetic = object
+
+
+CPU = "cpu:0"
 
 
 class Mark:
@@ -147,6 +149,16 @@ class Tensor(Arithmetic):
     __array_priority__ = 100
     mark: Mark | None
     spec: TensorSpec
+    has_value: ClassVar[bool] = False  # whether it has its data now, wherever they are
+    away: ClassVar[bool] = False  # whether they are on another device than the CPU
+
+    def out_of_scope(self, op: Any) -> Exception:
+        """The error for a use of this tensor where it has no meaning."""
+        raise NotImplementedError
+
+    def beside(self, other: EagerTensor) -> Tensor:
+        """A tensor just made of a Python or NumPy value as one that an op may take together with this one."""
+        return other
 
     @property
     def dims(self) -> tuple[Any, ...] | None:
@@ -258,6 +270,7 @@ class EagerTensor(Exports, Tensor):
     """A tensor that has its data now: `data` is an array nobody writes to, or a NumPy scalar."""
 
     __slots__ = ("__weakref__", "data", "mark")
+    has_value = True
     data: Any
 
     def __init__(self, data: Any) -> None:
@@ -278,22 +291,20 @@ class EagerTensor(Exports, Tensor):
 
     @property
     def device(self) -> str:
-        return "cpu:0"
+        return CPU
 
     @property
     def backing_device(self) -> str:
         """The device that has the data."""
-        return "cpu:0"
+        return CPU
 
     def cpu(self) -> EagerTensor:
         """The tensor with its data on the CPU, where they are."""
         return self
 
-    def gpu(self, gpu_index: int = 0) -> NoReturn:
-        """Not there yet: tensors live on the CPU."""
-        raise UnavailableError(
-            f"Tensor.gpu: there is no 'cuda:{gpu_index}' for tensors in this release; they live on the CPU."
-        )
+    def gpu(self, gpu_index: int = 0) -> Any:
+        """A copy on a CUDA device. Raises: UnavailableError: there is none."""
+        return importlib.import_module("graphad.devices.transfer").copied(self, f"cuda:{gpu_index}")
 
     @property
     def nbytes(self) -> int:
@@ -380,10 +391,12 @@ class Handle(Exports):
     """
 
     __slots__ = ("__weakref__", "_spec", "_trainable", "data", "guard", "mark")
+    away: ClassVar[bool] = False  # whether its array is on another device than the CPU
+    device = CPU
 
     def __init__(self, data: Any, spec: HandleSpec, trainable: bool) -> None:
-        self.data = data
         self._spec = spec
+        self.data = data
         self._trainable = trainable
         self.guard: Any = None
         self.mark = Mark()  # at birth, since any number of threads may read a variable at once
@@ -395,6 +408,15 @@ class Handle(Exports):
     @property
     def trainable(self) -> bool:
         return self._trainable
+
+    @property
+    def place(self) -> Handle:
+        """What `eval` is given: itself, or what holds the array of another device."""
+        return self
+
+    def here(self) -> Any:
+        """The array on the CPU, a copy of one that is elsewhere."""
+        return self.data
 
 
 _guards = forks.lock()

@@ -6,6 +6,7 @@ Functions capture a variable by reference. Its value is never written in place: 
 from __future__ import annotations
 
 import enum
+import importlib
 import itertools
 import weakref
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift
+from graphad.core.device import along
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import (
     ArgumentTypeError,
@@ -99,6 +101,14 @@ class Variable(Scattered, Handle, Arithmetic):
     synchronization = VariableSynchronization.AUTO
     aggregation = VariableAggregation.NONE
     initializer = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Variable:
+        if cls is Variable and busy() is not None and (place := _place_of_block()) is not None:
+            elsewhere: type[Variable] = importlib.import_module("graphad.eager.elsewhere").variable_class(
+                place
+            )
+            return object.__new__(elsewhere)
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -205,9 +215,13 @@ class Variable(Scattered, Handle, Arithmetic):
     def ndim(self) -> int | None:
         return self._spec.rank
 
-    @property
-    def device(self) -> str:
-        return "cpu:0"
+    def tensor_of(self, array: Any) -> Tensor:
+        """An array that nobody writes to as a tensor on the variable's device."""
+        return EagerTensor(array)
+
+    def kin(self, value: Any, name: str) -> Variable:
+        """A variable that nobody trains, on the same device."""
+        return Variable(value, trainable=False, name=name)
 
     def follow_by_default(self, trainable: bool) -> None:
         """Make `trainable` true or false from now on: what freezing and thawing a layer does."""
@@ -358,7 +372,7 @@ class Variable(Scattered, Handle, Arithmetic):
 
     def rewrite(self, change: Callable[[Any], Any]) -> Variable:
         """Assign what `change` makes of the value, in one step for other threads."""
-        with self.guard or self._first_guard():
+        with self.guard or self._first_guard(), along(self):
             changed: Variable = self.assign(change(bind(READ, self)))
             return changed
 
@@ -451,8 +465,20 @@ def pin(variable: Variable) -> None:
             creation.pin(variable)
 
 
+def _here(x: Any) -> Any:
+    """A tensor with its data on the CPU."""
+    return x.here() if x.away else x
+
+
+def _place_of_block() -> str | None:
+    """The device of the innermost block of `device`, None where that is the CPU."""
+    return next((level.place for level in chain() if getattr(level, "is_place", False)), None)
+
+
 def _initial(value: Any, dtype: DType | None, creation: Any) -> Any:
     """The initial value as a NumPy value, computed outside of any trace."""
+    if isinstance(value, Tensor) and value.away:
+        value = _here(value)
     if isinstance(value, Tensor) and type(value) is not EagerTensor:
         if creation is None:
             raise InvalidArgumentError(f"Variable: the initial value {value!r} has no number here.")
@@ -460,5 +486,5 @@ def _initial(value: Any, dtype: DType | None, creation: Any) -> Any:
     with entered(None):
         if callable(value) and not isinstance(value, Tensor):
             value = value()
-        tensor: Any = lift(value, dtype)
-        return tensor.data if type(tensor) is EagerTensor else lift(tensor).data  # type: ignore[attr-defined]
+        tensor: Any = lift(lift(value, dtype))
+        return _here(tensor).data

@@ -109,6 +109,11 @@ class ConcreteFunction:
         return tuple(x for x in self.variables if x.trainable)
 
     @property
+    def captures_elsewhere(self) -> bool:
+        """Whether it captures something on another device than the CPU, which its executable cannot read."""
+        return any(x.away for x in self.captured_inputs)
+
+    @property
     def structured_input_signature(self) -> Any:
         """((args...), {kwargs}) with a TensorSpec for each tensor and Python values as they are."""
         names = self.argument_names
@@ -203,10 +208,16 @@ class ConcreteFunction:
         """The structured result for the tensor arguments in order."""
         if busy() is None or current() is None:
             operands = [x.data if type(x) is EagerTensor else x for x in (*values, *self.captured_inputs)]
-            for operand in operands:
-                if isinstance(operand, Tensor):
-                    raise operand.out_of_scope(self._op)  # type: ignore[attr-defined]
-            outputs: Sequence[Any] = [EagerTensor(y) for y in self.executable.run(operands, self.jit_compile)]
+            outputs: Sequence[Any]
+            if any(
+                isinstance(operand, Tensor) or (isinstance(operand, Handle) and operand.away)
+                for operand in operands
+            ):
+                outputs = bind(
+                    self._op, *values, *self.captured_inputs
+                )  # elsewhere than on the CPU, or out of scope
+            else:
+                outputs = [EagerTensor(y) for y in self.executable.run(operands, self.jit_compile)]
         else:
             operands = [*values, *self.captured_inputs]
             outputs = bind(self._op, *operands)

@@ -238,7 +238,7 @@ class Function(Printed, Generic[P, R]):
         concrete = self.concrete_for(arguments)
         result = concrete.call_flat(arguments.values)
         if not kwargs and all(type(x) is EagerTensor for x in args) and len(args) == len(arguments.values):
-            if current() is None and len(self._fast) < 64:
+            if current() is None and len(self._fast) < 64 and not concrete.captures_elsewhere:
                 key: list[Any] = []
                 for x in args:
                     key += [x.data.shape, x.data.dtype.num]

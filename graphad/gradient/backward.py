@@ -11,6 +11,7 @@ from typing import Any
 
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.device import along
 from graphad.core.errors import InternalError
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.indexed_slices import IndexedSlices
@@ -39,6 +40,8 @@ class Dropped:
     @property
     def spec(self) -> TensorSpec:
         return TensorSpec.of(self.dims, self.dtype)
+
+    away = False
 
     def out_of_scope(self, op: Op) -> InternalError:
         return InternalError(
@@ -117,6 +120,7 @@ def backward(
     transforms: Any,
     leaves: Set[Any] | None = None,
     consume: bool = False,
+    placed: bool = False,
 ) -> dict[Any, Any]:
     """Pull cotangents back over entries.
 
@@ -127,8 +131,13 @@ def backward(
       transforms: Passed to rules that hold sub-graphs.
       leaves: The followed marks that no entry made, where they are known.
       consume: Shrink the list while walking, so that memory is freed as soon as it is used.
+      placed: Whether this runs in a block of the cotangents' device already.
     Returns: `bars`, with the cotangents of the sources.
     """
+    for bar in bars.values():
+        if bar.away and not placed:  # what rules make of nothing has to be there too
+            with along(bar):
+                return backward(entries, bars, wanted, transforms, leaves, consume, True)
     # Where every leaf is a source, every entry is on a path and nothing has to be looked up.
     all_on_path = leaves is not None and leaves <= wanted
     on_path = wanted if all_on_path else _dependents(entries, wanted)

@@ -15,6 +15,7 @@ import numpy as np
 from graphad.core.bind import bind
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
+from graphad.core.device import along
 from graphad.core.dims import product
 from graphad.core.errors import (
     ArgumentTypeError,
@@ -77,7 +78,7 @@ def jacobian(
     _check_loop(tape, "jacobian", use_pfor, parallel_iterations)
     target = _as_target(target)
     asked = Mode(mode.value == "zero", parallel_iterations, use_pfor)
-    with tape.computing():
+    with tape.computing(), along(target):
         results = _vectorising("jacobian", use_pfor, lambda: _jacobians(tape, target, wanted, asked))
     out = []
     for x, result in zip(wanted, results, strict=True):
@@ -90,16 +91,17 @@ def jacobian(
 def jacobian_of(tape: Any, target: Any, sources: Sequence[Any], forward: bool) -> list[Any]:
     """The Jacobians of one target, zeros where nothing connects it with a source; `forward` prefers columns."""
     target = _as_target(target)
-    with tape.computing():
+    with tape.computing(), along(target):
         found = _jacobians(tape, target, sources, Mode(True, None, True, forward))
     return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 
 def _zeros(target: Any, x: Any) -> Tensor:
     """A Jacobian of zeros, whose sizes may be known at run time only."""
-    if is_definite(target.dims) and is_definite(x.dims):
-        return zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
-    return zeros(concat([shape(target), shape(x)], 0), x.spec.dtype)
+    with along(target):
+        if is_definite(target.dims) and is_definite(x.dims):
+            return zeros(TensorShape((*target.dims, *x.dims)), x.spec.dtype)
+        return zeros(concat([shape(target), shape(x)], 0), x.spec.dtype)
 
 
 def _check_sources(name: str, sources: Sequence[Any]) -> None:
@@ -339,7 +341,7 @@ def batch_jacobian(
                 "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
             )
     asked = Mode(True, parallel_iterations, use_pfor)
-    with tape.computing():
+    with tape.computing(), along(target):
         return _vectorising(
             "batch_jacobian", use_pfor, lambda: _batch_jacobian(tape, target, source, batch, row, asked)
         )

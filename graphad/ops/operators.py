@@ -54,7 +54,7 @@ _BOOL = np.dtype(bool)
 
 def _value(x: Any) -> Tensor:
     """A variable's value where nothing listens, without the op that reads it."""
-    return EagerTensor(x.data) if isinstance(x, Handle) and busy() is None else x
+    return EagerTensor(x.data) if isinstance(x, Handle) and busy() is None and not x.away else x
 
 
 # The ufuncs of operators, where dtypes are promoted as NumPy does (`experimental_enable_numpy_behavior`).

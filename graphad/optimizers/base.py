@@ -100,10 +100,9 @@ class Optimizer(Trackable):
             if id(variable) not in self._graphad_slots:
                 with entered(None):  # they belong to the optimizer, whichever function is being traced
                     made = tuple(
-                        Variable(
-                            np.full_like(variable.data, self.first(slot)),
-                            trainable=False,
-                            name=f"{variable.name[:-2]}/{slot}",
+                        variable.kin(
+                            np.full(variable.place.data.shape, self.first(slot), variable.dtype.numpy),
+                            f"{variable.name[:-2]}/{slot}",
                         )
                         for slot in self.slots
                     )

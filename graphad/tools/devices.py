@@ -1,4 +1,4 @@
-"""The devices that programs ask for at their top: one CPU, by as many names as they want, and no other in this release.
+"""The devices that programs ask for at their top: one CPU, by as many names as they want, and the CUDA devices.
 
 What a program asks of the CPU in vain is refused; what asks for nothing (memory growth of no GPU) does nothing.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.flags import flags
+from graphad.devices import library
 
 PhysicalDevice = namedtuple("PhysicalDevice", "name device_type")
 LogicalDevice = namedtuple("LogicalDevice", "name device_type")
@@ -44,20 +45,28 @@ _CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
 
 
 def list_physical_devices(device_type: str | None = None) -> list[Any]:
-    """The devices of the machine on which ops can run: one CPU.
+    """The devices of the machine on which ops can run: one CPU, and the GPUs with CUDA, which take CuPy and a driver.
+
+    Where there is no GPU, a line in the log (level INFO) says what is missing.
 
     Args:
-      device_type: "CPU", or another kind, of which there are none; all kinds by default.
+      device_type: "CPU" or "GPU"; all kinds by default.
     Example:
-      >>> config.list_physical_devices("GPU")
-      []
+      >>> config.list_physical_devices("CPU")
+      [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
-    return [_CPU] if device_type in (None, "CPU") else []
+    found = [_CPU] if device_type in (None, "CPU") else []
+    if device_type in (None, "GPU"):
+        found += [PhysicalDevice(f"/physical_device:GPU:{k}", "GPU") for k in range(library.count())]
+    return found
 
 
 def list_logical_devices(device_type: str | None = None) -> list[Any]:
     """The devices on which `device` runs ops: the names of the CPU; see `set_logical_device_configuration`."""
-    return list(map(_logical_cpu, range(flags.logical_cpus))) if device_type in (None, "CPU") else []
+    found = list(map(_logical_cpu, range(flags.logical_cpus))) if device_type in (None, "CPU") else []
+    if device_type in (None, "GPU"):
+        found += [LogicalDevice(f"/device:GPU:{k}", "GPU") for k in range(library.count())]
+    return found
 
 
 def get_visible_devices(device_type: str | None = None) -> list[Any]:
@@ -80,10 +89,16 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 
 
 def set_memory_growth(device: Any, enable: bool) -> None:
-    """Whether memory of a GPU is taken as it is needed. There is none whose memory graphad takes.
+    """Whether memory of a GPU is taken as it is needed. It always is, so that this allows it and changes nothing.
 
-    Raises: InvalidArgumentError (a ValueError): for the CPU, and for a device that is not there.
+    Raises: InvalidArgumentError (a ValueError): for the CPU, for a device that is not there, and for `enable=False`.
     """
+    if _is_gpu(device):
+        if not enable:
+            raise InvalidArgumentError(
+                "set_memory_growth: memory of a GPU is taken as it is needed; there is no other way."
+            )
+        return
     _require(device)
     raise InvalidArgumentError(
         "set_memory_growth: Cannot set memory growth on non-GPU and non-Pluggable devices"
@@ -91,7 +106,9 @@ def set_memory_growth(device: Any, enable: bool) -> None:
 
 
 def get_memory_growth(device: Any) -> bool:
-    """See `set_memory_growth`, which raises for the same devices."""
+    """True for a GPU. Raises for the same devices as `set_memory_growth`."""
+    if _is_gpu(device):
+        return True
     _require(device)
     raise InvalidArgumentError(
         "get_memory_growth: the CPU's memory is taken as it is needed; there is nothing to set."
@@ -228,24 +245,33 @@ def set_experimental_options(options: dict[str, Any]) -> None:
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """False: ops run on the CPU in this release."""
-    return False
+    """Whether there is a CUDA device on which `device("cuda")` runs ops."""
+    return library.count() > 0
 
 
 def is_built_with_cuda() -> bool:
-    """False: ops run on the CPU in this release."""
-    return False
+    """Whether ops can run on CUDA devices here; the same as `is_gpu_available`, since nothing is built for them."""
+    return is_gpu_available()
 
 
 def gpu_device_name() -> str:
     """The name of the first GPU, "" where there is none."""
-    return ""
+    return "/device:GPU:0" if is_gpu_available() else ""
 
 
 def _logical_cpu(index: int) -> Any:
     return LogicalDevice(f"/device:CPU:{index}", "CPU")
 
 
+def _is_gpu(device: Any) -> bool:
+    return isinstance(device, PhysicalDevice | LogicalDevice) and device in [
+        *list_physical_devices("GPU"),
+        *list_logical_devices("GPU"),
+    ]
+
+
 def _require(device: Any) -> None:
+    if _is_gpu(device):
+        return
     if device != _CPU and device not in list_logical_devices():
         raise InvalidArgumentError(f"config: there is no device {device!r}; there is {_CPU!r}.")

@@ -146,7 +146,8 @@ def _gpu() -> str:
         return "a CUDA driver, and no device; ops run on the CPU"
     name = ctypes.create_string_buffer(100)
     driver.cuDeviceGetName(name, 100, 0)
-    return f"{count.value} CUDA device(s), the first {name.value.decode(errors='replace')}; ops run on the CPU in this release"
+    first = name.value.decode(errors="replace")
+    return f"{count.value} CUDA device(s), the first {first}; ops run there in blocks of device('cuda')"
 
 
 def _is_setting(name: str) -> bool:

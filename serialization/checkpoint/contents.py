@@ -148,7 +148,7 @@ def _holds_state(x: Any) -> bool:
 def _node(x: Any, path: str, names: list[str], arrays: ArrayWriter) -> Any:
     if isinstance(x, Variable):
         dims = None if x.dims is None else tuple(x.dims)
-        tensor = arrays.store(path, np.asarray(x.data))
+        tensor = arrays.store(path, np.asarray(x.here()))
         kept = x.synchronization.value, x.aggregation.value
         return VariableNode(x.name, x.dtype.name, dims, x.trainable, tensor, *kept)
     if isinstance(x, Generator):

@@ -397,7 +397,7 @@ def _own(array: Any) -> Any:
 def _give(x: Any, array: Any) -> None:
     with entered(None):  # whatever is recorded or traced just now: this is no part of it
         if isinstance(x, Variable):
-            x.assign(EagerTensor(array))
+            x.assign(x.tensor_of(array))
         else:
             bind(SET_STATE, x.state, EagerTensor(array))
 

@@ -145,7 +145,7 @@ class ObjectWriter:
     def _node(self, x: Any, path: str) -> Any:
         if isinstance(x, Variable):
             dims = None if x.dims is None else tuple(x.dims)
-            tensor = self.graphs.arrays.store(path, np.asarray(x.data))
+            tensor = self.graphs.arrays.store(path, np.asarray(x.here()))
             kept = x.synchronization.value, x.aggregation.value
             return VariableNode(x.name, x.dtype.name, dims, x.trainable, tensor, *kept)
         if isinstance(x, ConcreteFunction):

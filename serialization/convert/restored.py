@@ -183,6 +183,8 @@ class RestoredFunction(Printed):
     ) -> None:
         if kwargs or len(self._fast) >= _KEPT or len(args) != len(values) or current() is not None:
             return
+        if concrete.captures_elsewhere:
+            return
         if not all(type(x) is EagerTensor and x is y for x, y in zip(args, values, strict=True)):
             return
         key: list[Any] = []

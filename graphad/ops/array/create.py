@@ -258,7 +258,7 @@ def _like(kind: Any, x: Any, dtype: Any) -> Tensor:
     if not isinstance(x, Tensor):
         x = lift(x)
     wanted = x.dtype if dtype is None else as_dtype(dtype)
-    if is_definite(known_dims(x)):
+    if is_definite(known_dims(x)) and not x.away:
         return _filled(kind.name, x.dims, wanted, kind.value)
     return bind(kind(wanted), x)  # type: ignore[no-any-return]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -130,7 +131,7 @@ def _require_fill(x: TensorSpec, value: TensorSpec) -> None:
 
 def _pad(x: Any, value: Any, pairs: Any) -> Any:
     dims = [size + int(low) + int(high) for size, (low, high) in zip(np.shape(x), pairs, strict=True)]
-    out = np.full(dims, value, x.dtype)
+    out = arrays.full(dims, value, x.dtype, x)
     out[
         tuple(slice(int(low), int(low) + size) for size, (low, _) in zip(np.shape(x), pairs, strict=True))
     ] = x

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -101,7 +102,7 @@ class TensorScatterUpdate(Op):
         return x
 
     def eval(self, x: Array, indices: Array, updates: Array) -> Array:
-        out = np.array(x)
+        out = arrays.copy(x)
         if np.size(updates):
             out[nd_index(self.caller, indices, x.shape, self.batch_dims)] = updates
         return out

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from graphad.core import dtypes
+from graphad.core import arrays, dtypes
 from graphad.core.annotations import (
     Array,
     AxisLike,
@@ -300,7 +300,7 @@ class BroadcastTo(Op):
         return TensorSpec.of(self.shape, x.dtype)
 
     def eval(self, x: Array) -> Array:
-        out = np.empty(self.shape, x.dtype)
+        out = arrays.empty(self.shape, x.dtype, x)
         out[...] = x
         return out
 

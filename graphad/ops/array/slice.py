@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -91,7 +92,7 @@ class GetItem(Op):
         if has_claims(key):
             check_claims(key, np.shape(x))
         try:
-            return np.asarray(x)[python_key(key)]
+            return arrays.as_array(x)[python_key(key)]
         except IndexError as cause:
             indexed_dims(self.key, np.shape(x))  # which says which index it is
             raise InvalidArgumentError(
@@ -231,7 +232,7 @@ class SliceGrad(Op):
         return [Part(0, whole), Part(sites[0], Site(whole.root, sites[0].shape, strides, offset))]
 
     def eval(self, x: Array) -> Array:
-        out = np.zeros(self.shape, x.dtype)
+        out = arrays.zeros(self.shape, x.dtype, x)
         part = out[_steps_key(self.starts, self.strides, x.shape)]
         if part.shape != x.shape:
             raise _outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
@@ -291,7 +292,7 @@ class GetItemGrad(Op):
         )
 
     def eval(self, g: Array) -> Array:
-        out, key = np.zeros(self.shape, g.dtype), python_key(self.key)
+        out, key = arrays.zeros(self.shape, g.dtype, g), python_key(self.key)
         try:
             part = out[key].shape
         except IndexError as cause:
@@ -343,7 +344,7 @@ class SliceUpdate(Op):
         return x
 
     def eval(self, x: Array, value: Array) -> Array:
-        out, key = np.array(x), python_key(self.key)
+        out, key = arrays.copy(x), python_key(self.key)
         try:
             part = out[key].shape
         except IndexError as cause:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -108,7 +109,7 @@ class DiagonalPut(Op):
     def eval(self, x: Array) -> Array:
         a, b = _two_axes(self, x.ndim + 1)
         size = x.shape[a]
-        out = np.zeros((*x.shape[:b], size, *x.shape[b:]), x.dtype)
+        out = arrays.zeros((*x.shape[:b], size, *x.shape[b:]), x.dtype, x)
         part = np.moveaxis(out, (a, b), (0, 1))
         part[np.arange(size), np.arange(size)] = np.moveaxis(x, a, 0)
         return out
@@ -206,7 +207,7 @@ class SetDiag(Op):
         return x
 
     def eval(self, x: Array, d: Array) -> Array:
-        out = np.array(x)
+        out = arrays.copy(x)
         i = np.arange(d.shape[-1])
         out[..., i - min(self.k, 0), i + max(self.k, 0)] = d
         return out

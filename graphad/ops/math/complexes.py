@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_own, lift_pair
@@ -32,7 +33,7 @@ def complex_dtype(dtype: DType) -> DType:
 
 def _join(x: Any, y: Any) -> Any:
     dtype = np.complex64 if x.dtype == np.float32 else np.complex128
-    out = np.empty(np.broadcast_shapes(x.shape, y.shape), dtype)
+    out = arrays.empty(np.broadcast_shapes(x.shape, y.shape), dtype, y if isinstance(x, np.generic) else x)
     out.real, out.imag = x, y
     return out if out.ndim else out[()]
 

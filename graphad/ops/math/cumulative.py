@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     AxisLike,
@@ -97,7 +98,7 @@ class _Running(Op):
         x = np.flip(x, self.axis) if self.reverse else x
         y = running(formula, x, self.axis)
         y = shifted(y, self.axis, fill) if self.exclusive else y
-        return np.ascontiguousarray(np.flip(y, self.axis)) if self.reverse else y
+        return arrays.copy(np.flip(y, self.axis)) if self.reverse else y
 
 
 @define

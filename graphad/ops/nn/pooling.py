@@ -44,7 +44,7 @@ class Pool(w.Windowed):
         found = self.places(x.dims, self.window)
         return TensorSpec.of((*found, None if x.dims is None else x.dims[-1]), x.dtype)
 
-    def parts(self, x: np.ndarray, outside: Any) -> np.ndarray:
+    def parts(self, x: Any, outside: Any) -> Any:
         """All windows of an image, whose padding is `outside`."""
         whole = w.padded(x, self.pads_for(x.shape), outside)
         return w.windows(whole, self.window, self.strides, self.dilations)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import Size
@@ -73,7 +74,7 @@ def padded(x: np.ndarray, pads: Pads, value: Any = 0) -> np.ndarray:
     """x with `value` around it."""
     if pads == ((0, 0),) * len(pads):
         return x
-    out = np.full(padded_shape(x.shape, pads), value, x.dtype)
+    out = arrays.full(padded_shape(x.shape, pads), value, x.dtype, x)
     out[_inside(x.shape, pads)] = x
     return out
 
@@ -109,7 +110,7 @@ def windows(
         for n, k, s, d in zip(x.shape[1:-1], window, strides, dilations, strict=True)
     ]
     steps = x.strides[1:-1]
-    return np.lib.stride_tricks.as_strided(
+    return arrays.strided(
         x,
         (x.shape[0], *counts, *window, x.shape[-1]),
         (
@@ -118,7 +119,6 @@ def windows(
             *[step * d for step, d in zip(steps, dilations, strict=True)],
             x.strides[-1],
         ),
-        writeable=False,
     )
 
 
@@ -139,7 +139,7 @@ def add_windows(
     parts: np.ndarray, shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> np.ndarray:
     """The transpose of `windows`: window contents added up where they came from, into an image of `shape`."""
-    out = np.zeros(shape, wide(parts.dtype))
+    out = arrays.zeros(shape, wide(parts.dtype), parts)
     rank = len(strides)
     sizes, window = parts.shape[1 : 1 + rank], parts.shape[1 + rank : -1]
     if parts.size:

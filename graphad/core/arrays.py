@@ -1,0 +1,51 @@
+"""Arrays that evals make beside an operand: NumPy's on the CPU, on another device what the operand makes there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_HERE = (np.ndarray, np.generic)
+
+
+def empty(shape: Any, dtype: Any, x: Any) -> np.ndarray:
+    """An array whose elements are anything, where `x` is."""
+    made: np.ndarray = np.empty(shape, dtype) if isinstance(x, _HERE) else x.made("empty", shape, dtype)
+    return made
+
+
+def zeros(shape: Any, dtype: Any, x: Any) -> np.ndarray:
+    """Zeros, where `x` is."""
+    made: np.ndarray = np.zeros(shape, dtype) if isinstance(x, _HERE) else x.made("zeros", shape, dtype)
+    return made
+
+
+def full(shape: Any, value: Any, dtype: Any, x: Any) -> np.ndarray:
+    """An array whose elements are all `value`, where `x` is."""
+    if isinstance(x, _HERE):
+        return np.full(shape, value, dtype)
+    out: np.ndarray = x.made("empty", shape, dtype)
+    out[...] = value
+    return out
+
+
+def copy(x: Any) -> np.ndarray:
+    """A copy that may be written to, an array for a NumPy scalar too."""
+    copied: np.ndarray = np.array(x) if isinstance(x, _HERE) else x.copy()
+    return copied
+
+
+def as_array(x: Any) -> np.ndarray:
+    """`x`, as an array where it is a NumPy scalar."""
+    array: np.ndarray = np.asarray(x) if isinstance(x, np.generic) else x
+    return array
+
+
+def strided(x: Any, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+    """A view that is not to be written to, with its steps in bytes."""
+    if isinstance(x, _HERE):
+        return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+    view: np.ndarray = x.strided(shape, strides)
+    return view

@@ -1,0 +1,1 @@
+"""Tensors whose data are in the memory of another device than the CPU."""

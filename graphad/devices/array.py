@@ -1,0 +1,412 @@
+"""`DeviceArray`: an array on a device that NumPy's functions take, so that the evals of ops, written with NumPy, run there.
+
+A function or ufunc that the device's library has with the same meaning runs on the device. Any other runs on the CPU with copies
+of its operands, its arrays go back, and `runs_on_host` keeps its name; the first time a line is logged. So every op has its
+values on every device, and what is missing there costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.logs import get_logger
+from graphad.devices.library import library
+
+# What CuPy computes with NumPy's meaning for numbers: IEEE operations, and functions within some ulps. Integer division by zero,
+# shifts by more than the width and powers of integers are not among them.
+UFUNCS = frozenset(
+    (
+        "add subtract multiply negative positive absolute fabs sign conjugate exp exp2 expm1 log log2 log10 log1p sqrt cbrt "
+        "square reciprocal sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh hypot maximum minimum "
+        "fmax fmin greater greater_equal less less_equal equal not_equal "
+        "logical_and logical_or logical_xor logical_not isnan isinf "
+        "isfinite signbit copysign floor ceil trunc rint bitwise_and bitwise_or bitwise_xor invert"
+    ).split()
+)
+FLOATING_UFUNCS = frozenset("divide power float_power floor_divide remainder fmod".split())
+FUNCTIONS = frozenset(
+    (
+        "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to ravel concatenate stack where copy zeros_like "
+        "ones_like full_like empty_like flip roll tile repeat pad sum prod max min amax amin all any mean cumsum cumprod clip "
+        "argmax argmin matmul dot tensordot real imag conj trace tril triu diagonal"
+    ).split()
+)
+# What a ufunc's `reduce` is called.
+REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
+# What NumPy writes into its first argument.
+IN_PLACE = frozenset("copyto put put_along_axis place putmask fill_diagonal".split())
+IN_PLACE_METHODS = frozenset("fill sort partition put".split())
+_OPTIONS = {
+    "add": {"axis", "keepdims", "dtype"},
+    "multiply": {"axis", "keepdims", "dtype"},
+    "maximum": {"axis", "keepdims", "initial"},
+    "minimum": {"axis", "keepdims", "initial"},
+}
+RUNNING = {"add": "cumsum", "multiply": "cumprod"}
+TRANSFORMS = frozenset(
+    "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft".split()
+)
+METHODS = frozenset(
+    (
+        "reshape transpose swapaxes squeeze ravel flatten copy sum prod max min all any mean cumsum cumprod clip conj astype "
+        "diagonal trace dot repeat view"
+    ).split()
+)
+_METADATA: dict[str, Callable[[Any], Any]] = {
+    "shape": lambda a: a.shape,
+    "ndim": lambda a: a.ndim,
+    "size": lambda a: a.size,
+}
+_BYTE = np.zeros((), np.int8)
+_CONTIGUOUS = np.empty(0).flags
+runs_on_host: dict[str, int] = {}
+
+
+def device_array(data: Any, index: int) -> DeviceArray:
+    """A NumPy value as an array of a device. Raises: TypeError: the device knows no such dtype."""
+    array = np.asarray(data)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"there are no arrays of dtype {array.dtype} on 'cuda:{index}'")
+    with library().cuda.Device(index):
+        return DeviceArray(library().asarray(array), index)
+
+
+def noted(name: str) -> None:
+    """Keep that a function ran on the CPU for arrays of a device, and log it the first time."""
+    if name not in runs_on_host:
+        get_logger().info("devices: NumPy's %s runs on the CPU, with copies of the device's arrays", name)
+    runs_on_host[name] = runs_on_host.get(name, 0) + 1
+
+
+class DeviceArray:
+    """An array of a device, with as much of NumPy's array as rules use. What it holds is not written to once an op has given it.
+
+    Attributes:
+      held: The array of the device's library.
+      index: The number of the device.
+    """
+
+    __slots__ = ("held", "index")
+    __array_priority__ = 1000
+
+    def __init__(self, held: Any, index: int) -> None:
+        self.held = held
+        self.index = index
+
+    shape = property(lambda self: self.held.shape)
+    ndim = property(lambda self: self.held.ndim)
+    size = property(lambda self: self.held.size)
+    nbytes = property(lambda self: self.held.nbytes)
+    itemsize = property(lambda self: self.held.dtype.itemsize)
+    flags = property(lambda self: _CONTIGUOUS)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Those of the copies that NumPy is given."""
+        if not self.shape:
+            return ()
+        return tuple(itertools.accumulate((self.itemsize, *self.shape[:0:-1]), operator.mul))[::-1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return _dtype_of(self.held)
+
+    @property
+    def T(self) -> DeviceArray:
+        return self._like(self.held.T)
+
+    @property
+    def real(self) -> DeviceArray:
+        return self._like(self.held.real)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.held.real = _given(value, self.index)
+
+    @property
+    def imag(self) -> DeviceArray:
+        return self._like(self.held.imag)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.held.imag = _given(value, self.index)
+
+    def _like(self, held: Any) -> DeviceArray:
+        return DeviceArray(held, self.index)
+
+    def host(self) -> Any:
+        """A copy as a NumPy array, a NumPy scalar for shape ()."""
+        return library().asnumpy(self.held)[()]
+
+    def item(self, *key: Any) -> Any:
+        return self.host().item(*key)
+
+    def tolist(self) -> Any:
+        return self.host().tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        noted("asarray")
+        return np.asarray(self.host(), dtype)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.host())
+
+    def __int__(self) -> int:
+        return int(self.host())
+
+    def __float__(self) -> float:
+        return float(self.host())
+
+    def __complex__(self) -> complex:
+        return complex(self.host())
+
+    def __index__(self) -> int:
+        return operator.index(self.host())
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.host()!r}, 'cuda:{self.index}')"
+
+    def __getitem__(self, key: Any) -> Any:
+        if _is_plain(key) or _is_inside(key, self.shape):
+            with library().cuda.Device(self.index):
+                return self._like(self.held[_given(key, self.index)])
+        return _on_host("getitem", operator.getitem, (self, key), {}, self.index)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        # Positions given by arrays may be out of range or come twice, of which the device would not tell, or in any order.
+        if _is_plain(key):
+            with library().cuda.Device(self.index):
+                self.held[key] = _given(value, self.index)
+            return
+        _in_place("setitem", operator.setitem, (self, key, value), {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'DeviceArray' object has no attribute {name!r}", name=name, obj=self)
+        return functools.partial(_method, self, name)
+
+    def made(self, how: str, *args: Any) -> DeviceArray:
+        """A new array on the same device: "zeros" or "empty"."""
+        with library().cuda.Device(self.index):
+            return self._like(getattr(library(), how)(*args))
+
+    def strided(self, shape: Sequence[int], strides: Sequence[int]) -> DeviceArray:
+        """A view of the elements in the order of their indices, with its steps in bytes."""
+        with library().cuda.Device(self.index):
+            held = library().ascontiguousarray(self.held)
+            return self._like(library().lib.stride_tricks.as_strided(held, shape, strides))
+
+    # -- NumPy's protocols -------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc.__name__ == "matmul":
+            return self.__array_function__(np.matmul, (), inputs, options)
+        out = options.pop("out", None)
+        y = _ufunc(ufunc, method, inputs, options, self.index)
+        if out is None:
+            return y
+        if len(out) != 1:
+            return NotImplemented
+        return _written(out[0], y)
+
+    def __array_function__(self, function: Any, types: Any, args: Sequence[Any], kwargs: Any) -> Any:
+        name = function.__name__
+        about = _METADATA.get(name)
+        if about is not None and len(args) == 1 and not kwargs:
+            return about(args[0])
+        if name == "result_type":
+            return np.result_type(*[x.dtype if isinstance(x, DeviceArray) else x for x in args])
+        if name in IN_PLACE:
+            return _in_place(name, function, args, kwargs)
+        if kwargs.get("out") is not None:
+            rest = {key: x for key, x in kwargs.items() if key != "out"}
+            return _written(kwargs["out"], function(*args, **rest))
+        if name == "take" and len(args) > 1 and _takes_inside(*args, **kwargs):
+            return _on_device(library().take, args, kwargs, self.index)
+        if name in TRANSFORMS and function.__module__.startswith("numpy.fft"):
+            return _on_device(getattr(library().fft, name), args, kwargs, self.index)
+        if name in FUNCTIONS:
+            return _on_device(getattr(library(), name), args, kwargs, self.index)
+        return _on_host(name, function, args, kwargs, self.index)
+
+
+def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any, index: int) -> Any:
+    name = ufunc.__name__
+    there = "where" not in options and (
+        name in UFUNCS
+        or (name in FLOATING_UFUNCS and all(_dtype_of(x).kind in "fc" for x in inputs if hasattr(x, "dtype")))
+    )
+    if there and method == "__call__" and ufunc.nout == 1:
+        return _on_device(getattr(library(), name), inputs, options, index)
+    if method == "at":
+        return _in_place(f"{name}.at", ufunc.at, inputs, options)
+    given = {key: x for key, x in options.items() if x is not None or key == "axis"}
+    if method == "reduce" and name in REDUCTIONS and given.keys() <= _OPTIONS.get(name, {"axis", "keepdims"}):
+        start = given.pop("initial", None)
+        if start is None or inputs[0].size:
+            y = _on_device(getattr(library(), REDUCTIONS[name]), inputs, {"axis": 0, **given}, index)
+            return y if start is None else _ufunc(ufunc, "__call__", (y, y.dtype.type(start)), {}, index)
+    if method == "accumulate" and name in RUNNING:
+        return _on_device(getattr(library(), RUNNING[name]), inputs, given, index)
+    return _on_host(
+        f"{name}.{method}".removesuffix(".__call__"), getattr(ufunc, method), inputs, options, index
+    )
+
+
+def _method(array: DeviceArray, name: str, *args: Any, **kwargs: Any) -> Any:
+    if name in IN_PLACE_METHODS:
+        return _in_place(
+            name, lambda a, *rest, **more: getattr(a, name)(*rest, **more), (array, *args), kwargs
+        )
+    if name in METHODS and "out" not in kwargs:
+        return _on_device(getattr(array.held, name), args, kwargs, array.index)
+    return _on_host(
+        name, lambda a, *rest, **more: getattr(a, name)(*rest, **more), (array, *args), kwargs, array.index
+    )
+
+
+def _on_device(function: Any, args: Sequence[Any], kwargs: Any, index: int) -> Any:
+    with library().cuda.Device(index):
+        y = function(
+            *[_given(x, index) for x in args], **{key: _given(x, index) for key, x in kwargs.items()}
+        )
+    return _taken(y, index)
+
+
+def _on_host(name: str, function: Any, args: Sequence[Any], kwargs: Any, index: int) -> Any:
+    noted(name)
+    y = function(*[_read(x) for x in args], **{key: _read(x) for key, x in kwargs.items()})
+    return _placed(y, index)
+
+
+def _in_place(name: str, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """Have NumPy write into its first argument, which may be a view of another array of the device."""
+    noted(name)
+    target = args[0]
+    whole = np.array(_read(target)) if isinstance(target, DeviceArray) else target
+    function(whole, *[_read(x) for x in args[1:]], **{key: _read(x) for key, x in kwargs.items()})
+    if isinstance(target, DeviceArray):
+        _written(target, whole)
+
+
+def _written(target: Any, value: Any) -> Any:
+    """Give an array, of the CPU or of a device, what was computed elsewhere."""
+    target[...] = value if isinstance(target, DeviceArray) else _read(value)
+    return target
+
+
+def _given(x: Any, index: int) -> Any:
+    """An operand as the device's library takes it: host arrays are copied there."""
+    if isinstance(x, DeviceArray):
+        return x.held
+    if isinstance(x, np.ndarray):
+        return device_array(x, index).held
+    if type(x) in (list, tuple) and any(isinstance(item, DeviceArray | np.ndarray) for item in x):
+        return type(x)(_given(item, index) for item in x)
+    return x
+
+
+def _taken(y: Any, index: int) -> Any:
+    if isinstance(y, library().ndarray):
+        return DeviceArray(y, index)
+    return type(y)(_taken(item, index) for item in y) if type(y) in (list, tuple) else y
+
+
+def _read(x: Any) -> Any:
+    """An operand for NumPy: a copy of what is on the device."""
+    if isinstance(x, DeviceArray):
+        return x.host()
+    return type(x)(_read(item) for item in x) if type(x) in (list, tuple) else x
+
+
+def _placed(y: Any, index: int) -> Any:
+    if isinstance(y, np.ndarray | np.generic) and y.dtype.kind in "biufc":
+        return device_array(y, index)
+    return type(y)(_placed(item, index) for item in y) if type(y) in (list, tuple) else y
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key is made of numbers and slices alone."""
+    parts = key if type(key) is tuple else (key,)
+    return all(
+        part is None or part is Ellipsis or isinstance(part, slice | int | np.integer) for part in parts
+    )
+
+
+def _is_inside(key: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a key with arrays of positions, or with masks, names elements that there are: the device would not say."""
+    if any(isinstance(part, DeviceArray) for part in (key if type(key) is tuple else (key,))):
+        key = _read(key)  # positions are few, what they are positions of may be much
+    try:
+        np.broadcast_to(_BYTE, shape)[key]
+    except (IndexError, ValueError):
+        return False
+    return True
+
+
+def _takes_inside(a: Any, indices: Any, axis: Any = None, **options: Any) -> bool:
+    """Whether `np.take` with these arguments names elements that there are."""
+    found = np.asarray(_read(indices))
+    size = np.size(a) if axis is None else np.shape(a)[axis]
+    return not options and (not found.size or (found.min() >= -size and found.max() < size))
+
+
+def _dtype_of(x: Any) -> np.dtype:
+    found: np.dtype = np.dtype(x.dtype)
+    return found
+
+
+def _install(ufunc: np.ufunc, slot: str, reflected: bool = False) -> None:
+    setattr(DeviceArray, f"__{slot}__", lambda self, *other: ufunc(self, *other))
+    if reflected:
+        setattr(DeviceArray, f"__r{slot}__", lambda self, other: ufunc(other, self))
+
+
+for _name, _slot in (
+    ("add", "add"),
+    ("subtract", "sub"),
+    ("multiply", "mul"),
+    ("divide", "truediv"),
+    ("floor_divide", "floordiv"),
+    ("remainder", "mod"),
+    ("power", "pow"),
+    ("matmul", "matmul"),
+    ("bitwise_and", "and"),
+    ("bitwise_or", "or"),
+    ("bitwise_xor", "xor"),
+    ("left_shift", "lshift"),
+    ("right_shift", "rshift"),
+):
+    _install(getattr(np, _name), _slot, True)
+for _name, _slot in (
+    ("less", "lt"),
+    ("less_equal", "le"),
+    ("greater", "gt"),
+    ("greater_equal", "ge"),
+    ("equal", "eq"),
+    ("not_equal", "ne"),
+    ("negative", "neg"),
+    ("positive", "pos"),
+    ("absolute", "abs"),
+    ("invert", "invert"),
+):
+    _install(getattr(np, _name), _slot)

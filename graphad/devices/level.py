@@ -1,0 +1,110 @@
+"""The level of a block of `device`: it brings operands to the block's device, and makes there what has no operands.
+
+It stands on the eager level, which runs the ops where their operands are by then, and whose recorders see the copies as ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from graphad.core.bind import EagerLevel, bind_all
+from graphad.core.device import parse
+from graphad.core.errors import FailedPreconditionError
+from graphad.core.levels import chain, current, entered, here, make_top
+from graphad.core.op import Op
+from graphad.core.tensor import CPU, EagerTensor, Handle, Tensor
+from graphad.devices.library import require
+from graphad.devices.run import common_place
+from graphad.devices.transfer import copied, moved
+
+
+class DeviceLevel:
+    """See the module's docstring.
+
+    Attributes:
+      place: The device, as "cuda:0".
+      is_default: Whether it stays when all blocks have ended.
+    """
+
+    is_place = True
+    line: str | None = None
+
+    def __init__(self, place: str, below: Any, is_default: bool = False) -> None:
+        self.place = place
+        self.is_default = is_default
+        self.below = EagerLevel() if below is None else below
+        self.recorders: tuple[Any, ...] = ()
+        self.owner = here()
+
+    def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        with entered(self.below):
+            common_place(op, inputs)  # what is on two devices is refused, not brought together
+            variables = any(isinstance(x, Handle) for x in inputs)
+            if not variables:
+                inputs = [self._brought(x) for x in inputs]
+            outputs = bind_all(op, inputs)
+            if op.loads or op.stores or op.gives_sizes:
+                return outputs
+            return tuple([self._brought(y, True) for y in outputs])
+
+    def constant(self, data: Any) -> Tensor:
+        return moved(EagerTensor(data), self.place)
+
+    def _brought(self, x: Any, result: bool = False) -> Any:
+        """An operand, or what an op without operands has made, on the device of the block."""
+        if not x.has_value or x.device == self.place:
+            return x
+        if not result and not x.away and not x.data.shape:
+            return x
+        return copied(x, self.place)
+
+
+@contextmanager
+def on(place: str) -> Iterator[None]:
+    """Run the block's ops on a device."""
+    kind, index = parse(place)
+    if kind == "cuda":
+        require(index)
+    level = current()
+    if not (level is None or isinstance(level, EagerLevel | DeviceLevel)):
+        yield  # what is traced runs where the operands of its call are
+        return
+    with entered(DeviceLevel(place, level)):
+        yield
+
+
+def set_default_device(device: str | None) -> None:
+    """Run ops on a device from now on, in this thread, as a block of `device` around all that follows would.
+
+    Args:
+      device: As for `device`; None or "cpu" for the CPU.
+    Raises:
+      UnavailableError (a RuntimeError): there is no such device.
+      FailedPreconditionError (a RuntimeError): called in a block of `device`, of a tape or of a function that is traced.
+    """
+    kind, index = parse(device or "cpu")
+    level = current()
+    if not (
+        level is None or (isinstance(level, DeviceLevel) and level.is_default and not level.below.recorders)
+    ):
+        raise FailedPreconditionError(
+            "set_default_device: called in a block of device, of a tape or of a function being traced; call it before."
+        )
+    if kind == "cuda":
+        require(index)
+        make_top(DeviceLevel(f"cuda:{index}", None, is_default=True))
+    else:
+        make_top(None)
+
+
+def get_default_device() -> str:
+    """The device on which ops run that have no operands.
+
+    Returns: "cpu:0", or another one in a block of `device` or after `set_default_device`.
+    Example:
+      >>> config.get_default_device()
+      'cpu:0'
+    """
+    return next((level.place for level in chain() if isinstance(level, DeviceLevel)), CPU)

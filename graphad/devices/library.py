@@ -1,0 +1,91 @@
+"""CuPy, or what stands in its place: the library that keeps arrays on a device and computes there.
+
+It is imported when a device is first asked for, and its absence is told in one sentence.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import sys
+from typing import Any, Protocol
+
+import numpy as np
+
+from graphad.core.errors import UnavailableError
+from graphad.core.logs import get_logger
+
+CURE = "pip install graphad[cuda] on a machine with an NVIDIA driver; device('cpu') is always there"
+
+
+class Library(Protocol):
+    """An array library of one kind of device, in CuPy's words."""
+
+    ndarray: type
+
+    def asarray(self, a: Any) -> Any:
+        """A copy of a NumPy array on the current device."""
+
+    def asnumpy(self, a: Any) -> np.ndarray:
+        """A copy of a device's array for NumPy, after all that computes it has ended."""
+
+
+_library: Any = None
+
+
+def library() -> Any:
+    """The library of the CUDA devices. Raises: UnavailableError: it is missing, and what would give it."""
+    global _library
+    if _library is None:
+        try:
+            _library = importlib.import_module("cupy")
+        except ImportError as cause:
+            raise UnavailableError(
+                f"device: CUDA devices take the package cupy, which cannot be imported ({cause}); {CURE}."
+            ) from cause
+    return _library
+
+
+def set_library(other: Any) -> Any:
+    """Have another library in CuPy's place, None for CuPy again; returns the one before, None if there was none yet."""
+    global _library
+    before, _library = _library, other
+    return before
+
+
+def count() -> int:
+    """How many CUDA devices there are that ops can run on. Where there is none, a line in the log says what is missing."""
+    try:
+        if _library is None:
+            _require_driver()
+        return int(library().cuda.runtime.getDeviceCount())
+    except (
+        Exception
+    ) as cause:  # CuPy's errors are its own, and say in their ways that there is no driver or no device
+        get_logger().info("%s", cause)
+        return 0
+
+
+def _require_driver() -> None:
+    """Raises: UnavailableError: CuPy or the driver is missing. Importing CuPy takes a second, so these are looked for first."""
+    if importlib.util.find_spec("cupy") is None:
+        raise UnavailableError(f"device: CUDA devices take the package cupy, which is not installed; {CURE}.")
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError as cause:
+        raise UnavailableError(f"device: there is no NVIDIA driver here ({cause}); {CURE}.") from cause
+
+
+def require(index: int) -> None:
+    """Raises: UnavailableError: there is no CUDA device of this number here; it says what is missing."""
+    if _library is None:
+        _require_driver()
+    runtime = library().cuda.runtime
+    try:
+        found = int(runtime.getDeviceCount())
+    except Exception as cause:  # as above
+        raise UnavailableError(f"device: there is no CUDA device here ({cause}); {CURE}.") from cause
+    if index >= found:
+        devices = "is one CUDA device" if found == 1 else f"are {found} CUDA devices"
+        raise UnavailableError(f"device: there is no 'cuda:{index}'; there {devices} here, from 'cuda:0' on.")

@@ -1,0 +1,89 @@
+"""Where an op runs, and running it on a device.
+
+An op runs where its operands are; `devices/level.py` brings them to the device of a block first. A scalar of the CPU, which is a
+number of Python's as a rule, and integers, which are positions and sizes, may stand next to operands of a device. Other
+operands on two devices are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import check_inputs
+from graphad.core.device import parse
+from graphad.core.errors import GraphadError, InvalidArgumentError
+from graphad.core.ieee import hush, unhush
+from graphad.core.op import Op, evaluated, explained
+from graphad.core.tensor import CPU, EagerTensor, Handle
+from graphad.devices.array import DeviceArray, device_array
+from graphad.devices.tensor import DeviceTensor
+from graphad.devices.transfer import moved
+from graphad.graph.evaluate import set_away
+
+
+def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
+    """The device of all operands that have one; None where none has.
+
+    Raises: InvalidArgumentError: they are on two devices.
+    """
+    found: str | None = None
+    first = 0
+    for k, x in enumerate(inputs):
+        if not x.away and (not isinstance(x, EagerTensor) or not x.data.shape or x.data.dtype.kind in "iub"):
+            continue
+        if found is None:
+            found, first = x.device, k
+        elif x.device != found:
+            raise InvalidArgumentError(
+                f"{op.name}: operand {first} is on {found!r} and operand {k} on {x.device!r}; copy one with x.cpu() or "
+                "x.gpu(). In a block of tf.device, lists and arrays are put on its device."
+            )
+    return found
+
+
+def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """The outputs of an op, some of whose inputs are on a device."""
+    place = common_place(op, inputs)
+    if not op.fits:
+        check_inputs(op, inputs)
+    values = [x.place if isinstance(x, Handle) else x.array if x.away else x.data for x in inputs]
+    if op.stores:
+        values[1] = _held(values[1], place or CPU)
+    token = hush()
+    try:
+        outputs = evaluated(op, values)
+    except GraphadError:
+        raise
+    except Exception as error:
+        told = [x.place if isinstance(x, Handle) else x for x in inputs]
+        error = explained(error, op, told)
+        raise error
+    finally:
+        unhush(token)
+    if op.gives_sizes:
+        return tuple([EagerTensor(np.asarray(y)[()]) for y in outputs])
+    return tuple([_as_tensor(y, place or CPU) for y in outputs])
+
+
+def _as_tensor(y: Any, place: str) -> Any:
+    if isinstance(y, DeviceArray):
+        return DeviceTensor(y)
+    return moved(EagerTensor(y), place) if isinstance(y, np.ndarray | np.generic) else EagerTensor(y)
+
+
+def _held(value: Any, place: str) -> Any:
+    """What a variable of a device holds."""
+    return value if place == CPU or isinstance(value, DeviceArray) else device_array(value, parse(place)[1])
+
+
+def _are_away(values: Sequence[Any]) -> bool:
+    return any(
+        isinstance(x, DeviceArray) or (isinstance(x, Handle) and isinstance(x.data, DeviceArray))
+        for x in values
+    )
+
+
+set_away(_are_away)

@@ -1,0 +1,158 @@
+"""`DeviceTensor`: a tensor whose data are in the memory of another device."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.dtypes import DType
+from graphad.core.errors import DeviceDataError
+from graphad.core.levels import busy, note_exit
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import CPU, EagerTensor, Tensor, export_array
+from graphad.devices.array import DeviceArray, device_array
+from graphad.devices.library import library, require
+
+
+class DeviceTensor(Tensor):
+    """A tensor that has its data now, on another device than the CPU.
+
+    Python and NumPy are given copies. Ops run where their operands are; see `devices/run.py`.
+    """
+
+    __slots__ = ("__weakref__", "array", "mark")
+    has_value = True
+    away = True
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array
+        self.mark = None
+
+    @property
+    def data(self) -> NoReturn:
+        # Asked for by code that computes with NumPy: a ValueError ends the short ways of ops, and the usual way comes here.
+        raise DeviceDataError(
+            f"the data of this tensor are on {self.device!r}; `numpy()` and `cpu()` give copies."
+        )
+
+    @property
+    def dims(self) -> tuple[Any, ...]:
+        return self.array.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        return dtypes.from_numpy(self.array.dtype)
+
+    @property
+    def spec(self) -> TensorSpec:  # type: ignore[override]
+        return TensorSpec.of(self.array.shape, self.dtype)
+
+    @property
+    def device(self) -> str:
+        return f"cuda:{self.array.index}"
+
+    backing_device = device
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes  # type: ignore[no-any-return]
+
+    def cpu(self) -> Any:
+        """A copy on the CPU, as an op: derivatives pass through it."""
+        return _copied(self, CPU)
+
+    def gpu(self, gpu_index: int = 0) -> Any:
+        """A copy on a CUDA device; itself where it is there already."""
+        return _copied(self, f"cuda:{gpu_index}")
+
+    def here(self) -> EagerTensor:
+        """A copy of the data on the CPU, of which nobody is told."""
+        return EagerTensor(self.array.host())
+
+    def beside(self, other: EagerTensor) -> Tensor:
+        if other.away or not other.data.shape:
+            return other
+        return DeviceTensor(device_array(other.data, self.array.index))
+
+    def _leaves(self, way: str) -> EagerTensor:
+        if busy() is not None:
+            note_exit(self, way)
+        return self.here()
+
+    def numpy(self) -> Any:
+        """A copy of the data as a NumPy array, or as a NumPy scalar for shape ()."""
+        return self._leaves("numpy()").data
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        return self._leaves("item()").data.item()
+
+    def tolist(self) -> Any:
+        return self._leaves("tolist()").data.tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(f"__array__: this tensor is on {self.device!r}; NumPy takes a copy of it.")
+        return export_array(self._leaves("NumPy").data, dtype, copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        if busy() is not None:
+            note_exit(self, "DLPack")
+        # The protocol's old form knows no mark for what must not be written to.
+        held = library().array(self.array.held) if copy is None or copy else self.array.held
+        return held.__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.held.__dlpack_device__()  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return bool(self.here())
+
+    def __int__(self) -> int:
+        return int(self._leaves("int()").data)
+
+    def __float__(self) -> float:
+        return float(self._leaves("float()").data)
+
+    def __complex__(self) -> complex:
+        return complex(self._leaves("complex()").data)
+
+    def __index__(self) -> int:
+        return self.here().__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.here(), spec)
+
+    def __repr__(self) -> str:
+        return f"{repr(self.here())[:-1]}, device={self.device!r}>"
+
+    def __str__(self) -> str:
+        return f"{str(self.here())[:-1]}, device={self.device})"
+
+    def _repr_html_(self) -> str:
+        return self.here()._repr_html_()
+
+    def __copy__(self) -> DeviceTensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DeviceTensor:
+        return DeviceTensor(self.array)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return placed, (self.here().data, self.array.index)
+
+
+def placed(data: Any, index: int) -> DeviceTensor:
+    """A NumPy value as a tensor on a CUDA device. Raises: UnavailableError: there is no such device."""
+    require(index)
+    return DeviceTensor(device_array(data, index))
+
+
+def _copied(x: DeviceTensor, place: str) -> Any:
+    from graphad.devices.transfer import copied  # which stands on this class
+
+    return copied(x, place)

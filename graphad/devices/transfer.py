@@ -1,0 +1,78 @@
+"""Copying a tensor to another device, as an op: derivatives are copied back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.bind import EagerLevel, bind
+from graphad.core.device import parse
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.levels import current
+from graphad.core.op import Op, define
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import CPU, EagerTensor, Tensor
+from graphad.devices.array import device_array
+from graphad.devices.library import require
+from graphad.devices.tensor import DeviceTensor
+
+
+@define
+class Transfer(Op):
+    """x, its data on a device. In what is traced it is x: a graph runs where the operands of its call are.
+
+    Attributes:
+      device: As "cpu:0" or "cuda:1".
+    """
+
+    name = "transfer"
+    returns_input = True
+    moves = True
+    live = True
+    keeps = (False, False)
+    device: str
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return x
+
+    def eval(self, x: Any) -> Any:
+        return x
+
+    def vjp(self, ctx: Any, g: Any) -> Sequence[Any]:
+        return (copied(g, getattr(ctx.inputs[0], "device", CPU)),)
+
+    def batch(self, ctx: Any, x: Any) -> Any:
+        return copied(x, self.device)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
+        return axes[0]
+
+
+def copied(x: Any, place: str) -> Any:
+    """A tensor on a device, "cpu:0" or "cuda:1"; the tensor itself where it is there already.
+
+    Raises: UnavailableError: there is no such device. InvalidArgumentError: it has no tensors of this dtype.
+    """
+    level: Any = current()
+    while getattr(level, "is_place", False):
+        level = level.below
+    if not (level is None or type(level) is EagerLevel) or not x.has_value:
+        return bind(Transfer(place), x)
+    if x.device == place:
+        return x
+    y = moved(x.here() if x.away else x, place)
+    for recorder in () if level is None else level.recorders:
+        recorder.record(Transfer(place), (x,), (y,))
+    return y
+
+
+def moved(x: EagerTensor, place: str) -> Tensor:
+    """A tensor of the CPU on a device."""
+    if place == CPU:
+        return x
+    index = parse(place)[1]
+    require(index)
+    try:
+        return DeviceTensor(device_array(x.data, index))
+    except TypeError as cause:
+        raise InvalidArgumentError(f"device: {cause}; keep such tensors on the CPU.") from cause

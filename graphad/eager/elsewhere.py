@@ -1,0 +1,126 @@
+"""Variables whose arrays are on another device than the CPU."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from graphad.core.bind import bind
+from graphad.core.device import parse
+from graphad.core.errors import DeviceDataError
+from graphad.core.levels import busy, entered, note_exit, trace_in_progress
+from graphad.core.tensor import CPU, Handle, Tensor, export_array
+from graphad.devices.array import DeviceArray, device_array
+from graphad.devices.library import require
+from graphad.devices.tensor import DeviceTensor
+from graphad.eager.variable import Variable
+from graphad.ops.state.variables import READ
+
+
+class DeviceVariable(Variable):
+    """A variable made in a block of `device`, on whose device it stays. Python and NumPy are given copies.
+
+    Attributes:
+      index: The number of its device.
+    """
+
+    away = True
+    index: int
+
+    @property
+    def data(self) -> Any:
+        raise DeviceDataError(
+            f"the data of variable {self.name!r} are on {self.device!r}; `numpy()` gives a copy."
+        )
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if hasattr(
+            self, "_graphad_place"
+        ):  # the short way of an assignment, which would take any array of the CPU
+            raise DeviceDataError(
+                f"variable {self.name!r} is on {self.device!r}; `assign` gives it another value."
+            )
+        array = value if isinstance(value, DeviceArray) else device_array(value, self.index)
+        self._graphad_place = Handle(array, self._spec, False)
+
+    @property
+    def device(self) -> str:  # type: ignore[override]
+        return f"cuda:{self.index}"
+
+    @property
+    def place(self) -> Handle:
+        return self._graphad_place
+
+    def here(self) -> Any:
+        return self._graphad_place.data.host()
+
+    def __graphad_tensor__(self) -> Any:
+        return bind(READ, self)
+
+    def tensor_of(self, array: Any) -> Tensor:
+        return DeviceTensor(device_array(array, self.index))
+
+    def kin(self, value: Any, name: str) -> Variable:
+        return type(self)(value, trainable=False, name=name)
+
+    # What people and other libraries are shown is a copy on the CPU.
+
+    def _copy(self) -> Variable:
+        with entered(None):  # outside of the block, whose variables are on its device
+            return Variable.restore(self.here(), self._spec, self._trainable, self.name)
+
+    def numpy(self) -> Any:
+        if busy() is not None and trace_in_progress() is None:
+            note_exit(self, "numpy()")
+        return self._copy().numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return export_array(self.numpy(), dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return DeviceTensor(self.place.data).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DeviceTensor(self.place.data).__dlpack_device__()
+
+    def __len__(self) -> int:
+        return len(DeviceTensor(self.place.data))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._copy(), spec)
+
+    def __repr__(self) -> str:
+        return f"{repr(self._copy())[:-1]}, device={self.device!r}>"
+
+    def _repr_html_(self) -> str:
+        return self._copy()._repr_html_()
+
+    def __copy__(self) -> Variable:
+        return self.restore(self.place.data, self._spec, self._trainable, self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _, arguments, options = self._copy().__reduce__()
+        return _restored, (self.device, *arguments), options
+
+    def _operand(self, value: Any) -> Any:
+        operand: Any = super()._operand(value)
+        if isinstance(value, Tensor | Variable) or operand.away or not operand.has_value:
+            return operand
+        return self.tensor_of(operand.data)
+
+
+def _restored(place: str, *arguments: Any) -> Variable:
+    """An unpickled variable. Raises: UnavailableError: its device is not there."""
+    require(parse(place)[1])
+    return variable_class(place).restore(*arguments)
+
+
+@functools.cache
+def variable_class(place: str) -> type[Variable]:
+    """The class of variables on a device."""
+    if place == CPU:
+        return Variable
+    return type("DeviceVariable", (DeviceVariable,), {"index": parse(place)[1], "__module__": __name__})
