@@ -37,6 +37,7 @@ class DeviceLevel:
         self.below = EagerLevel() if below is None else below
         self.recorders: tuple[Any, ...] = ()
         self.owner = here()
+        self.entries = 0
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         with entered(self.below):
