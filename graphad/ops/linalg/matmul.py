@@ -14,6 +14,7 @@ from graphad.core.annotations import (
     Array,
     BatchContext,
     Cotangents,
+    DTypeLike,
     Ranked,
     RowAxes,
     RowAxis,
@@ -34,6 +35,7 @@ from graphad.kernels import forms
 from graphad.ops.accumulate import widened
 from graphad.ops.array.shape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.transpose import swap_axes
+from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import CONJ
 from graphad.ops.rules import require_numeric, same_dtype, unbroadcast
 
@@ -227,6 +229,7 @@ def matmul(
     adjoint_a: bool = False,
     adjoint_b: bool = False,
     *,
+    output_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The matrix product of `a` and `b`, over leading axes that broadcast.
@@ -236,12 +239,16 @@ def matmul(
       b: Tensor [..., k, m] of the same dtype.
       transpose_a, transpose_b: Exchange the last two axes of an operand first.
       adjoint_a, adjoint_b: Do so and conjugate.
+      output_type: The dtype of the result, in which it is computed; that of the operands by default.
     Returns: Tensor [..., n, m].
     Raises: InvalidArgumentError: an operand is a vector or scalar, or the inner sizes differ.
     Example:
       >>> matmul([[1.0, 2.0]], [[3.0], [4.0]]).numpy()
       array([[11.]], dtype=float32)
     """
+    if output_type is not None:
+        a, b = lift_pair("matmul", a, b)
+        a, b = cast(a, output_type), cast(b, output_type)
     if type(a) is EagerTensor and type(b) is EagerTensor and busy() is None:
         x, y = a.data, b.data
         if x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0] and x.dtype.char in "fd":

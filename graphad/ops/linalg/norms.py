@@ -13,6 +13,8 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.transpose import roll
+from graphad.ops.math.arithmetic import abs
+from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import greater, is_finite
 from graphad.ops.math.power import rsqrt, sqrt
 from graphad.ops.math.reduce import reduce_sum
@@ -26,7 +28,7 @@ def l2_normalize(
     """`x` divided by its Euclidean norm along `axis`, which is taken to be sqrt(epsilon) at least.
 
     Args:
-      x: Tensor of any shape, a float dtype.
+      x: Tensor of any shape, a float or complex dtype.
       axis: The axis or axes over which the norm is taken; all by default.
       epsilon: A lower bound on the squared norm.
     Returns: Tensor of the same shape and dtype.
@@ -36,8 +38,9 @@ def l2_normalize(
       array([0.6, 0.8], dtype=float32)
     """
     x = lift(x)
-    square = reduce_sum(x * x, axis=axis, keepdims=True)
-    return x * rsqrt(maximum(square, epsilon))
+    size = abs(x) if x.dtype.is_complex else x
+    scale = rsqrt(maximum(reduce_sum(size * size, axis=axis, keepdims=True), epsilon))
+    return x * (cast(scale, x.dtype) if x.dtype.is_complex else scale)
 
 
 @overload

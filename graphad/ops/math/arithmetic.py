@@ -7,7 +7,7 @@ around a division would still multiply 0 by its infinite derivative.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -396,8 +396,9 @@ def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) ->
     """
     if isinstance(inputs, Tensor):
         inputs = [inputs]
-    if not isinstance(inputs, list | tuple):
+    if not isinstance(inputs, Iterable):
         raise ArgumentTypeError(f"add_n: inputs must be a list of tensors, got {type(inputs).__name__}.")
+    inputs = list(inputs)
     if not inputs:
         raise InvalidArgumentError("add_n: inputs is empty; give one tensor at least.")
     return bind(AddN(), *[lift(x) for x in inputs])

@@ -27,7 +27,20 @@ def zeros_of(x: Any) -> Tensor:
 
 
 def _sign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (zeros_of(g),)
+    if not g.dtype.is_complex:
+        return (zeros_of(g),)
+    from graphad.ops.math.arithmetic import (  # which stand on this module, as the next two do
+        abs,
+        divide_no_nan,
+    )
+    from graphad.ops.math.cast import cast
+    from graphad.ops.math.complexes import conj, real
+
+    x = ctx.inputs[0]
+    # x / |x| only turns: of what changes x, the part along x has no effect
+    along = real(conj(g) * bind(SIGN, x))
+    across = g - bind(SIGN, x) * cast(along, x.dtype)
+    return (divide_no_nan(across, cast(abs(x), x.dtype)),)
 
 
 _constant = no_gradient("rounding is piecewise constant")
@@ -49,7 +62,7 @@ Sign = elementwise(
     vjp=_sign_vjp,
     kinds=NUMERIC,
     scalar="sign",
-    keeps=(False, False),
+    keeps=(True, False),
     doc="-1, 0 or 1, NaN for NaN; x / |x| for complex x other than 0.",
 )
 SIGN = Sign()
@@ -74,7 +87,8 @@ rint = unary_function(
 trunc = unary_function(Trunc, f"x without its fraction, {_NO_GRADIENT}")
 sign = unary_function(
     Sign,
-    "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None.",
+    "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None;\n"
+    "of complex x that of x / |x|.",
     example=">>> sign([-3.0, 0.0, 2.0]).numpy()\narray([-1.,  0.,  1.], dtype=float32)",
 )
 

@@ -281,3 +281,39 @@ def test_roots_that_are_not_real_are_nan_and_logarithms_are_complex() -> None:
     for function in (la.expm, la.sqrtm, la.qr, la.eig, la.lu):
         assert tf.nest.flatten(function(np.zeros((0, 3, 3))))[0].shape[0] == 0
         assert tf.nest.flatten(function(np.zeros((2, 0, 0))))[0].shape[0] == 2
+
+
+def test_a_product_is_computed_in_the_dtype_of_its_result():
+    a, b = tf.constant([[100, 100]], tf.int8), tf.constant([[100], [100]], tf.int8)
+    assert tf.matmul(a, b, output_type=tf.int32).numpy().tolist() == [[20000]]
+    narrow = tf.constant([[1.0, 2.0]], tf.bfloat16)
+    with tf.GradientTape() as tape:
+        tape.watch(narrow)
+        y = tf.matmul(narrow, narrow, transpose_b=True, output_type=tf.float32)
+    assert y.dtype is tf.float32 and y.numpy().tolist() == [[5.0]]
+    slope = tape.gradient(y, narrow)
+    assert slope.dtype is tf.bfloat16 and slope.numpy().tolist() == [[2.0, 4.0]]
+
+
+def test_complex_vectors_are_normalized_by_their_absolute_values():
+    z = np.array([1 + 1j, 2 - 3j, 0.5j])
+    np.testing.assert_allclose(tf.math.l2_normalize(z), z / np.linalg.norm(z))
+    derived, measured = tf.test.compute_gradient(tf.math.l2_normalize, [z])
+    np.testing.assert_allclose(derived[0], measured[0], atol=1e-6)
+
+
+def test_the_gradient_of_a_complex_sign_is_that_of_turning():
+    with tf.GradientTape() as tape:
+        z = tf.constant([1 + 1j, 2 - 3j, 0j], tf.complex128)
+        tape.watch(z)
+        y = tf.sign(z)
+    slope = tape.gradient(y, z, output_gradients=tf.constant([1 + 2j, 3 - 1j, 1 + 0j], tf.complex128))
+    # TensorFlow's numbers
+    want = [-0.35355339 + 0.35355339j, 0.44802708 + 0.29868472j, 0.0]
+    np.testing.assert_allclose(slope, want, atol=1e-8)
+
+
+def test_add_n_takes_what_gives_tensors_one_by_one():
+    assert tf.add_n(x for x in (1.0, 2.0, 4.0)).numpy() == 7.0
+    with pytest.raises(TypeError, match="add_n: inputs must be a list of tensors, got float"):
+        tf.add_n(1.0)

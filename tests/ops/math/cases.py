@@ -162,6 +162,7 @@ CASES += [
     OpCase(m.trunc, real(3, 4), expected=np.trunc, order=0),
     OpCase(m.abs, integer(3, 4), expected=np.abs),
     OpCase(m.sign, integer(3, 4), expected=np.sign),
+    OpCase(m.sign, complex_(3, 4), expected=lambda z: z / np.abs(z), label="complex"),
 ]
 CASES += [
     OpCase(f, complex_(2, 3), expected=formula)
