@@ -44,8 +44,8 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
     """The sizes of a requested shape as numbers, None where some are only known at run time."""
     if isinstance(shape, TensorShape):
         return shape.as_list() if shape.is_fully_defined() else None
-    if stands_for_tensor(shape):
-        data = known_value(lift(shape))
+    if isinstance(shape, np.ndarray) or stands_for_tensor(shape):
+        data = shape if isinstance(shape, np.ndarray) else known_value(lift(shape))
         if data is None:
             return None
         if data.dtype.kind not in "iu":

@@ -418,3 +418,21 @@ def test_a_range_counts_in_its_own_dtype(start, limit, delta, dtype, count):
     assert tf.range(start, limit, delta, dtype).shape == [count]
     assert tf.range(*tensors).shape == [count]
     assert int(tf.function(lambda *xs: tf.size(tf.range(*xs)))(*tensors)) == count
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_a_shape_may_be_an_array_of_numpy(run, dtype):
+    sizes = np.array([3, 2], dtype)
+    made = run(
+        lambda x: [
+            tf.reshape(x, sizes),
+            tf.broadcast_to(x[0], sizes),
+            tf.zeros(sizes),
+            tf.ensure_shape(x[:3, None] + [0.0, 0.0], sizes),
+        ]
+    )(tf.range(6.0))
+    assert [x.shape for x in made] == [(3, 2)] * 4
+    assert tf.reshape(tf.range(6), np.array(6, dtype)).shape == (6,)
+    with pytest.raises(TypeError, match="reshape: shape has dtype float64; an integer dtype is needed"):
+        tf.reshape(tf.range(6), np.array([6.0]))
