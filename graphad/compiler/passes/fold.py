@@ -3,7 +3,8 @@
 before:  %1 = constant 2.0;  %2 = exp(%1);  %3 = mul(%0, %2);  return %3
 after:   %1 = constant 7.389056;  %2 = mul(%0, %1);  return %2
 
-Bounded: neither the constants read nor the result may be large, and sizes that are still symbols stay.
+Bounded: a large result is no larger than the largest constant that is read for it, and not larger than `LARGE`; sizes that are
+still symbols stay.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from graphad.graph.ir import Graph, Node
 from graphad.trace.numbered import symbols_of
 
 TABLE = RuleTable()
-LIMIT = 4096  # elements of a folded result
+LIMIT = 4096  # elements of a folded result, whatever it is made of
+LARGE = 1 << 22  # elements of one that is no larger than what it is made of
 
 
 def fold_constants(s: Sweep, node: Node) -> Any:
@@ -40,7 +42,8 @@ def fold_constants(s: Sweep, node: Node) -> Any:
                 return None
             count *= size
         total += count
-    if total > LIMIT or (op.spreads and total > np.size(values[0])):
+    largest = max(np.size(value) for value in values)
+    if total > max(LIMIT, min(largest, LARGE)) or (op.spreads and total > np.size(values[0])):
         return None
     try:
         with np.errstate(all="ignore"):

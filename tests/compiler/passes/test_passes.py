@@ -19,6 +19,7 @@ from graphad.graph.verify import verify
 from graphad.ops import math as m
 from graphad.ops.array import transpose
 from graphad.ops.array.shape import expand_dims, reshape
+from graphad.ops.linalg import matmul
 from graphad.ops.state.variables import ASSIGN, READ
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import trace_flat
@@ -135,6 +136,17 @@ def test_constants_are_folded_within_bounds() -> None:
     large = lift(np.ones((100, 100), np.float32))
     graph = traced(lambda x: [m.multiply(x, m.exp(large))], [100, 100])
     assert names(optimise(graph)) == ["exp", "mul"]
+
+
+def test_a_large_result_is_folded_where_it_is_no_larger_than_what_it_is_made_of() -> None:
+    large = np.full((80, 80), 0.25, np.float32)
+    before = traced(lambda x: [m.reduce_sum(matmul(lift(large), lift(large)) + x)], ())
+    after = fold.run(before)
+    assert "matmul" not in names(after)
+    agree(before, after)
+    column = large[:, :1]
+    outer = traced(lambda x: [matmul(lift(column), lift(column.T)) + x], ())
+    assert "matmul" in names(fold.run(outer))
 
 
 def test_a_constant_stands_on_the_right() -> None:
