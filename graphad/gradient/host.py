@@ -8,6 +8,7 @@ every order exists.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -273,8 +274,15 @@ def _pulled_by(tape: Any, sources: Sequence[Any], results: Sequence[Any], bars: 
     return found[0] if len(found) == 1 else found
 
 
-def py_function(func: Callable[..., Any], inp: NestLike, Tout: DTypeLike, name: str | None = None) -> Any:
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: NestLike = None,
+    Tout: DTypeLike | None = None,
+    name: str | None = None,
+) -> Any:
     """Call `func` with tensors that have values, now and whenever a traced function gets here.
+
+    Without `func` it is a decorator, `@py_function(Tout=float32)`: the arguments of each call are `inp`.
 
     Args:
       func: A function of tensors that returns tensors, arrays or numbers: one, a list of them, or None. It may do anything else.
@@ -299,6 +307,8 @@ def numpy_function(
 ) -> Any:
     """Call `func` with NumPy arrays, now and whenever a traced function gets here. The gradient is None.
 
+    Without `func` it is a decorator, `@numpy_function(Tout=float32)`: the arguments of each call are `inp`.
+
     Args:
       func: A function of arrays, to which it cannot write, that returns arrays or numbers: one, a list of them, or None.
       inp: The list of its arguments.
@@ -312,6 +322,16 @@ def numpy_function(
 
 
 def _called(name: str, func: Any, inp: Any, Tout: Any, takes_tensors: bool, op_class: Any) -> Any:
+    if func is None and inp is None:
+
+        def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def call(*inputs: Any) -> Any:
+                return _called(name, function, list(inputs), Tout, takes_tensors, op_class)
+
+            return call
+
+        return decorated
     if not callable(func):
         raise ArgumentTypeError(f"{name}: func must be callable, got {func!r}.")
     several = isinstance(Tout, list | tuple)

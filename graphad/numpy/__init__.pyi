@@ -19,6 +19,7 @@ from graphad.core.dtypes import uint64 as uint64
 from graphad.core.tensor import Tensor
 from graphad.numpy import fft as fft
 from graphad.numpy import linalg as linalg
+from graphad.numpy import random as random
 from graphad.ops.numpy import *
 from graphad.ops.numpy.types import __array_namespace_info__ as __array_namespace_info__
 

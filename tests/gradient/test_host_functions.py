@@ -259,3 +259,26 @@ def test_a_spec_names_dtype_and_shape_of_a_result():
         ValueError, match=r"func returned a result of shape \(3,\) where Tout names \(2,\); return that"
     ):
         tf.py_function(lambda a: a, [X], tf.TensorSpec([2], tf.float32))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_functions_of_the_host_are_decorators_too(run):
+    @tf.py_function(Tout=tf.float32)
+    def product(x, y):
+        """Of two."""
+        return x * y
+
+    @tf.numpy_function(Tout=tf.float64)
+    def total(x):
+        return np.sum(x, dtype=np.float64)
+
+    x = tf.constant([2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = run(product)(x, x + 1.0)
+    np.testing.assert_allclose(y, [6.0, 12.0])
+    np.testing.assert_allclose(tape.gradient(y, x), [5.0, 7.0])
+    assert product.__name__ == "product" and product.__doc__ == "Of two."
+    assert float(run(total)(x)) == 5.0
+    with pytest.raises(TypeError, match="numpy_function: func must be callable, got 3"):
+        tf.numpy_function(3, [x], tf.float32)

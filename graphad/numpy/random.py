@@ -1,0 +1,5 @@
+"""Random numbers by NumPy's names."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
