@@ -70,7 +70,7 @@ LAZY = {
     "cupy": ("graphad.compiler.cuda", "graphad.devices.library"),
     "scipy": ("graphad.compiler.cpu", "graphad.compiler.cuda", "graphad.ops.library", "graphad.optimize"),
     "matplotlib": ("graphad.tools.plots",),
-    "tqdm": (),
+    "tqdm": ("graphad.core.progress",),
     "ml_dtypes": ("graphad.core.dtypes", "serialization.wire"),
     "optree": ("graphad.core.nest", "graphad.function.signature"),
     "safetensors": (),

@@ -20,6 +20,7 @@ class Flags:
       logical_cpus: How many names of devices the CPU has.
       numpy_promotion: Operators on tensors of different dtypes convert them as NumPy does, instead of refusing them.
       pool_bytes: How much memory of large results is kept for later ones.
+      progress: "auto" shows bars in notebooks and terminals, "always" everywhere, "never" nowhere.
       relaxed_arithmetic: Compiling may change the last bits of results.
       threads: How many threads compiled kernels share, 0 for as many as there are processors.
     """
@@ -31,6 +32,7 @@ class Flags:
         "logical_cpus",
         "numpy_promotion",
         "pool_bytes",
+        "progress",
         "relaxed_arithmetic",
         "run_functions_eagerly",
         "threads",
@@ -44,6 +46,7 @@ class Flags:
         self.logical_cpus = 1
         self.numpy_promotion = False
         self.pool_bytes = 256 << 20
+        self.progress = AUTO
         self.threads = 0
         self.relaxed_arithmetic = _switch_of_environment("GRAPHAD_RELAXED_ARITHMETIC")
 

@@ -26,6 +26,7 @@ from graphad.core.errors import (
 from graphad.core.frames import warn_user
 from graphad.core.levels import entered, trace_in_progress
 from graphad.core.nest import is_nested
+from graphad.core.progress import Progress
 from graphad.core.shapes import TensorShape, format_dims, is_definite
 from graphad.core.sparse import values_of
 from graphad.core.tensor import VALUES, Handle, Tensor
@@ -279,11 +280,13 @@ def _basis(dims: Sequence[Any], dtype: Any, count: int, chunk: int, one: complex
     if count <= chunk and one == 1:
         yield reshape(eye(count, dtype=dtype), (count, *dims))
         return
-    for start in range(0, count, chunk):
-        size = min(chunk, count - start)
-        rows = np.zeros((size, count), dtype.numpy)
-        rows[np.arange(size), start + np.arange(size)] = one
-        yield lift(rows.reshape(size, *dims))
+    with Progress("Jacobian", count, "row") as progress:
+        for start in range(0, count, chunk):
+            size = min(chunk, count - start)
+            rows = np.zeros((size, count), dtype.numpy)
+            rows[np.arange(size), start + np.arange(size)] = one
+            yield lift(rows.reshape(size, *dims))
+            progress.advance(size)
 
 
 def _rows_later(entries: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:

@@ -38,6 +38,33 @@ def jit() -> str:
     return flags.jit
 
 
+def set_progress(mode: str) -> None:
+    """When bars show how far compiling, Jacobians and saves have come that take longer than a second.
+
+    They are drawn by tqdm, where it is installed, on the error output.
+
+    Args:
+      mode: "auto", in notebooks and terminals; "always", everywhere; "never", nowhere.
+    Raises: InvalidArgumentError (a ValueError): no such mode.
+    Example:
+      >>> config.set_progress("never")
+      >>> config.progress()
+      'never'
+      >>> config.set_progress("auto")
+    """
+    if mode not in JIT_MODES:
+        raise InvalidArgumentError(f"set_progress: {mode!r} is no mode; it is 'auto', 'always' or 'never'.")
+    flags.progress = mode
+
+
+def progress() -> str:
+    """When bars show how far something has come; see `set_progress`.
+
+    Returns: "auto", "always" or "never".
+    """
+    return flags.progress
+
+
 def set_jacobian_budget(size: int) -> None:
     """How many bytes the largest value may take when `jacobian` and `batch_jacobian` compute rows or columns together.
 

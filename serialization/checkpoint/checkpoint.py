@@ -9,6 +9,7 @@ from typing import Any
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
+from graphad.core.progress import Progress
 from graphad.core.trackable import PRIVATE, Trackable
 from graphad.eager.variable import Variable
 from serialization.checkpoint.background import finish, start
@@ -217,7 +218,16 @@ class Checkpoint(Trackable):
             arrays = {name: array.copy() for name, array in arrays.items()}
 
         def write() -> None:
-            write_model(path, model, arrays, durable=options.durable, limits=options.limits, system=system)
+            with Progress("Saving", sum(array.nbytes for array in arrays.values()), "B") as progress:
+                write_model(
+                    path,
+                    model,
+                    arrays,
+                    durable=options.durable,
+                    limits=options.limits,
+                    system=system,
+                    written=lambda size: None if in_background else progress.advance(size),
+                )
             if then is not None:
                 then(path)
 

@@ -14,6 +14,7 @@ import graphad
 from graphad.core.errors import ArgumentTypeError, GraphadError
 from graphad.core.frames import warn_user
 from graphad.core.levels import current
+from graphad.core.progress import Progress
 from graphad.core.tensor import Tensor
 from graphad.function.concrete import ConcreteFunction
 from graphad.function.polymorphic import Function
@@ -70,7 +71,10 @@ def save(
     model, objects = _records(root, own if signatures is None else signatures, options)
     arrays = _Given(objects.graphs.arrays.stored)
     _rehearse(model, arrays)
-    write_model(export_dir, model, arrays, objects.assets, durable=options.durable)
+    with Progress("Saving", sum(array.nbytes for array in arrays.values()), "B") as progress:
+        write_model(
+            export_dir, model, arrays, objects.assets, durable=options.durable, written=progress.advance
+        )
 
 
 def _records(root: Any, signatures: Any, options: SaveOptions) -> tuple[ModelRecord, ObjectWriter]:

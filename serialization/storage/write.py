@@ -69,6 +69,7 @@ def write_model(
     sha256: bool = False,
     limits: Limits | None = None,
     system: FileSystem | None = None,
+    written: Callable[[int], None] = lambda size: None,
 ) -> None:
     """Save a model at `path`, replacing the one there in one step.
 
@@ -80,6 +81,7 @@ def write_model(
       durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one. Without it,
         that holds only when this process dies.
       sha256: Put the SHA-256 of each payload into the manifest, for those who sign manifests.
+      written: Called with the number of bytes that were written, piece by piece and by several threads.
     Raises:
       SaveError: The model cannot be put into a file.
       SaveFailedError: The system refused (also an OSError); the old model is still there.
@@ -97,7 +99,9 @@ def write_model(
     except LoadError as error:
         raise SaveError(f"{location}: {error.field or 'model'}: {error.reason}") from error
     try:
-        _Save(location, system or FileSystem(), durable, sha256, limits).run(model, groups, arrays, assets)
+        _Save(location, system or FileSystem(), durable, sha256, limits, written).run(
+            model, groups, arrays, assets
+        )
     except SaveError:
         raise
     except OSError as error:
@@ -127,8 +131,15 @@ class _Save:
     """One save: what it has made so far, so that a failure can take it back."""
 
     def __init__(
-        self, location: str, system: FileSystem, durable: bool, sha256: bool, limits: Limits
+        self,
+        location: str,
+        system: FileSystem,
+        durable: bool,
+        sha256: bool,
+        limits: Limits,
+        written: Callable[[int], None],
     ) -> None:
+        self.written = written
         self.location = location
         self.system = system
         self.durable = durable
@@ -279,6 +290,7 @@ class _Save:
             def write() -> None:
                 for piece in payload_pieces(layout, arrays):
                     temporary.write(piece)
+                    self.written(len(piece))
 
             # Checksums take nearly as long as a write that is not flushed, so each has a thread. Both find the same bytes:
             # a variable that changes meanwhile is bound to another array, and its old one stays as it is.

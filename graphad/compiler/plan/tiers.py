@@ -25,6 +25,7 @@ from graphad.core.errors import GraphadError, InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import evaluated, explained
+from graphad.core.progress import Progress
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 from graphad.ops.elementwise import Elementwise
@@ -272,8 +273,11 @@ class Compilation:
             done = threading.Event()
             if self.backend.request(kernel, lambda *_, done=done: done.set()):
                 events.append(done)
-        for done in events:
-            done.wait()
+        with Progress("Compiling", len(events), "kernel") as progress:
+            for done in events:
+                while not done.wait(0.25):
+                    progress.advance()
+                progress.advance(1)
         for kernel in missing:
             self.addresses[kernel] = self.backend.build(kernel)
         self._ready()

@@ -1,0 +1,84 @@
+"""A bar for what takes longer than a second while a person waits for it; tqdm draws it, where it is installed.
+
+It is shown in notebooks and terminals, and nowhere else unless that is asked for: a program whose messages go to a file, a
+service or a test sees nothing. What is over within a second imports and prints nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+from graphad.core.flags import ALWAYS, NEVER, flags
+
+PATIENCE = 1.0  # seconds
+
+
+class Progress:
+    """How far some work has come; a context manager. It may be advanced by several threads.
+
+    Args:
+      what: What is done, in two or three words.
+      total: How much there is to do, None if it is not known.
+      unit: Of what, such as "row"; "B" is written in powers of 1024.
+    """
+
+    __slots__ = ("_bar", "_done", "_lock", "_start", "_total", "_unit", "_what")
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        self._what, self._total, self._unit = what, total, unit
+        self._bar: Any = None
+        self._done = 0
+        self._lock = threading.Lock()
+        self._start = time.perf_counter() if is_wanted() else None
+
+    def advance(self, amount: int = 0) -> None:
+        """So much more is done; 0 only gives the bar an occasion to appear."""
+        if self._start is None:
+            return
+        with self._lock:
+            self._done += amount
+            if self._bar is not None:
+                self._bar.update(amount)
+            elif time.perf_counter() - self._start > PATIENCE:
+                self._show()
+
+    def _show(self) -> None:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self._start = None
+            return
+        scale = {"unit_scale": True, "unit_divisor": 1024} if self._unit == "B" else {}
+        self._bar = tqdm(
+            desc=self._what, total=self._total, initial=self._done, unit=self._unit, leave=False, **scale
+        )
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        with self._lock:
+            self._start = None
+            if self._bar is not None:
+                self._bar.close()
+
+
+def is_wanted() -> bool:
+    """Whether bars are shown now."""
+    if flags.progress != "auto":
+        return flags.progress == ALWAYS
+    shell = sys.modules.get("IPython")
+    if shell is not None:
+        running = shell.get_ipython()
+        if running is not None and hasattr(running, "kernel"):
+            return True
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
+
+
+__all__ = ["ALWAYS", "NEVER", "PATIENCE", "Progress", "is_wanted"]
