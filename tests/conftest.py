@@ -58,11 +58,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         f"{len(stats[kind])} {kind}: they {words}" for kind, words in _MEANINGS.items() if stats.get(kind)
     ]
     wrong = len(stats.get("failed", ())) + len(stats.get("error", ()))
-    if lines and terminalreporter.verbosity >= 0:
+    if lines and terminalreporter.verbosity >= -1:
         terminalreporter.section("what did not run or was not to hold")
         for line in lines:
             terminalreporter.write_line(line)
-    if not wrong and stats.get("passed") and terminalreporter.verbosity >= 0:
+    if not wrong and stats.get("passed") and terminalreporter.verbosity >= -1:
         terminalreporter.write_line(
             f"All {len(stats['passed'])} tests that ran to the end passed: nothing is wrong."
         )

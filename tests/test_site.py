@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -127,3 +129,20 @@ def test_every_page_of_the_documents_is_reached_from_the_first():
     ]:
         name = page.relative_to(ROOT / "docs").with_suffix("")
         assert name.name == "index" or {str(name), name.name} & listed or name == Path("index"), page
+
+
+def test_the_licence_of_every_dependency_is_listed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [
+        *project["dependencies"],
+        *[item for extra in project["optional-dependencies"].values() for item in extra],
+    ]
+    page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8").replace("-", "_")
+    names = {re.match(r"[A-Za-z0-9._-]+", item)[0].replace("-", "_") for item in asked}
+    assert sorted(name for name in names if name.removesuffix("_cuda13x") not in page) == []
+
+
+def test_the_version_stands_in_one_place():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["hatch"]["version"]["path"] == "graphad/core/version.py"

@@ -3,7 +3,9 @@
 import ast
 import importlib
 import inspect
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +135,31 @@ def test_a_type_checker_has_nothing_to_say_of_a_right_program(said):
     assert {line: text for line, text in said.items() if line < FIRST} == {}
 
 
+@pytest.fixture(scope="module")
+def said_by_pyright(tmp_path_factory):
+    """What pyright says in its strict mode, by the line of the program; where it is installed: it brings a runtime of its own."""
+    pyright = shutil.which(
+        "pyright", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    )
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    root = tmp_path_factory.mktemp("pyright")
+    (root / "program.py").write_text(RIGHT + "\n".join(MISTAKES) + "\n", encoding="utf-8")
+    settings = {"include": ["program.py"], "extraPaths": [str(ROOT)], "typeCheckingMode": "strict"}
+    (root / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    command = [pyright, "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout)["generalDiagnostics"]
+    except ValueError:
+        pytest.skip(f"pyright does not run here: {done.stderr[-200:]}")
+    return {message["range"]["start"]["line"] + 1: message["message"] for message in found}
+
+
+def test_pyright_finds_every_mistake_and_nothing_else(said_by_pyright):
+    assert sorted(said_by_pyright) == [FIRST + number for number in range(len(MISTAKES))]
+
+
 def test_the_right_program_runs(capsys):
     exec(compile(RIGHT.replace("jit_compile=False", "jit_compile=None"), "program.py", "exec"), {})
     assert "float64" not in capsys.readouterr().err
@@ -154,6 +181,8 @@ GIVES_ANYTHING = {
     *"case cond switch_case foldl foldr map_fn scan while_loop numpy_function py_function".split(),
     *"map_structure pack_sequence_as load load_variable get_static_value dimension_value path_to_str".split(),
     *"do_not_convert jvp vjp hvp linearize gradients root fixed_point minimize least_squares solve_ivp".split(),
+    # What is no name comes back as it is.
+    "get",
     # One tensor or several, as NumPy's do.
     *"intersect1d unique where linspace gradient atleast_1d atleast_2d atleast_3d average qr svd".split(),
 }

@@ -55,10 +55,10 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
 
 def set_loop_options(
-    parallel_iterations: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    parallel_iterations: object = None,
+    swap_memory: object = None,
+    maximum_iterations: object = None,
+    shape_invariants: object = None,
 ) -> None:
     """Say something about the loop it stands in, as a statement at its top; elsewhere, and for a loop that Python runs, nothing.
 

@@ -30,7 +30,7 @@ def verbosity() -> int:
     return int(given) if given.isdigit() else 0
 
 
-def trace(*args: Any) -> None:
+def trace(*args: object) -> None:
     """Print values while a function is traced, with their symbols for tensors that have no value yet."""
     print(*args)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+def enable_eager_execution(
+    config: object = None, device_policy: object = None, execution_mode: object = None
+) -> None:
     """Ask for ops that run at once, as they do."""
 
 

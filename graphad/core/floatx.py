@@ -21,7 +21,7 @@ def floatx_dtype() -> DType:
     return _settings["floatx"]  # type: ignore[no-any-return]
 
 
-def set_floatx(value: Any) -> None:
+def set_floatx(value: object) -> None:
     """Let layers, initializers and metrics that are made from now on have another dtype.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.FATAL
 
@@ -16,7 +15,7 @@ def get_logger() -> logging.Logger:
     return logging.getLogger("graphad")
 
 
-def set_verbosity(v: Any) -> None:
+def set_verbosity(v: int | str) -> None:
     """Log messages of this level and above: a level of `logging`, or its name."""
     get_logger().setLevel(v)
 

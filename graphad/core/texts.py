@@ -16,7 +16,7 @@ real_types = (numbers.Real, np.integer, np.floating)
 complex_types = (numbers.Complex, np.number)
 
 
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: object, encoding: str = "utf-8") -> bytes:
     """Text as bytes. Raises: ArgumentTypeError (a TypeError): it is neither text nor bytes."""
     if isinstance(bytes_or_text, bytes | bytearray):
         return bytes(bytes_or_text)
@@ -27,7 +27,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     )
 
 
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: object, encoding: str = "utf-8") -> str:
     """Bytes as text. Raises: ArgumentTypeError (a TypeError): it is neither bytes nor text."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text
@@ -38,12 +38,12 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
     )
 
 
-def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+def as_str_any(value: object, encoding: str = "utf-8") -> str:
     """Bytes as text, and anything else as str() gives it."""
     return as_text(value, encoding) if isinstance(value, bytes | bytearray) else str(value)
 
 
-def path_to_str(path: Any) -> Any:
+def path_to_str(path: object) -> Any:
     """A path object as text; anything else as it is."""
     return as_str_any(path.__fspath__()) if isinstance(path, os.PathLike) else path
 

@@ -19,12 +19,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_follow_type_hints: object = None,
 ) -> Function[P, R]: ...
 @overload
 def function(
@@ -33,12 +33,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_follow_type_hints: object = None,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,
@@ -46,12 +46,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_follow_type_hints: object = None,
 ) -> Function[..., Any] | Callable[[Callable[..., Any]], Function[..., Any]]:
     """Run a Python function as a graph: traced once per kind of arguments, differentiated and compiled as a whole.
 

@@ -46,9 +46,9 @@ def gradients(
     grad_ys: NestLike = None,
     name: str | None = None,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
+    aggregation_method: object = None,
     stop_gradients: NestLike = None,
-    unconnected_gradients: Any = UnconnectedGradients.NONE,
+    unconnected_gradients: object = UnconnectedGradients.NONE,
 ) -> Any:
     """The gradients of the sum of `ys` with respect to each of `xs`, inside a traced function.
 
@@ -84,7 +84,7 @@ def hessians(
     ys: NestLike,
     xs: NestLike,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
+    aggregation_method: object = None,
     name: str = "hessians",
 ) -> list[Any]:
     """The second derivatives of the sum of `ys` with respect to each of `xs`, inside a traced function.

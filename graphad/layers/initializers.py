@@ -349,7 +349,7 @@ _KINDS = (
 _BY_NAME: dict[str, Any] = {snake_case(kind.__name__): kind for kind in _KINDS}
 
 
-def get(identifier: Any) -> Callable[..., Any] | None:
+def get(identifier: object) -> Callable[..., Any] | None:
     """The initializer that a name, a class or a function of (shape, dtype) stands for; None for None.
 
     Args:

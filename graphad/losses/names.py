@@ -19,7 +19,7 @@ _SHORT = {
 }
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: object) -> Any:
     """The loss function or class that a name stands for; what is no name, as it is.
 
     Raises: InvalidArgumentError (a ValueError): no such name.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphad import losses
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.floatx import floatx_dtype
 from graphad.core.shapes import ranked
@@ -17,31 +18,31 @@ from graphad.ops.math import argmax, cast, equal, greater, less, reduce_sum, sqr
 from graphad.ops.nn.ranks import same_rank
 
 
-def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the prediction is the label, else 0."""
     guesses = lift(y_pred)
     labels, guesses = same_rank(cast(lift(y_true), guesses.dtype), guesses)
     return cast(equal(labels, guesses), floatx_dtype())
 
 
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
+def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0.5) -> Tensor:
     """1 where the prediction is on the label's side of the threshold, else 0."""
     labels, guesses = same_rank(lift(y_true), losses.base.floating(y_pred))
     return cast(equal(labels, cast(greater(guesses, threshold), labels.dtype)), floatx_dtype())
 
 
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the largest prediction [..., classes] is at the integer label [...] or [..., 1], else 0."""
     labels = _integers(y_true, y_pred)
     return cast(equal(labels, cast(argmax(lift(y_pred), axis=-1), labels.dtype)), floatx_dtype())
 
 
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where labels [..., classes] and predictions [..., classes] are largest at the same class, else 0."""
     return sparse_categorical_accuracy(argmax(lift(y_true), axis=-1), y_pred)
 
 
-def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
     """1 where less than k predictions [..., classes] are larger than that of the integer label [...], else 0."""
     guesses = lift(y_pred)
     labels = cast(_integers(y_true, guesses), "int64")
@@ -50,12 +51,12 @@ def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> T
     return cast(less(larger, k), floatx_dtype())
 
 
-def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
     """1 where less than k predictions are larger than that of the largest label [..., classes], else 0."""
     return sparse_top_k_categorical_accuracy(argmax(lift(y_true), axis=-1), y_pred, k)
 
 
-def _integers(y_true: Any, y_pred: Any) -> Tensor:
+def _integers(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Labels without a last axis of size 1 that the predictions' axis of classes stands beside."""
     labels, ndim = lift(y_true), lift(y_pred).ndim
     if labels.ndim is not None and labels.ndim == ndim and ranked(labels.dims)[-1] == 1:
@@ -120,7 +121,7 @@ class RootMeanSquaredError(Mean):
     def __init__(self, name: str = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
+    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: Any = None) -> None:  # type: ignore[override]
         dtype = self._graphad_dtype
         labels, guesses = same_rank(cast(lift(y_true), dtype), cast(lift(y_pred), dtype))
         super().update_state((guesses - labels) ** 2, sample_weight)
@@ -150,7 +151,7 @@ class MeanSquaredLogarithmicError(MeanMetricWrapper):
         super().__init__(losses.mean_squared_logarithmic_error, name, dtype)
 
 
-def _cosine(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+def _cosine(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     guesses = losses.base.floating(y_pred)
     labels, guesses = same_rank(cast(lift(y_true), guesses.dtype), guesses)
     return reduce_sum(l2_normalize(labels, axis) * l2_normalize(guesses, axis), axis=axis)

@@ -35,8 +35,8 @@ def minimize(
     x0: NestLike,
     args: NestLike = (),
     method: str | None = None,
-    bounds: Any = None,
-    constraints: Any = (),
+    bounds: object = None,
+    constraints: object = (),
     tol: float | None = None,
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
@@ -99,9 +99,9 @@ def least_squares(
     fun: Callable[..., Any],
     x0: NestLike,
     args: NestLike = (),
-    bounds: Any = (-np.inf, np.inf),
+    bounds: object = (-np.inf, np.inf),
     method: str = "trf",
-    **options: Any,
+    **options: object,
 ) -> Any:
     """`scipy.optimize.least_squares` for a function of tensors, with its Jacobian made from it.
 
@@ -139,9 +139,9 @@ def solve_ivp(
     t_span: tuple[float, float],
     y0: NestLike,
     method: str = "RK45",
-    t_eval: Any = None,
+    t_eval: object = None,
     args: NestLike = (),
-    **options: Any,
+    **options: object,
 ) -> Any:
     """`scipy.integrate.solve_ivp` for a function of tensors; implicit methods get its Jacobian.
 

@@ -99,7 +99,7 @@ class Explanation:
         return "\n\n".join(parts)
 
 
-def explain(fn: Any, jit_compile: bool = True) -> Callable[..., Explanation]:
+def explain(fn: object, jit_compile: bool = True) -> Callable[..., Explanation]:
     """How a function is compiled, for the arguments that the result is called with.
 
     Args:

@@ -449,7 +449,7 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
     return boolean_mask(x, mask)
 
 
-def slice_update(x: TensorLike, key: Any, value: TensorLike) -> Tensor:
+def slice_update(x: TensorLike, key: object, value: TensorLike) -> Tensor:
     """`x` with the part at `key` replaced by `value`, broadcast to the part: what x[key] = value would give.
 
     Args:

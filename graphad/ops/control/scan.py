@@ -164,7 +164,7 @@ def map_fn(
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
-    fn_output_signature: Any = None,
+    fn_output_signature: object = None,
 ) -> Any:
     """`fn` of each element along the first axis, one after another, stacked.
 

@@ -45,7 +45,7 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: NestLike,
-    shape_invariants: Any = None,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,

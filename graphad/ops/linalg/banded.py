@@ -278,7 +278,7 @@ def eigh_tridiagonal(
     select_range: Any = None,
     tol: float | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor]:
     """The eigenvalues of Hermitian tridiagonal matrices in rising order, by `eigh` of the full matrix; differentiable.
 
     Args:

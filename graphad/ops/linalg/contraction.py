@@ -394,7 +394,7 @@ def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Ten
     return bind(Einsum(render(operands, result)), *xs)
 
 
-def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **options: Any) -> Tensor:
+def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **options: object) -> Tensor:
     """The sum of products that an equation such as "ij,jk->ik" describes.
 
     Args:

@@ -189,28 +189,28 @@ def _probability(z: Any) -> Any:
     return 0.5 * erfc(z * -(2.0**-0.5))
 
 
-def split(seed: TensorLike, num: TensorLike = 2, alg: Any = "auto_select") -> Tensor:
+def split(seed: TensorLike, num: TensorLike = 2, alg: object = "auto_select") -> Tensor:
     """New seeds for the stateless functions from one: [num, 2], of the dtype of `seed`."""
     check_algorithm("random.split", alg)
     key = lift(seed)
     return stateless_uniform(stack([cast(lift(num), dtypes.int32), lift(2)]), key, None, None, key.dtype)
 
 
-def fold_in(seed: TensorLike, data: TensorLike, alg: Any = "auto_select") -> Tensor:
+def fold_in(seed: TensorLike, data: TensorLike, alg: object = "auto_select") -> Tensor:
     """A seed made of a seed and an integer, such as the number of a step: [2], of the dtype of `data`."""
     check_algorithm("random.fold_in", alg)
     number = lift(data)
     return stack([stateless_uniform([], lift(seed), None, None, number.dtype), number])
 
 
-def create_rng_state(seed: int, alg: Any) -> np.ndarray:
+def create_rng_state(seed: int, alg: object) -> np.ndarray:
     """The state of a generator that starts from a seed, for `Generator.from_state`."""
     check_algorithm("random.create_rng_state", alg)
     return philox.key_of_seed(int(seed))
 
 
 def stateless_shuffle(
-    value: TensorLike, seed: TensorLike, alg: Any = "auto_select", name: str | None = None
+    value: TensorLike, seed: TensorLike, alg: object = "auto_select", name: str | None = None
 ) -> Tensor:
     """`value` with its slices along axis 0 in an order that depends on `seed` ([2] integers) alone; differentiable."""
     check_algorithm("random.experimental.stateless_shuffle", alg)

@@ -461,7 +461,7 @@ def stateless_normal(
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: object = "auto_select",
 ) -> Tensor:
     """Normal numbers that depend on `seed` ([2] integers) and nothing else.
 
@@ -488,7 +488,7 @@ def stateless_truncated_normal(
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: object = "auto_select",
 ) -> Tensor:
     """Normal numbers within two standard deviations that depend on `seed` ([2] integers) and nothing else.
 
@@ -512,7 +512,7 @@ def stateless_uniform(
     maxval: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: object = "auto_select",
 ) -> Tensor:
     """Numbers from `minval` to `maxval` that depend on `seed` ([2] integers) and nothing else.
 

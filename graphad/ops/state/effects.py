@@ -122,8 +122,8 @@ class _Slot:
 
 
 def print(
-    *inputs: Any,
-    output_stream: Any = None,
+    *inputs: object,
+    output_stream: object = None,
     summarize: int | None = 3,
     sep: str = " ",
     end: str = "\n",
