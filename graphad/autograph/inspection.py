@@ -35,7 +35,7 @@ def to_graph(
     return convert_and_call if instance is None else MethodType(convert_and_call, instance)
 
 
-def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
+def to_code(entity: Any, recursive: bool = True, experimental_optional_features: object = None) -> str:
     """The source of the converted form of a function; arguments as for `to_graph`."""
     import ast
 

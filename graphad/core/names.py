@@ -61,7 +61,7 @@ class name_scope(ContextDecorator):
         return name_scope, (self._name,)
 
 
-def named_by_default(name: str | None, default_name: str | None = None, values: Any = None) -> name_scope:
+def named_by_default(name: str | None, default_name: str | None = None, values: object = None) -> name_scope:
     """A `name_scope` of `name` or, where that is None, of `default_name`: what `compat.v1` has under that name.
 
     Args:

@@ -139,6 +139,8 @@ def binary_focal_crossentropy(
       from_logits: Whether the predictions are logits.
       label_smoothing: The part of each label that is moved to 1/2.
       axis: The axis of the mean.
+    Returns: Float tensor without the axis.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     y_true, y_pred = _labels("binary_focal_crossentropy", y_true, y_pred, label_smoothing, 2)
     p = sigmoid(y_pred) if from_logits else y_pred
@@ -169,6 +171,8 @@ def categorical_focal_crossentropy(
       from_logits: Whether the predictions are logits.
       label_smoothing: The part of each label that is spread evenly over all classes.
       axis: The axis of the classes.
+    Returns: Float tensor without the axis.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
     y_true, y_pred = _labels("categorical_focal_crossentropy", y_true, y_pred)
     if label_smoothing:
@@ -180,19 +184,40 @@ def categorical_focal_crossentropy(
 
 
 def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The mean of max(1 - y_true * y_pred, 0) over the last axis; labels are -1 and 1, or 0 and 1."""
+    """The mean of max(1 - y_true * y_pred, 0) over the last axis; labels are -1 and 1, or 0 and 1.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _signs("hinge", y_true, y_pred)
     return reduce_mean(maximum(1.0 - y_true * y_pred, 0.0), axis=-1)
 
 
 def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The mean of max(1 - y_true * y_pred, 0)**2 over the last axis; labels are -1 and 1, or 0 and 1."""
+    """The mean of max(1 - y_true * y_pred, 0)**2 over the last axis; labels are -1 and 1, or 0 and 1.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _signs("squared_hinge", y_true, y_pred)
     return reduce_mean(square(maximum(1.0 - y_true * y_pred, 0.0)), axis=-1)
 
 
 def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """max(1 + the largest prediction of a wrong class - that of the right one, 0); labels are 0 and 1 [..., classes]."""
+    """max(1 + the largest prediction of a wrong class - that of the right one, 0); labels are 0 and 1 [..., classes].
+
+    Args:
+      y_true: The labels, numbers [..., classes].
+      y_pred: The predictions, a float tensor [..., classes].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _labels("categorical_hinge", y_true, y_pred)
     wrong = reduce_max((1.0 - y_true) * y_pred, axis=-1)
     return maximum(wrong - reduce_sum(y_true * y_pred, axis=-1) + 1.0, 0.0)
@@ -221,6 +246,7 @@ class SparseCategoricalCrossentropy(LossFunction):
     Args:
       from_logits: Whether predictions are logits, else probabilities.
       reduction, name: As for `Loss`.
+      options: `reduction`, `name` and `dtype`, as for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     """
 
@@ -236,6 +262,7 @@ class CategoricalCrossentropy(LossFunction):
     Args:
       from_logits, label_smoothing: As for `categorical_crossentropy`.
       reduction, name: As for `Loss`.
+      options: `reduction`, `name` and `dtype`, as for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     """
 
@@ -251,6 +278,7 @@ class BinaryCrossentropy(LossFunction):
     Args:
       from_logits, label_smoothing, axis: As for `binary_crossentropy`.
       reduction, name: As for `Loss`.
+      dtype: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     """
 
@@ -271,7 +299,13 @@ class BinaryCrossentropy(LossFunction):
 
 
 class BinaryFocalCrossentropy(LossFunction):
-    """The mean of `binary_focal_crossentropy` of a batch; see `Loss`."""
+    """The mean of `binary_focal_crossentropy` of a batch; see `Loss`.
+
+    Args:
+      apply_class_balancing, alpha, gamma, from_logits, label_smoothing, axis: As for `binary_focal_crossentropy`.
+      options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(binary_focal_crossentropy)
 
@@ -297,7 +331,14 @@ class BinaryFocalCrossentropy(LossFunction):
 
 
 class CategoricalFocalCrossentropy(LossFunction):
-    """The mean of `categorical_focal_crossentropy` of a batch; see `Loss`."""
+    """The mean of `categorical_focal_crossentropy` of a batch; see `Loss`.
+
+    Args:
+      alpha, gamma, from_logits, label_smoothing, axis: As for `categorical_focal_crossentropy`, of float tensors [batch,
+        classes].
+      options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(categorical_focal_crossentropy)
 
@@ -321,18 +362,33 @@ class CategoricalFocalCrossentropy(LossFunction):
 
 
 class Hinge(LossFunction):
-    """The mean of `hinge` of a batch; see `Loss`."""
+    """The mean of `hinge` of a batch; see `Loss`.
+
+    Args:
+      reduction, name, dtype, options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(hinge)
 
 
 class SquaredHinge(LossFunction):
-    """The mean of `squared_hinge` of a batch; see `Loss`."""
+    """The mean of `squared_hinge` of a batch; see `Loss`.
+
+    Args:
+      reduction, name, dtype, options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(squared_hinge)
 
 
 class CategoricalHinge(LossFunction):
-    """The mean of `categorical_hinge` of a batch; see `Loss`."""
+    """The mean of `categorical_hinge` of a batch; see `Loss`.
+
+    Args:
+      reduction, name, dtype, options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(categorical_hinge)

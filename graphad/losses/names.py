@@ -22,6 +22,9 @@ _SHORT = {
 def get(identifier: object) -> Any:
     """The loss function or class that a name stands for; what is no name, as it is.
 
+    Args:
+      identifier: A name such as "mse", or anything else.
+    Returns: A function, a class, or the identifier itself.
     Raises: InvalidArgumentError (a ValueError): no such name.
     """
     if not isinstance(identifier, str):

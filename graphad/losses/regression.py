@@ -87,33 +87,69 @@ def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """100 times the mean of |y_true - y_pred| / |y_true| over the last axis; |y_true| counts as 1e-7 at least."""
+    """100 times the mean of |y_true - y_pred| / |y_true| over the last axis; |y_true| counts as 1e-7 at least.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("mean_absolute_percentage_error", y_true, y_pred)
     return 100.0 * reduce_mean(absolute((y_true - y_pred) / maximum(absolute(y_true), epsilon())), axis=-1)
 
 
 def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The mean of (log(1 + y_true) - log(1 + y_pred))**2 over the last axis; both count as 1e-7 at least."""
+    """The mean of (log(1 + y_true) - log(1 + y_pred))**2 over the last axis; both count as 1e-7 at least.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("mean_squared_logarithmic_error", y_true, y_pred)
     wanted, found = (log(maximum(y, epsilon()) + 1.0) for y in (y_true, y_pred))
     return reduce_mean(squared_difference(found, wanted), axis=-1)
 
 
 def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The mean of log(cosh(y_pred - y_true)) over the last axis."""
+    """The mean of log(cosh(y_pred - y_true)) over the last axis.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("log_cosh", y_true, y_pred)
     error = y_pred - y_true
     return reduce_mean(error + softplus(-2.0 * error) - math.log(2.0), axis=-1)
 
 
 def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The mean of y_pred - y_true * log(y_pred + 1e-7) over the last axis."""
+    """The mean of y_pred - y_true * log(y_pred + 1e-7) over the last axis.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("poisson", y_true, y_pred)
     return reduce_mean(y_pred - y_true * log(y_pred + epsilon()), axis=-1)
 
 
 def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
-    """The cosine of the angle between labels and predictions, times -1, so that 1 is the worst and -1 the best."""
+    """The cosine of the angle between labels and predictions, times -1, so that 1 is the worst and -1 the best.
+
+    Args:
+      y_true: The labels, numbers [..., n].
+      y_pred: The predictions, a float tensor [..., n].
+      axis: The axis of the vectors.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     y_true, y_pred = _pair("cosine_similarity", y_true, y_pred)
     return -reduce_sum(l2_normalize(y_true, axis) * l2_normalize(y_pred, axis), axis=axis)
 
@@ -124,6 +160,7 @@ class Huber(LossFunction):
     Args:
       delta: Where the parabola becomes a line.
       reduction, name: As for `Loss`.
+      dtype: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     """
 
@@ -144,6 +181,7 @@ class KLDivergence(LossFunction):
 
     Args:
       reduction, name: As for `Loss`.
+      dtype, options: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     """
 
@@ -155,6 +193,7 @@ class MeanSquaredError(LossFunction):
 
     Args:
       reduction, name: As for `Loss`.
+      dtype, options: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     Example:
       >>> keras.losses.MeanSquaredError()([1.0, 2.0], [1.0, 4.0]).numpy()
@@ -169,6 +208,7 @@ class MeanAbsoluteError(LossFunction):
 
     Args:
       reduction, name: As for `Loss`.
+      dtype, options: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     """
 
@@ -176,31 +216,57 @@ class MeanAbsoluteError(LossFunction):
 
 
 class MeanAbsolutePercentageError(LossFunction):
-    """The mean error of a batch in percent; see `mean_absolute_percentage_error` and `Loss`."""
+    """The mean error of a batch in percent; see `mean_absolute_percentage_error` and `Loss`.
+
+    Args:
+      reduction, name, dtype, options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(mean_absolute_percentage_error)
 
 
 class MeanSquaredLogarithmicError(LossFunction):
-    """The mean squared error of the logarithms of a batch; see `mean_squared_logarithmic_error` and `Loss`."""
+    """The mean squared error of the logarithms of a batch; see `mean_squared_logarithmic_error` and `Loss`.
+
+    Args:
+      reduction, name, dtype, options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(mean_squared_logarithmic_error)
 
 
 class LogCosh(LossFunction):
-    """The mean logarithm of the hyperbolic cosine of the errors of a batch; see `log_cosh` and `Loss`."""
+    """The mean logarithm of the hyperbolic cosine of the errors of a batch; see `log_cosh` and `Loss`.
+
+    Args:
+      reduction, name, dtype, options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(log_cosh)
 
 
 class Poisson(LossFunction):
-    """The mean Poisson loss of a batch of counts and rates; see `poisson` and `Loss`."""
+    """The mean Poisson loss of a batch of counts and rates; see `poisson` and `Loss`.
+
+    Args:
+      reduction, name, dtype, options: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(poisson)
 
 
 class CosineSimilarity(LossFunction):
-    """The mean of the cosines of a batch, times -1; see `cosine_similarity` and `Loss`."""
+    """The mean of the cosines of a batch, times -1; see `cosine_similarity` and `Loss`.
+
+    Args:
+      axis: The axis of the vectors.
+      reduction, name, dtype: As for `Loss`.
+    Raises: InvalidArgumentError (a ValueError): no such reduction.
+    """
 
     function = staticmethod(cosine_similarity)
 

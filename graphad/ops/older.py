@@ -38,7 +38,7 @@ def cond(
 
 
 def case(
-    pred_fn_pairs: Any,
+    pred_fn_pairs: object,
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
@@ -53,7 +53,7 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: NestLike,
-    shape_invariants: Any = None,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,

@@ -18,6 +18,8 @@ class Adam(Optimizer):
       learning_rate: A number, a tensor or a function of no arguments.
       beta_1, beta_2: How much of m and v is kept in a step.
       epsilon: What keeps the quotient finite.
+      amsgrad: Divide by the largest v so far.
+      options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
     Example:
       >>> v = Variable([1.0, 2.0])
@@ -58,7 +60,15 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov & Hutter, 2019)."""
+    """Adam with weight decay apart from the gradient (Loshchilov & Hutter, 2019).
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      weight_decay: How much of a variable goes in a step, times the rate.
+      beta_1, beta_2, epsilon, amsgrad: As for `Adam`.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    """
 
     def __init__(
         self,
@@ -76,7 +86,15 @@ class AdamW(Adam):
 
 
 class Adamax(Optimizer):
-    """Adam with a decaying largest magnitude u in place of sqrt(v): w -= rate * m / ((1 - beta_1**step) * (u + epsilon))."""
+    """Adam with a decaying largest magnitude u in place of sqrt(v): w -= rate * m / ((1 - beta_1**step) * (u + epsilon)).
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      beta_1, beta_2: How much of m and u is kept in a step.
+      epsilon: What keeps the quotient finite.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    """
 
     slots = ("m", "u")
 
@@ -106,6 +124,12 @@ class Nadam(Optimizer):
 
     In step t the momentum is u(t) = beta_1 * (1 - 0.96**t / 2), and P(t) is the product of all so far:
     w -= rate * (u(t + 1) * m / (1 - P(t + 1)) + (1 - u(t)) * g / (1 - P(t))) / (sqrt(v / (1 - beta_2**t)) + epsilon).
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      beta_1, beta_2, epsilon: As for `Adam`.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
     """
 
     slots = ("m", "v")
@@ -147,7 +171,14 @@ class Nadam(Optimizer):
 
 
 class Lion(Optimizer):
-    """w -= rate * sign(beta_1 * m + (1 - beta_1) * g), then m = beta_2 * m + (1 - beta_2) * g (Chen et al., 2023)."""
+    """w -= rate * sign(beta_1 * m + (1 - beta_1) * g), then m = beta_2 * m + (1 - beta_2) * g (Chen et al., 2023).
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      beta_1, beta_2: Those of the formula.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    """
 
     slots = ("m",)
 

@@ -10,7 +10,15 @@ from graphad.optimizers.base import Optimizer
 
 
 class Adagrad(Optimizer):
-    """The sum a of all squared gradients: w -= rate * g / sqrt(a + epsilon) (Duchi et al., 2011)."""
+    """The sum a of all squared gradients: w -= rate * g / sqrt(a + epsilon) (Duchi et al., 2011).
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      initial_accumulator_value: What the sums begin with.
+      epsilon: What keeps the quotient finite.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    """
 
     slots = ("accumulator",)
 
@@ -38,6 +46,13 @@ class Adadelta(Optimizer):
     """Moving averages of the squares of gradients and of steps; a step is -g * sqrt(steps + epsilon) / sqrt(gradients + epsilon).
 
     The learning rate multiplies the step (Zeiler, 2012).
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      rho: How much of the averages is kept in a step.
+      epsilon: What keeps the quotient finite.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
     """
 
     slots = ("accumulated_grad", "accumulated_delta")
@@ -62,6 +77,15 @@ class RMSprop(Optimizer):
 
     With `centered` the square of the gradient's own moving average is taken off v; with `momentum` the steps are summed,
     each time multiplied by it.
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      rho: How much of the averages is kept in a step.
+      momentum: By what the sum of steps is multiplied each time.
+      epsilon: What keeps the quotient finite.
+      centered: Take off the square of the mean.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
     """
 
     def __init__(
@@ -99,6 +123,14 @@ class Ftrl(Optimizer):
 
     With the sums a of the squared gradients and z of the gradients less what the variable had of them:
     w = (clip(z, -l1, l1) - z) / (a**-power / rate + 2 * l2 + beta / rate).
+
+    Args:
+      learning_rate: A number, a tensor, a schedule or a function of no arguments.
+      learning_rate_power: The power of the formula, 0 or less.
+      initial_accumulator_value: What a begins with.
+      l1_regularization_strength, l2_regularization_strength, l2_shrinkage_regularization_strength, beta: Those of the formula.
+      options: Those of `Optimizer`.
+    Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
     """
 
     slots = ("accumulator", "linear")

@@ -16,6 +16,7 @@ class SGD(Optimizer):
       learning_rate: A number, a tensor or a function of no arguments.
       momentum: How much of v is kept in a step; 0 for none.
       nesterov: Take the gradient's step once more from where v leads.
+      options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
     Example:
       >>> v = Variable([1.0, 2.0])

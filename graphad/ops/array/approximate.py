@@ -34,12 +34,14 @@ def approx_top_k(
     """The k largest elements along an axis, or the smallest, and their int32 indices; always exactly those.
 
     Args:
-      input: Float tensor.
+      input: Tensor [..., n, ...] of a float dtype.
       k: How many.
       reduction_dimension: The axis.
       recall_target: How many of them may be missed, above 0 and up to 1; none is.
       is_max_k: Whether the largest are asked for.
       reduction_input_size_override, aggregate_to_topk: Of no effect.
+    Returns: (values, indices), both of the shape of `input` with k along the axis.
+    Raises: InvalidArgumentError (a ValueError): `k` or the axis is out of range, or no such `recall_target`.
     """
     op = "approx_top_k"
     x = lift(input)
@@ -69,7 +71,16 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The k largest elements along an axis and their int32 indices, as `approx_top_k`."""
+    """The k largest elements along an axis and their int32 indices, as `approx_top_k`.
+
+    Args:
+      operand: Tensor [..., n, ...] of a float dtype.
+      k: How many.
+      reduction_dimension: The axis.
+      recall_target, reduction_input_size_override, aggregate_to_topk: As for `approx_top_k`.
+    Returns: (values, indices), both of the shape of `operand` with k along the axis.
+    Raises: InvalidArgumentError (a ValueError): `k` or the axis is out of range.
+    """
     return approx_top_k(operand, k, reduction_dimension, recall_target)
 
 
@@ -82,7 +93,16 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The k smallest elements along an axis and their int32 indices, as `approx_top_k`."""
+    """The k smallest elements along an axis and their int32 indices, as `approx_top_k`.
+
+    Args:
+      operand: Tensor [..., n, ...] of a float dtype.
+      k: How many.
+      reduction_dimension: The axis.
+      recall_target, reduction_input_size_override, aggregate_to_topk: As for `approx_top_k`.
+    Returns: (values, indices), both of the shape of `operand` with k along the axis.
+    Raises: InvalidArgumentError (a ValueError): `k` or the axis is out of range.
+    """
     return approx_top_k(operand, k, reduction_dimension, recall_target, False)
 
 

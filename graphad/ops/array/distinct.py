@@ -45,6 +45,10 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
       x: Vector.
       out_idx: int32 or int64.
     Returns: (y, idx); y has as many elements as the values say, an unknown size in a traced function.
+    Raises: InvalidArgumentError (a ValueError): `x` is no vector.
+    Example:
+      >>> unique([3, 1, 3]).y.numpy()
+      array([3, 1], dtype=int32)
     """
     y, idx, _ = _unique("unique", x, out_idx)
     return Unique(y, idx)
@@ -53,7 +57,14 @@ def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -
 def unique_with_counts(
     x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
 ) -> UniqueWithCounts:
-    """As `unique`, and how often each element of y occurs, of dtype `out_idx`."""
+    """As `unique`, and how often each element of y occurs, of dtype `out_idx`.
+
+    Args:
+      x: Vector [n] of a real dtype.
+      out_idx: int32 or int64.
+    Returns: (y, idx, count).
+    Raises: InvalidArgumentError (a ValueError): `x` is no vector.
+    """
     y, idx, count = _unique("unique_with_counts", x, out_idx)
     return UniqueWithCounts(y, idx, unsorted_segment_sum(ones_like(idx), idx, count))
 

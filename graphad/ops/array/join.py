@@ -201,7 +201,13 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
 
 
 def parallel_stack(values: Iterable[TensorLike], name: str | None = None) -> Tensor:
-    """Tensors of one shape joined along a new first axis; `stack` under a name of old programs."""
+    """Tensors of one shape joined along a new first axis; `stack` under a name of old programs.
+
+    Args:
+      values: A list of tensors of one shape and dtype.
+    Returns: Tensor [n, ...] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the shapes differ.
+    """
     return stack(values)
 
 

@@ -186,9 +186,10 @@ def tridiagonal_matmul(
       diagonals: "compact": [..., 3, n], the diagonal above the main one, whose last element is not read, the main one, and the
         one below, whose first element is not read. "sequence": a list of these three, of which the outer ones may have n - 1
         elements. "matrix": [..., n, n], of which the three diagonals are read.
-      rhs: Tensor [..., n, k].
+      rhs: Tensor [..., n, k] of the same float or complex dtype.
       diagonals_format: Which of these it is.
     Returns: Tensor [..., n, k].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or no such format.
     """
     op = "tridiagonal_matmul"
     a, x = lift_pair(op, compact_diagonals(op, diagonals, diagonals_format), rhs)
@@ -215,7 +216,7 @@ def tridiagonal_solve(
 
     Args:
       diagonals: As for `tridiagonal_matmul`.
-      rhs: Tensor [..., n], or [..., n, k].
+      rhs: Tensor [..., n], or [..., n, k], of the same float or complex dtype.
       diagonals_format: "compact", "sequence" or "matrix".
       transpose_rhs: `rhs` is [..., k, n]; of no effect where it is [..., n].
       conjugate_rhs: Solve for the conjugate of `rhs`.
@@ -248,12 +249,14 @@ def banded_triangular_solve(
     """x with a x = rhs for triangular matrices a of a few diagonals.
 
     Args:
-      bands: Tensor [..., k, n]: the diagonals from the highest to the lowest, a[i, j] of each at place i. For lower triangles the
-        main one is the first, and the first elements of the others are not read; for upper ones it is the last, and the last
-        elements of the others are not read.
-      rhs: Tensor [..., n, m].
+      bands: Tensor [..., k, n]: the diagonals from the highest to the lowest, a[i, j] of each at place i. For lower triangles
+        the main one is the first, and the first elements of the others are not read; for upper ones it is the last, and the
+        last elements of the others are not read.
+      rhs: Tensor [..., n, m] of the same float or complex dtype.
       lower: Which triangle it is.
       adjoint: Solve with the adjoint of the matrix.
+    Returns: Tensor [..., n, m] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or there is a 0 on the diagonal.
     """
     op = "banded_triangular_solve"
     a, b = lift_pair(op, bands, rhs)
@@ -282,13 +285,15 @@ def eigh_tridiagonal(
     """The eigenvalues of Hermitian tridiagonal matrices in rising order, by `eigh` of the full matrix; differentiable.
 
     Args:
-      alpha: The main diagonal [..., n].
+      alpha: The main diagonal [..., n], a float or complex dtype.
       beta: The diagonal above it [..., n - 1]; below is its conjugate.
       eigvals_only: Otherwise the eigenvectors too, as columns.
       select: "a" for all, "i" for those with the numbers from select_range[0] to select_range[1], both counted, "v" for those
         above select_range[0] up to select_range[1], of one matrix.
       select_range: Two numbers.
       tol: Of no effect.
+    Returns: The eigenvalues [..., n], real, or (values, vectors [..., n, n]).
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or no such `select`.
     """
     op = "eigh_tridiagonal"
     middle, off = lift_pair(op, alpha, beta)

@@ -27,9 +27,9 @@ class CGState(NamedTuple):
 
 def conjugate_gradient(
     operator: LinearOperator,
-    rhs: Any,
+    rhs: object,
     preconditioner: LinearOperator | None = None,
-    x: Any = None,
+    x: object = None,
     tol: float = 1e-5,
     max_iter: int = 20,
     name: str = "conjugate_gradient",

@@ -22,7 +22,13 @@ from graphad.ops.math.exponential import log
 
 
 class LinearOperatorBlockDiag(LinearOperator):
-    """Operators along the diagonal, zeros elsewhere. Its products take and give one matrix."""
+    """Operators along the diagonal, zeros elsewhere. Its products take and give one matrix.
+
+    Args:
+      operators: A list of operators.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -93,7 +99,13 @@ class LinearOperatorBlockDiag(LinearOperator):
 
 
 class LinearOperatorKronecker(LinearOperator):
-    """The Kronecker product of operators whose sizes are known."""
+    """The Kronecker product of operators whose sizes are known.
+
+    Args:
+      operators: A list of operators.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -175,6 +187,14 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     """base + u D v^H for u [..., m, r], v [..., n, r], by default u itself, and a diagonal D [..., r], by default ones.
 
     It is solved by the identity of Woodbury: a system with the base and one with r unknowns.
+
+    Args:
+      base_operator: The operator.
+      u, v: Tensors [..., m, r] and [..., n, r] of its dtype.
+      diag_update: Tensor [..., r].
+      is_diag_update_positive: Whether D is known to be positive.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
     def __init__(

@@ -39,9 +39,11 @@ class LinearOperator:
 
     Args:
       dtype: That of the elements.
-      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it; None for what is not. Believed, not
-        checked; `solve` takes Cholesky factors of what is self-adjoint and positive definite.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it; None for what is not. Believed,
+        not checked; `solve` takes Cholesky factors of what is self-adjoint and positive definite.
       name: A name.
+      graph_parents, parameters: Accepted for compatibility.
+    Raises: InvalidArgumentError (a ValueError), when it is used: shapes that do not fit.
     """
 
     def __init__(
@@ -276,7 +278,13 @@ class LinearOperator:
 
 
 class LinearOperatorFullMatrix(LinearOperator):
-    """A matrix by all its elements [..., m, n]."""
+    """A matrix by all its elements [..., m, n].
+
+    Args:
+      matrix: Tensor [..., m, n], a float or complex dtype.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, matrix: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -297,7 +305,13 @@ class LinearOperatorFullMatrix(LinearOperator):
 
 
 class LinearOperatorLowerTriangular(LinearOperator):
-    """The lower triangle of a matrix [..., n, n]; what stands above the diagonal is not read."""
+    """The lower triangle of a matrix [..., n, n]; what stands above the diagonal is not read.
+
+    Args:
+      tril: Tensor [..., n, n], a float or complex dtype.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, tril: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -340,7 +354,13 @@ def all_or_unknown(values: list[Any]) -> bool | None:
 
 
 class LinearOperatorAdjoint(LinearOperator):
-    """The adjoint of an operator."""
+    """The adjoint of an operator.
+
+    Args:
+      operator: The operator.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, operator: LinearOperator, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -376,7 +396,13 @@ class LinearOperatorAdjoint(LinearOperator):
 
 
 class LinearOperatorInversion(LinearOperator):
-    """The inverse of an operator, which is never made: its products are solutions."""
+    """The inverse of an operator, which is never made: its products are solutions.
+
+    Args:
+      operator: The operator, square.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, operator: LinearOperator, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -412,7 +438,13 @@ class LinearOperatorInversion(LinearOperator):
 
 
 class LinearOperatorComposition(LinearOperator):
-    """The product of operators, the first one on the left."""
+    """The product of operators, the first one on the left.
+
+    Args:
+      operators: A list of operators whose sizes fit.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, operators: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,

@@ -41,7 +41,13 @@ def _count(name: str, n: Any) -> int:
 
 
 class LinearOperatorDiag(LinearOperator):
-    """A square matrix by its main diagonal [..., n], zeros elsewhere."""
+    """A square matrix by its main diagonal [..., n], zeros elsewhere.
+
+    Args:
+      diag: Tensor [..., n], a float or complex dtype.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, diag: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -96,7 +102,15 @@ class LinearOperatorDiag(LinearOperator):
 
 
 class LinearOperatorScaledIdentity(LinearOperatorDiag):
-    """A number, or one for each matrix [...], times the identity of `num_rows` rows."""
+    """A number, or one for each matrix [...], times the identity of `num_rows` rows.
+
+    Args:
+      num_rows: An int.
+      multiplier: Tensor [...], a float or complex dtype.
+      assert_proper_shapes: Check the shapes when it runs too.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, num_rows: int, multiplier: Any, is_non_singular: bool | None = None,
@@ -111,7 +125,16 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
 
 
 class LinearOperatorIdentity(LinearOperatorScaledIdentity):
-    """The identity of `num_rows` rows, or a stack of them of the shape `batch_shape`."""
+    """The identity of `num_rows` rows, or a stack of them of the shape `batch_shape`.
+
+    Args:
+      num_rows: An int.
+      batch_shape: Leading sizes.
+      dtype: The dtype, float32 by default.
+      assert_proper_shapes: Check the shapes when it runs too.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, num_rows: int, batch_shape: Any = None, dtype: Any = None, is_non_singular: bool | None = True,
@@ -136,7 +159,16 @@ class LinearOperatorIdentity(LinearOperatorScaledIdentity):
 
 
 class LinearOperatorZeros(LinearOperator):
-    """Zeros, [*batch_shape, num_rows, num_columns]; square by default."""
+    """Zeros, [*batch_shape, num_rows, num_columns]; square by default.
+
+    Args:
+      num_rows, num_columns: Ints.
+      batch_shape: Leading sizes.
+      dtype: The dtype, float32 by default.
+      assert_proper_shapes: Check the shapes when it runs too.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = None,
@@ -171,7 +203,14 @@ class LinearOperatorZeros(LinearOperator):
 
 
 class LinearOperatorTridiag(LinearOperator):
-    """A tridiagonal matrix; its diagonals are given as to `linalg.tridiagonal_solve`."""
+    """A tridiagonal matrix; its diagonals are given as to `linalg.tridiagonal_solve`.
+
+    Args:
+      diagonals: As for `linalg.tridiagonal_solve`.
+      diagonals_format: "compact", "sequence" or "matrix".
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, diagonals: Any, diagonals_format: str = "compact", is_non_singular: bool | None = None,
@@ -204,7 +243,13 @@ class LinearOperatorTridiag(LinearOperator):
 
 
 class LinearOperatorHouseholder(LinearOperator):
-    """The reflection x - 2 v v^H x along v [..., n], which need not have length 1."""
+    """The reflection x - 2 v v^H x along v [..., n], which need not have length 1.
+
+    Args:
+      reflection_axis: Tensor [..., n], a float or complex dtype.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, reflection_axis: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -236,7 +281,14 @@ class LinearOperatorHouseholder(LinearOperator):
 
 
 class LinearOperatorPermutation(LinearOperator):
-    """The matrix that gives rows another order: row i of its product with x is x[perm[i]], for perm [n]."""
+    """The matrix that gives rows another order: row i of its product with x is x[perm[i]], for perm [n].
+
+    Args:
+      perm: Integer vector [n].
+      dtype: The dtype of the elements.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, perm: Any, dtype: Any = float32, is_non_singular: bool | None = None,
@@ -262,7 +314,13 @@ class LinearOperatorPermutation(LinearOperator):
 
 
 class LinearOperatorToeplitz(LinearOperator):
-    """The matrix with the first column `col` and the first row `row`, both [..., n], each of whose diagonals is constant."""
+    """The matrix with the first column `col` and the first row `row`, both [..., n], each of whose diagonals is constant.
+
+    Args:
+      col, row: Tensors [..., n], a float or complex dtype.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    """
 
     def __init__(
         self, col: Any, row: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -304,6 +362,8 @@ class LinearOperatorCirculant(LinearOperator):
     Args:
       spectrum: The Fourier transform of the first column.
       input_output_dtype: What it takes and gives; of a real one the imaginary part is dropped.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
     def __init__(

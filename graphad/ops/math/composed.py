@@ -121,7 +121,14 @@ def accumulate_n(
 
 
 def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """scalar * x, for a scalar of the dtype of x. Raises: InvalidArgumentError (a ValueError): it has axes."""
+    """scalar * x, for a scalar of the dtype of x.
+
+    Args:
+      scalar: A number or scalar tensor.
+      x: Tensor of any shape, a numeric dtype; IndexedSlices are multiplied by their values.
+    Returns: Like `x`.
+    Raises: InvalidArgumentError (a ValueError): the scalar has axes.
+    """
     x = x if isinstance(x, IndexedSlices) else lift(x)
     factor = lift_like("scalar_mul", scalar, x.dtype)
     if factor.ndim not in (None, 0):

@@ -33,6 +33,9 @@ def histogram_fixed_width(
       value_range: Two numbers of the same dtype, the ends of the first and of the last bin; what lies outside counts in those.
       nbins: How many bins there are.
       dtype: int32 or int64.
+    Returns: Tensor [nbins] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): `nbins` is not positive, or the range is empty; DTypeError (a TypeError):
+      dtypes that differ.
     """
     at = _bins("histogram_fixed_width", values, value_range, nbins)
     at = reshape(where(is_nan(at), -ones_like(at), at), [-1])
@@ -48,6 +51,15 @@ def histogram_fixed_width_bins(
 ) -> Tensor:
     """The number of the bin in which each of `values` lies, from 0 to nbins - 1; arguments as for `histogram_fixed_width`. No
     gradient. Of a NaN it is not promised.
+
+    Args:
+      values: Real tensor of any shape.
+      value_range: Two numbers of the same dtype.
+      nbins: How many bins there are.
+      dtype: int32 or int64.
+    Returns: Tensor of the shape of `values` and that dtype.
+    Raises: InvalidArgumentError (a ValueError): `nbins` is not positive, or the range is empty; DTypeError (a TypeError):
+      dtypes that differ.
     """
     return cast(_bins("histogram_fixed_width_bins", values, value_range, nbins), as_dtype(dtype))
 

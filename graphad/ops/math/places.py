@@ -40,6 +40,8 @@ def sobol_sample(
       num_results: How many points; known while tracing, as `skip` is.
       skip: How many points to leave out before.
       dtype: float32 or float64.
+    Returns: Tensor [num_results, dim] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a number that is not known while tracing, or out of range.
     """
     d, n, first = _number("dim", dim, 1), _number("num_results", num_results, 0), _number("skip", skip, 0)
     if d > _DIMENSIONS or first + n >= _POINTS:
@@ -70,6 +72,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
     Args:
       indices: Integers from 0 to the number of elements, which is left out.
       dims: The sizes of the axes, a vector of the same dtype.
+    Returns: Integer tensor [rank, *shape of indices].
     Raises: InvalidArgumentError: an index is out of range.
     """
     op = "unravel_index"

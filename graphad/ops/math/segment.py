@@ -145,6 +145,13 @@ def unsorted_segment_sqrt_n(
 ) -> Tensor:
     """Sums of the slices of `data` that share a segment id, by the square root of how many they are; float or complex dtypes, 0
     for segments without members.
+
+    Args:
+      data: Float or complex tensor whose shape begins with that of `segment_ids`.
+      segment_ids: Integer tensor; ids in any order; slices with a negative id are left out.
+      num_segments: An int, or an integer scalar tensor.
+    Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
     ids = index_tensor("unsorted_segment_sqrt_n", segment_ids, "segment_ids")
     data = lift(data)

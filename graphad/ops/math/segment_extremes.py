@@ -142,6 +142,13 @@ def unsorted_segment_max(
     """The largest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
 
     A segment without members has the least finite number of the dtype. Equal ones share the gradient.
+
+    Args:
+      data: Real tensor whose shape begins with that of `segment_ids`.
+      segment_ids: Integer tensor; ids in any order; slices with a negative id are left out.
+      num_segments: An int, or an integer scalar tensor.
+    Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
     return _unsorted(UnsortedSegmentMax, data, segment_ids, num_segments)  # type: ignore[no-any-return]
 
@@ -152,6 +159,13 @@ def unsorted_segment_min(
     """The smallest of the slices of `data` that share a segment id, element by element; arguments as for `unsorted_segment_sum`.
 
     A segment without members has the largest finite number of the dtype. Equal ones share the gradient.
+
+    Args:
+      data: Real tensor whose shape begins with that of `segment_ids`.
+      segment_ids: Integer tensor; ids in any order; slices with a negative id are left out.
+      num_segments: An int, or an integer scalar tensor.
+    Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
     return _unsorted(UnsortedSegmentMin, data, segment_ids, num_segments)  # type: ignore[no-any-return]
 
@@ -164,6 +178,13 @@ def unsorted_segment_prod(
 
     Where a segment has one zero, the gradient reaches that one alone; where it has more, the first and the second derivative
     are 0.
+
+    Args:
+      data: Numeric tensor whose shape begins with that of `segment_ids`.
+      segment_ids: Integer tensor; ids in any order; slices with a negative id are left out.
+      num_segments: An int, or an integer scalar tensor.
+    Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
     return _unsorted(UnsortedSegmentProd, data, segment_ids, num_segments)  # type: ignore[no-any-return]
 
@@ -179,6 +200,12 @@ def _sorted(op_class: Any, caller: str, data: Any, segment_ids: Any) -> Any:
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The largest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
     shapes as for `segment_sum`. Equal ones share the gradient.
+
+    Args:
+      data: Real tensor [n, ...] of any dtype.
+      segment_ids: Sorted integer vector of n ids from 0 on.
+    Returns: Tensor [last id + 1, ...] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
     return _sorted(UnsortedSegmentMax, "segment_max", data, segment_ids)  # type: ignore[no-any-return]
 
@@ -186,6 +213,12 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The smallest of the slices of `data` that share an id, element by element, 0 for segments without members; arguments and
     shapes as for `segment_sum`. Equal ones share the gradient.
+
+    Args:
+      data: Real tensor [n, ...] of any dtype.
+      segment_ids: Sorted integer vector of n ids from 0 on.
+    Returns: Tensor [last id + 1, ...] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
     return _sorted(UnsortedSegmentMin, "segment_min", data, segment_ids)  # type: ignore[no-any-return]
 
@@ -193,6 +226,12 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The products of the slices of `data` that share an id, 1 for segments without members; arguments and shapes as for
     `segment_sum`, the gradient as for `unsorted_segment_prod`.
+
+    Args:
+      data: Numeric tensor [n, ...] of any dtype.
+      segment_ids: Sorted integer vector of n ids from 0 on.
+    Returns: Tensor [last id + 1, ...] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
     return _sorted(UnsortedSegmentProd, "segment_prod", data, segment_ids)  # type: ignore[no-any-return]
 

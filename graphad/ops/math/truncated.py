@@ -61,6 +61,9 @@ gcd = binary_function(
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y cut off towards 0, elementwise, operands of one real dtype broadcast together. No gradient.
 
+    Args:
+      x, y: Tensors of any shapes that broadcast together, one real dtype.
+    Returns: Tensor of the broadcast shape and the same dtype.
     Raises: InvalidArgumentError: an integer is divided by 0.
     """
     x, y = lift_pair("truncatediv", x, y)

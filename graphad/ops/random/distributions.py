@@ -79,6 +79,9 @@ def gamma(
       beta: The inverse of the scale, 1 by default; gradients flow to it.
       dtype: A float dtype.
       seed: Names a stream of its own, which starts anew with `set_seed`.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or parameters that do not broadcast; DTypeError (a
+      TypeError): another dtype.
     """
     alpha, beta = _of_gamma("random.gamma", alpha, beta, dtype)
     size = _joined(shape, alpha) if beta is None else _joined(shape, alpha, beta)
@@ -95,6 +98,15 @@ def stateless_gamma(
 ) -> Tensor:
     """Samples of the gamma distribution that depend on `seed` ([2] integers) and the parameters alone: as `gamma`, but of the
     shape `shape`, to which alpha and beta are broadcast.
+
+    Args:
+      shape: The shape of the result.
+      seed: Integer tensor [2].
+      alpha: The shape parameter, above 0; gradients flow to it.
+      beta: The inverse of the scale, 1 by default; gradients flow to it.
+      dtype: A float dtype.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
     """
     alpha, beta = _of_gamma("random.stateless_gamma", alpha, beta, dtype)
     return _gamma("random.stateless_gamma", lift(seed), shape, alpha, beta)
@@ -114,6 +126,8 @@ def poisson(
       lam: The rates, from 0 on; -1 stands for a sample of another one.
       dtype: A real dtype.
       seed: Names a stream of its own, which starts anew with `set_seed`.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): another dtype.
     """
     rate = cast(lift(lam), _WIDE)
     return counts_of("random.poisson", "poisson", fresh_key(seed), _joined(shape, rate), [rate], dtype)
@@ -128,6 +142,14 @@ def stateless_poisson(
 ) -> Tensor:
     """Samples of the Poisson distribution that depend on `seed` ([2] integers) and the rates alone: as `poisson`, but of the
     shape `shape`, to which lam is broadcast.
+
+    Args:
+      shape: The shape of the result.
+      seed: Integer tensor [2].
+      lam: The rates, from 0 on.
+      dtype: A real dtype.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): rates that do not broadcast to the shape, or the seed is not two integers.
     """
     return counts_of(
         "random.stateless_poisson", "poisson", lift(seed), shape, [cast(lift(lam), _WIDE)], dtype
@@ -150,6 +172,8 @@ def stateless_binomial(
       counts: Numbers of trials, from 0 on.
       probs: Probabilities; -1 stands for a sample of what is none.
       output_dtype: A real dtype.
+    Returns: Tensor of shape `shape` and dtype `output_dtype`.
+    Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
     """
     parameters = [cast(lift(counts), _WIDE), cast(lift(probs), _WIDE)]
     return counts_of("random.stateless_binomial", "binomial", lift(seed), shape, parameters, output_dtype)
@@ -171,6 +195,8 @@ def stateless_parameterized_truncated_normal(
       seed: Two integers.
       means, stddevs: Those of the normal distribution, of which the part between the bounds is taken.
       minvals, maxvals: The bounds.
+    Returns: Float tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
     """
     op = "random.stateless_parameterized_truncated_normal"
     mean = lift(means)
@@ -190,21 +216,44 @@ def _probability(z: Any) -> Any:
 
 
 def split(seed: TensorLike, num: TensorLike = 2, alg: object = "auto_select") -> Tensor:
-    """New seeds for the stateless functions from one: [num, 2], of the dtype of `seed`."""
+    """New seeds for the stateless functions from one: [num, 2], of the dtype of `seed`.
+
+    Args:
+      seed: Integer tensor [2].
+      num: How many.
+      alg: Accepted for compatibility.
+    Returns: Integer tensor [num, 2].
+    Raises: InvalidArgumentError (a ValueError): the seed is not two integers.
+    """
     check_algorithm("random.split", alg)
     key = lift(seed)
     return stateless_uniform(stack([cast(lift(num), dtypes.int32), lift(2)]), key, None, None, key.dtype)
 
 
 def fold_in(seed: TensorLike, data: TensorLike, alg: object = "auto_select") -> Tensor:
-    """A seed made of a seed and an integer, such as the number of a step: [2], of the dtype of `data`."""
+    """A seed made of a seed and an integer, such as the number of a step: [2], of the dtype of `data`.
+
+    Args:
+      seed: Integer tensor [2].
+      data: Integer scalar.
+      alg: Accepted for compatibility.
+    Returns: Integer tensor [2].
+    Raises: InvalidArgumentError (a ValueError): the seed is not two integers.
+    """
     check_algorithm("random.fold_in", alg)
     number = lift(data)
     return stack([stateless_uniform([], lift(seed), None, None, number.dtype), number])
 
 
 def create_rng_state(seed: int, alg: object) -> np.ndarray:
-    """The state of a generator that starts from a seed, for `Generator.from_state`."""
+    """The state of a generator that starts from a seed, for `Generator.from_state`.
+
+    Args:
+      seed: An int.
+      alg: Accepted for compatibility.
+    Returns: A NumPy array [2] of integers.
+    Raises: InvalidArgumentError (a ValueError): no such seed.
+    """
     check_algorithm("random.create_rng_state", alg)
     return philox.key_of_seed(int(seed))
 

@@ -470,6 +470,7 @@ def stateless_normal(
       seed: Integer tensor [2].
       mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
       dtype: A float dtype.
+      alg: Accepted for compatibility: there is one algorithm.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
       no float dtype.
@@ -497,6 +498,7 @@ def stateless_truncated_normal(
       seed: Integer tensor [2].
       mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
       dtype: A float dtype.
+      alg: Accepted for compatibility: there is one algorithm.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
       no float dtype.
@@ -522,6 +524,7 @@ def stateless_uniform(
       minval: The least value.
       maxval: The limit: 1 for float dtypes, required for integer ones.
       dtype: A float or integer dtype.
+      alg: Accepted for compatibility: there is one algorithm.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
       another dtype.

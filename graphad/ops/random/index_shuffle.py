@@ -129,6 +129,8 @@ def random_index_shuffle(
       seed: Three integers, or three for each index.
       max_index: The largest number, or one for each index.
       rounds: How often a number is mixed; 4 at least.
+    Returns: Integers of the shape of `index`.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or too few rounds.
     """
     number, largest = lift_pair("random_index_shuffle", index, max_index)
     if not isinstance(rounds, int) or rounds < 4:

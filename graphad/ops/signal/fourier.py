@@ -325,7 +325,17 @@ def fftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The Fourier transform of complex numbers along `axes`, all by default, cut or continued by zeros to `fft_length`."""
+    """The Fourier transform of complex numbers along `axes`, all by default, cut or continued by zeros to `fft_length`.
+
+    Args:
+      input_tensor: Tensor [...] of a complex dtype.
+      fft_length: The length along each axis, to which it is cut or continued.
+      axes: The axes, all by default.
+      norm: As NumPy's.
+    Returns: Complex tensor of these lengths.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
+      TypeError): another dtype.
+    """
     return _along("fftnd", lift(input_tensor), fft_length, axes, _sized(False), norm)
 
 
@@ -336,7 +346,17 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `fftnd`."""
+    """The inverse of `fftnd`.
+
+    Args:
+      input_tensor: Tensor [...] of a complex dtype.
+      fft_length: The length along each axis, to which it is cut or continued.
+      axes: The axes, all by default.
+      norm: As NumPy's.
+    Returns: Complex tensor of these lengths.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
+      TypeError): another dtype.
+    """
     return _along("ifftnd", lift(input_tensor), fft_length, axes, _sized(True), norm)
 
 
@@ -347,7 +367,17 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`rfft` along `axes`, of which the last one has half of its numbers."""
+    """`rfft` along `axes`, of which the last one has half of its numbers.
+
+    Args:
+      input_tensor: Tensor [...] of a float dtype.
+      fft_length: The length along each axis, to which it is cut or continued.
+      axes: The axes, all by default.
+      norm: As NumPy's.
+    Returns: Complex tensor, along the last of the axes n // 2 + 1 numbers.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
+      TypeError): another dtype.
+    """
     return _along("rfftnd", lift(input_tensor), fft_length, axes, _rfft, norm)
 
 
@@ -358,7 +388,17 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `rfftnd`."""
+    """The inverse of `rfftnd`.
+
+    Args:
+      input_tensor: Tensor [...] of a complex dtype.
+      fft_length: The length of the result along each axis.
+      axes: The axes, all by default.
+      norm: As NumPy's.
+    Returns: Float tensor of these lengths.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or lengths do not fit the axes; DTypeError (a
+      TypeError): another dtype.
+    """
     return _along("irfftnd", lift(input_tensor), fft_length, axes, _irfft, norm)
 
 

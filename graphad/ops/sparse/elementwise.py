@@ -150,7 +150,7 @@ def _joint(op: str, a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, An
     return boolean_mask(gather(indices, order), first), order, group, count
 
 
-def add(a: Any, b: Any, threshold: TensorLike = 0) -> Any:
+def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
     """The sum of two tensors of which one at least is sparse: sparse if both are.
 
     Args:

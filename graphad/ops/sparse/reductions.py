@@ -125,9 +125,9 @@ def reduce_sum(
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | SparseTensor:
     """The sums along axes, None for all: a dense tensor, or a SparseTensor if asked for."""
-    return _reduced("sparse.reduce_sum", sp_input, axis, keepdims, output_is_sparse, False)
+    return _reduced("sparse.reduce_sum", sp_input, axis, keepdims, output_is_sparse, False)  # type: ignore[no-any-return]
 
 
 def reduce_max(
@@ -136,9 +136,9 @@ def reduce_max(
     keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor | SparseTensor:
     """The largest of the values along axes, None for all, and 0 where there is no value: a dense tensor, or a SparseTensor."""
-    return _reduced("sparse.reduce_max", sp_input, axis, keepdims, output_is_sparse, True)
+    return _reduced("sparse.reduce_max", sp_input, axis, keepdims, output_is_sparse, True)  # type: ignore[no-any-return]
 
 
 def _taken(
@@ -205,8 +205,8 @@ def segment_sqrt_n(
 
 
 def bincount(
-    values: Any,
-    weights: Any = None,
+    values: object,
+    weights: object = None,
     axis: int | None = 0,
     minlength: int | None = None,
     maxlength: int | None = None,

@@ -139,7 +139,7 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     return _result(rows, members, x[2])
 
 
-def size(a: Any, validate_indices: bool = True) -> Tensor:
+def size(a: object, validate_indices: bool = True) -> Tensor:
     """How many distinct values are in each row of a sparse tensor [..., members], int32 [...]."""
     if not isinstance(a, SparseTensor):
         raise ArgumentTypeError(f"sets.size: a is of type {type(a).__name__}; a SparseTensor is needed.")
