@@ -207,6 +207,7 @@ LACKING = {
     "graphad.image": (36, 10, 35, 44, 46),
     "graphad.keras.optimizers.schedules": (6, 0, 0, 0, 6),
     "graphad.linalg.experimental": (0, 0, 0, 0, 1),
+    "graphad.numpy.random": (7, 0, 0, 6, 7),
     "graphad.random.experimental": (2, 1, 0, 2, 2),
     "graphad.sets": (2, 0, 0, 1, 4),
     "graphad.sparse": (20, 8, 10, 23, 24),
