@@ -94,6 +94,8 @@ def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Te
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """log|B(x)| along the last axis: the sum of log|Gamma(x)| less log|Gamma(sum of x)|.
 
+    Where these are large and nearly cancel, their errors are what is left: for elements up to 1000 some 1e-12.
+
     Args:
       x: Float tensor [..., n].
     Returns: Float tensor [...].

@@ -19,6 +19,7 @@ from graphad.core.schema import Count
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, elementwise, unary_function
+from graphad.ops.math import series
 from graphad.ops.math.arithmetic import MUL
 from graphad.ops.rules import FLOATING
 
@@ -41,25 +42,14 @@ _LARGEST_FACTORIAL = 170  # in float64
 _SMALLEST = 1e-300  # powers below this lose digits
 
 
-def _lgamma_of(x: float) -> float:
-    if x != x:
-        return x
-    if math.isinf(x) or x > 2.5e305 or (x <= 0 and x == math.floor(x)):
-        return math.inf
-    return math.lgamma(x)
-
-
 def _lgamma(x: Any) -> Any:
-    wide = np.asarray(x, np.float64)
-    y = np.fromiter(map(_lgamma_of, wide.ravel().tolist()), np.float64, wide.size)
-    y = y.reshape(wide.shape).astype(x.dtype, copy=False)
-    return y if y.ndim else y[()]
+    return series.of_array(series.lgamma, x)
 
 
 def _digamma(x: np.ndarray) -> np.ndarray:
     mirrored = x < 0
     up = np.where(mirrored, 1.0 - x, x)
-    total = np.where(mirrored, -math.pi / np.tan(math.pi * x), 0.0)
+    total = np.where(mirrored, -math.pi / np.tan(math.pi * (x - np.rint(x))), 0.0)
     for _ in range(10):
         low = up < 10.0
         total = np.where(low, total - 1.0 / up, total)
@@ -132,13 +122,16 @@ Lgamma = elementwise("lgamma", _lgamma, vjp=_lgamma_vjp, kinds=FLOATING, doc="lo
 
 lgamma = unary_function(
     Lgamma,
-    "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes.",
+    "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes. Within 4 units in the last place above 0; "
+    "below, its error close to a zero is within 8 units of 1.",
     example=">>> math.lgamma([1.0, 5.0]).numpy()\narray([0.       , 3.1780539], dtype=float32)",
 )
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of lgamma; nan at 0, -1, -2, ..., elementwise, float dtypes.
+
+    Its error is within 8 units in the last place of the larger of 1 and the result: close to a zero only that is small.
 
     Args:
       x: Tensor of any shape, a float dtype.

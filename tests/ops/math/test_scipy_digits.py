@@ -12,6 +12,16 @@ import pytest
 import graphad as tf
 
 special = tf.math.special
+
+
+def _lgamma(x: Any) -> Any:
+    return mpmath.log(abs(mpmath.gamma(x)))
+
+
+def _dawsn(x: Any) -> Any:
+    return mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * mpmath.erfi(x)
+
+
 # Name, function, mpmath's formula, the domain, and the units in the last place that hold there. For functions with zeros in the
 # domain the unit is that of 1.
 ROWS: list[tuple[str, Any, Callable[..., Any], float, float, float, bool]] = [
@@ -52,10 +62,23 @@ ROWS: list[tuple[str, Any, Callable[..., Any], float, float, float, bool]] = [
         4,
         False,
     ),
-    ("expint", special.expint, mpmath.ei, 1.0, 600.0, 200, False),
-    ("fresnel_cos", special.fresnel_cos, mpmath.fresnelc, -20.0, 20.0, 4, True),
-    ("fresnel_sin", special.fresnel_sin, mpmath.fresnels, -20.0, 20.0, 4, True),
-    ("spence", special.spence, lambda x: mpmath.polylog(2, 1 - x), 1e-3, 0.9, 16, False),
+    ("expint", special.expint, mpmath.ei, 0.3, 0.45, 4, False),
+    ("expint far", special.expint, mpmath.ei, 1.0, 600.0, 16, False),
+    ("expint below", special.expint, mpmath.ei, -600.0, -1e-6, 16, False),
+    ("fresnel_cos", special.fresnel_cos, mpmath.fresnelc, -20.0, 20.0, 8, False),
+    ("fresnel_sin", special.fresnel_sin, mpmath.fresnels, -20.0, 20.0, 8, False),
+    ("fresnel_cos far", special.fresnel_cos, mpmath.fresnelc, 20.0, 1e6, 4, False),
+    ("fresnel_sin far", special.fresnel_sin, mpmath.fresnels, 20.0, 1e6, 4, False),
+    ("dawsn small", special.dawsn, _dawsn, -0.6, 0.6, 4, False),
+    ("spence", special.spence, lambda x: mpmath.polylog(2, 1 - x), 1e-3, 3.0, 4, False),
+    ("spence far", special.spence, lambda x: mpmath.polylog(2, 1 - x), 2.0, 1e6, 4, False),
+    ("spence at 1", special.spence, lambda x: mpmath.polylog(2, 1 - x), 1 - 1e-6, 1 + 1e-6, 4, False),
+    ("lgamma", tf.math.lgamma, _lgamma, 1e-6, 3.0, 4, False),
+    ("lgamma middle", tf.math.lgamma, _lgamma, 2.0, 40.0, 4, False),
+    ("lgamma far", tf.math.lgamma, _lgamma, 10.0, 1e8, 4, False),
+    ("lgamma below", tf.math.lgamma, _lgamma, -30.0, -1e-3, 8, True),
+    ("digamma", tf.math.digamma, mpmath.digamma, 1e-3, 1e3, 8, True),
+    ("digamma below", tf.math.digamma, mpmath.digamma, -1e3, -1e-3, 8, True),
     ("ndtri", tf.math.ndtri, lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), 1e-8, 0.49, 8, False),
     ("erfcinv", tf.math.erfcinv, lambda p: mpmath.erfinv(1 - p), 1e-8, 0.95, 8, False),
 ]

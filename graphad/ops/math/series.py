@@ -1,0 +1,213 @@
+"""Special functions by series of our own where no library keeps the digits, or where a loop over elements would be slow.
+
+All take and give float64 arrays with one axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+# zeta(k) - 1 from k = 2 on, to where it no longer counts for |z| <= 1/2 in sums of (zeta(k) - 1) z^k / k.
+_ZETA = (
+    0.6449340668482264, 0.2020569031595943, 0.08232323371113819, 0.03692775514336993, 0.01734306198444914,
+    0.008349277381922827, 0.00407735619794434, 0.0020083928260822143, 0.0009945751278180853, 0.0004941886041194645,
+    0.0002460865533080483, 0.00012271334757848915, 6.124813505870483e-05, 3.058823630702049e-05, 1.528225940865187e-05,
+    7.637197637899763e-06, 3.81729326499984e-06, 1.908212716553939e-06, 9.539620338727962e-07, 4.769329867878064e-07,
+    2.38450502727733e-07, 1.1921992596531106e-07, 5.960818905125948e-08, 2.980350351465228e-08, 1.4901554828365043e-08,
+    7.45071178983543e-09,
+)  # fmt: skip
+_BLOCK = 16384
+_EULER = 0.5772156649015329
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+_HALF_LOG_TWO_PI = 0.9189385332046728
+# The zero of Ei, in two parts.
+_EI_ZERO, _EI_REST = 0.3725074107813666, 1.3140183414386028e-17
+# B(2 n) / (2 n + 1)! for n from 1 on.
+_DEBYE = tuple(
+    b / math.factorial(2 * n + 1)
+    for n, b in enumerate(
+        (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798), 1
+    )
+)
+
+
+def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], otherwise: float) -> Array:
+    """Each element by the formula of the first part that it is in; `otherwise` where it is in none, NaN for NaN."""
+    out = np.where(np.isnan(x), x, otherwise)
+    free = ~np.isnan(x)
+    for mask, formula in parts:
+        mine = free & mask
+        if mine.all():
+            return formula(x)
+        if mine.any():
+            out[mine] = formula(x[mine])
+        free &= ~mask
+    return out
+
+
+def of_array(formula: Callable[[Array], Array], x: Any) -> Any:
+    """A formula on any array, in its dtype, block by block, so that what lies between its steps stays in the cache."""
+    wide = np.asarray(x, np.float64).reshape(-1)
+    y = np.empty(wide.size, x.dtype)
+    for start in range(0, wide.size, _BLOCK):
+        y[start : start + _BLOCK] = formula(wide[start : start + _BLOCK])
+    y = y.reshape(np.shape(x))
+    return y if y.ndim else y[()]
+
+
+def _sum(factors: Sequence[float], z: Array) -> Array:
+    """factors[0] + factors[1] z + ..."""
+    y = np.full_like(z, factors[-1])
+    for factor in factors[-2::-1]:
+        y *= z
+        y += factor
+    return y
+
+
+_NEAR_TWO = (1 - _EULER, *((-1) ** k * value / k for k, value in enumerate(_ZETA, 2)))
+
+
+def _near_two(x: Array) -> Array:
+    """log gamma(x) for x from 3/2 to 5/2: relatively exact at its zero 2."""
+    z = x - 2.0
+    return z * _sum(_NEAR_TWO, z)
+
+
+def _near_one(x: Array) -> Array:
+    """The same for x from 1/2 to 3/2, whose zero is 1."""
+    z = x - 1.0
+    return z * _sum(_NEAR_TWO, z) - np.log1p(z)
+
+
+def _below_half(x: Array) -> Array:
+    return _near_one(x + 1.0) - np.log(x)
+
+
+def _middle(x: Array) -> Array:
+    """From 5/2 to 10: moved down by the recurrence."""
+    product = np.ones_like(x)
+    for k in range(1, 9):
+        y = x - k
+        product *= np.where(y >= 1.5, y, 1.0)
+    return _near_two(x - np.floor(x - 1.5)) + np.log(product)
+
+
+def _far(x: Array) -> Array:
+    """Stirling's series."""
+    over = 1.0 / x
+    return (x - 0.5) * (np.log(x) - 1.0) - 0.5 + _HALF_LOG_TWO_PI + over * _sum(_STIRLING, over * over)
+
+
+def _positive(x: Array) -> Array:
+    return by_part(
+        x,
+        [
+            (x == np.inf, lambda x: x),
+            (x >= 10, _far),
+            (x > 2.5, _middle),
+            (x >= 1.5, _near_two),
+            (x >= 0.5, _near_one),
+            (x > 0, _below_half),
+        ],
+        np.inf,
+    )
+
+
+def _mirrored(x: Array) -> Array:
+    whole = np.rint(x)
+    sine = np.abs(np.sin(math.pi * (x - whole)))
+    with np.errstate(all="ignore"):
+        y = math.log(math.pi) - np.log(sine) - _positive(1.0 - x)
+    return np.where(x == whole, np.inf, y)
+
+
+def lgamma(x: Array) -> Array:
+    """log |gamma(x)|, inf at 0, -1, -2, ... and at both infinities."""
+    return by_part(x, [(x > 0, _positive), (x > -np.inf, _mirrored)], np.inf)
+
+
+def _dilogarithm(x: Array) -> Array:
+    """spence for x from 1/2 to 2, by the series in log(x)."""
+    u = -np.log1p(x - 1.0)
+    square = u * u
+    return u * (1.0 - u * 0.25 + square * _sum(_DEBYE, square))
+
+
+_SIXTH = math.pi**2 / 6
+
+
+def _low(x: Array) -> Array:
+    return _SIXTH - np.log(x) * np.log1p(-x) - _dilogarithm(1.0 - x)
+
+
+def _high(x: Array) -> Array:
+    size, over = np.log(x), 1.0 / x
+    return _dilogarithm(1.0 - over) - size * np.log1p(-over) - _SIXTH - 0.5 * size * size
+
+
+def spence(x: Array) -> Array:
+    """The integral of log(t) / (1 - t) from 1 to x, NaN below 0."""
+    with np.errstate(all="ignore"):
+        parts = [
+            (x == 0, lambda x: np.full_like(x, _SIXTH)),
+            (x == np.inf, lambda x: -x),
+            (x > 2, _high),
+            (x >= 0.5, _dilogarithm),
+            (x > 0, _low),
+        ]
+        return by_part(x, parts, np.nan)
+
+
+def _expint_near_zero(x: Array) -> Array:
+    """Ei(x) for x from 1/4 to 1/2: log(x / z) and the sum of (x^k - z^k) / (k k!) for its zero z, x - z taken out of it."""
+    away = (x - _EI_ZERO) - _EI_REST
+    quotient, power, total, factorial = np.ones_like(x), _EI_ZERO, np.zeros_like(x), 1.0
+    for k in range(1, 16):
+        factorial *= k
+        total += quotient / (k * factorial)
+        quotient = quotient * x + power
+        power *= _EI_ZERO
+    return np.log1p(away / _EI_ZERO) + away * total
+
+
+_FACTORIALS = tuple(float(math.factorial(k)) for k in range(41))
+
+
+def expint(x: Array) -> Array:
+    """Ei(x) for x from 1/4 to 1/2, and from 40 on by the asymptotic series."""
+    return by_part(x, [(x < 1, _expint_near_zero), (x >= 40, _expint_far)], np.nan)
+
+
+def _expint_far(x: Array) -> Array:
+    half = np.exp(0.5 * x)  # the whole overflows before its quotient by x does
+    return half * (half / x * _sum(_FACTORIALS, 1.0 / x))
+
+
+_DAWSON = tuple((-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(14))
+
+
+def dawsn_near_zero(x: Array) -> Array:
+    """Dawson's integral for |x| up to 1/2, by its series."""
+    return x * _sum(_DAWSON, x * x)
+
+
+def fresnel_far(x: Array) -> tuple[Array, Array]:
+    """Fresnel's integrals of sine and cosine for |x| from 8 on, by the asymptotic series, x^2 reduced without an error."""
+    size = np.minimum(np.abs(x), 2.0**100)
+    part = size * 134217729.0
+    high = part - (part - size)
+    low = size - high
+    square = size * size
+    rest = ((high * high - square) + 2 * high * low) + low * low
+    angle = math.pi / 2 * (np.fmod(square, 4.0) + np.fmod(rest, 4.0))
+    z = 1.0 / (math.pi * square) ** 2
+    f = _sum((1.0, -3.0, 105.0, -10395.0, 2027025.0, -654729075.0), z) / (math.pi * size)
+    g = _sum((1.0, -15.0, 945.0, -135135.0, 34459425.0, -13749310575.0), z) / (math.pi**2 * square * size)
+    sine, cosine = np.sin(angle), np.cos(angle)
+    return np.copysign(0.5 - f * cosine - g * sine, x), np.copysign(0.5 + f * sine - g * cosine, x)
