@@ -186,7 +186,7 @@ def expint(x: Array) -> Array:
 
 def _expint_far(x: Array) -> Array:
     half = np.exp(0.5 * x)  # the whole overflows before its quotient by x does
-    return half * (half / x * _sum(_FACTORIALS, 1.0 / x))
+    return np.asarray(half * (half / x * _sum(_FACTORIALS, 1.0 / x)))
 
 
 _DAWSON = tuple((-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(14))

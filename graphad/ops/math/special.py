@@ -15,6 +15,7 @@ from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import elementwise, unary_function
+from graphad.ops.math import series
 from graphad.ops.math.arithmetic import MUL, NEG, SQUARE
 from graphad.ops.math.exponential import EXP
 from graphad.ops.rules import FLOATING, scalar_like
@@ -91,8 +92,7 @@ def _far(x: np.ndarray) -> np.ndarray:
     return far
 
 
-def _erf(x: Any) -> Any:
-    wide = np.atleast_1d(np.asarray(x, np.float64))
+def _erf(wide: np.ndarray) -> np.ndarray:
     size = np.abs(wide)
     y = np.sign(wide)
     y[np.isnan(wide)] = np.nan
@@ -100,11 +100,10 @@ def _erf(x: Any) -> Any:
     y[near] = _near(wide[near])
     far = ~near & (size < 6.0)
     y[far] *= 1.0 - _far(size[far])
-    return _as(y, x)
+    return y
 
 
-def _erfc(x: Any) -> Any:
-    wide = np.atleast_1d(np.asarray(x, np.float64))
+def _erfc(wide: np.ndarray) -> np.ndarray:
     size = np.abs(wide)
     y = 1.0 - np.sign(wide)
     y[np.isnan(wide)] = np.nan
@@ -113,11 +112,10 @@ def _erfc(x: Any) -> Any:
     far = ~near & (size < _END)
     tail = _far(size[far])
     y[far] = np.where(wide[far] > 0, tail, 2.0 - tail)
-    return _as(y, x)
+    return y
 
 
-def _erfinv(y: Any) -> Any:
-    wide = np.atleast_1d(np.asarray(y, np.float64))
+def _erfinv(wide: np.ndarray) -> np.ndarray:
     size = np.abs(wide)
     x = np.full_like(wide, np.nan)
     x[size == 1.0] = np.inf
@@ -132,12 +130,7 @@ def _erfinv(y: Any) -> Any:
         step = off * (0.5 * math.sqrt(math.pi)) * np.exp(x0 * x0)
         x0 = x0 - step / (1.0 + x0 * step)
     x[inside] = x0
-    return _as(np.copysign(x, wide), y)
-
-
-def _as(y: np.ndarray, x: Any) -> Any:
-    y = y.astype(x.dtype, copy=False).reshape(np.shape(x))
-    return y if y.ndim else y[()]
+    return np.copysign(x, wide)
 
 
 def _bell(x: Any, factor: float) -> Tensor:
@@ -161,17 +154,27 @@ def _erfinv_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 Erf = elementwise(
     "erf",
-    _erf,
+    lambda x: series.of_array(_erf, x),
     vjp=_erf_vjp,
     kinds=FLOATING,
     scalar="erf",
     doc="2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.",
 )
 Erfc = elementwise(
-    "erfc", _erfc, vjp=_erfc_vjp, kinds=FLOATING, scalar="erfc", doc="1 - erf(x), accurate for large x."
+    "erfc",
+    lambda x: series.of_array(_erfc, x),
+    vjp=_erfc_vjp,
+    kinds=FLOATING,
+    scalar="erfc",
+    doc="1 - erf(x), accurate for large x.",
 )
 Erfinv = elementwise(
-    "erfinv", _erfinv, vjp=_erfinv_vjp, kinds=FLOATING, keeps=(False, True), doc="The y with erf(y) = x."
+    "erfinv",
+    lambda x: series.of_array(_erfinv, x),
+    vjp=_erfinv_vjp,
+    kinds=FLOATING,
+    keeps=(False, True),
+    doc="The y with erf(y) = x.",
 )
 ERF, ERFC, ERFINV = Erf(), Erfc(), Erfinv()
 
