@@ -440,7 +440,7 @@ class OpCase:
 
         Native code gives the same bits as well where every step has one right result.
         """
-        for graph, arrays in self._graphs():
+        for graph, arrays in self.graphs():
             graph = specialise(graph, graph.inputs)
             executable, wanted = executable_of(graph), evaluate(graph, arrays)
             native, plan = executable.run(list(arrays), True), executable.run(list(arrays), False)
@@ -453,7 +453,8 @@ class OpCase:
                 for y, z in zip(native, plan, strict=True):
                     assert_same_bits(y, z, f"{self.name}, native")
 
-    def _graphs(self) -> Iterable[tuple[Graph, list[Any]]]:
+    def graphs(self) -> Iterable[tuple[Graph, list[Any]]]:
+        """The graph of the call and that of its derivative, with their arguments."""
         yield self.traced(), self.arrays
         if self.order:
             bars = self.cotangents()

@@ -92,7 +92,7 @@ def _far(x: np.ndarray) -> np.ndarray:
     return far
 
 
-def _erf(wide: np.ndarray) -> np.ndarray:
+def _erf(wide: Any) -> Any:
     size = np.abs(wide)
     y = np.sign(wide)
     y[np.isnan(wide)] = np.nan
@@ -103,7 +103,7 @@ def _erf(wide: np.ndarray) -> np.ndarray:
     return y
 
 
-def _erfc(wide: np.ndarray) -> np.ndarray:
+def _erfc(wide: Any) -> Any:
     size = np.abs(wide)
     y = 1.0 - np.sign(wide)
     y[np.isnan(wide)] = np.nan
@@ -115,7 +115,7 @@ def _erfc(wide: np.ndarray) -> np.ndarray:
     return y
 
 
-def _erfinv(wide: np.ndarray) -> np.ndarray:
+def _erfinv(wide: Any) -> Any:
     size = np.abs(wide)
     x = np.full_like(wide, np.nan)
     x[size == 1.0] = np.inf

@@ -1,0 +1,145 @@
+"""Write `docs/ops.md`: op by op, which rules it has, what its cases and the oracle say of it, where it compiles.
+
+python -m tests.ops.page
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphad as tf
+import graphad.ops
+from graphad.compiler.partition import partition
+from graphad.compiler.units import HOST
+from graphad.core.op import Op
+from graphad.core.registry import all_ops
+from graphad.trace.specialise import specialise
+from tests.oracle.store import DATA, Reader, arrays_of
+from tests.oracle.volumes import VOLUMES
+from tests.support.case_tables import all_cases
+
+PAGE = Path(__file__).parents[2] / "docs" / "ops.md"
+HEAD = """# The ops, one by one
+
+Written by `python -m tests.ops.page`; a test fails while it is stale.
+
+* **gradient**: "rule" where there is one, made of other ops, so that every order is there; otherwise why there is none.
+* **batch**: "rule" where stacked rows are one op; otherwise why they run one after the other.
+* **rows**: whether it is known where the rows of an operand go in the result, which `batch_jacobian` asks.
+* **compiled**: how compiled functions run it in those cases: in native code, or as a NumPy call, as it is run at once; both
+  where it depends on dtypes and shapes.
+* **cases**: how many cases of `tests/ops` run it: values, finite differences, second derivatives, rows, files, compiled code.
+  A star: one at least is compared with an independent formula of NumPy or SciPy.
+* **oracle**: in how many expressions whose values and derivatives TensorFlow has computed it takes part.
+
+Ops that hold graphs, variables or random state have tests of their own instead of cases.
+"""
+
+
+def ops() -> dict[str, Any]:
+    """The ops of graphad by name."""
+    for module in pkgutil.walk_packages(graphad.ops.__path__, "graphad.ops."):
+        importlib.import_module(module.name)
+    return {name: op for name, op in sorted(all_ops().items()) if op.__module__.startswith("graphad.ops.")}
+
+
+def rules(op: Any) -> tuple[str, str, str]:
+    """What the columns of the rules say of an op."""
+    gradient = op.gradless or ("rule" if op.vjp is not Op.vjp or op.layered else "none")
+    batch = getattr(op.batch, "reason", None) or ("rule" if op.batch is not Op.batch else "row by row")
+    rows = "not known" if getattr(op.rows, "reason", None) else "rule" if op.rows is not Op.rows else "mixed"
+    return gradient, batch, rows
+
+
+class Found(NamedTuple):
+    """What the cases say of the ops, by name."""
+
+    count: Counter[str]
+    compared: set[str]
+    native: set[str]
+    hosted: set[str]
+
+
+def cases() -> Found:
+    """How many cases run each op, which ops one with a formula runs, and which are native and which NumPy calls when compiled."""
+    found = Found(Counter(), set(), set(), set())
+    for _, _, case in all_cases():
+        names = set(case.op_names())
+        found.count.update(names)
+        if case.expected is not None:
+            found.compared.update(names)
+        if not case.compiled:
+            continue
+        for graph, _ in case.graphs():
+            graph = specialise(graph, graph.inputs)
+            hosts = {
+                node.op.name for unit in partition(graph).units if unit.kind == HOST for node in unit.nodes
+            }
+            found.hosted.update(hosts)
+            found.native.update({node.op.name for node in graph.nodes} - hosts)
+    return found
+
+
+def expressions() -> Counter[str]:
+    """How many of the oracle's cases use each op."""
+    count: Counter[str] = Counter()
+    for volume in VOLUMES:
+        index = json.loads((DATA / f"{volume}.json").read_text(encoding="utf-8"))
+        arrays = Reader(arrays_of(volume))
+        seen = set()
+        for record in index["cases"]:
+            if record["name"] not in seen:
+                seen.add(record["name"])
+                count.update(set(_of_expression(record, arrays)))
+    return count
+
+
+def _of_expression(record: dict[str, Any], arrays: Reader) -> Iterator[str]:
+    inputs = {name: tf.constant(arrays.get(x)) for name, x in record["inputs"].items()}
+
+    def body(*values: Any) -> Any:
+        return eval(record["call"], {"tf": tf, "np": np, **dict(zip(inputs, values, strict=True))})
+
+    try:
+        graph = tf.function(body, autograph=False).get_concrete_function(*inputs.values()).graph
+    except tf.errors.InvalidArgumentError:
+        return  # one that runs only at once
+    yield from (node.op.name for node in graph.nodes)
+
+
+def text() -> str:
+    """The page."""
+    found = cases()
+    asked = expressions()
+    lines = [HEAD]
+    family = ""
+    for name, op in sorted(ops().items(), key=lambda item: (_family(item[1]), item[0])):
+        if _family(op) != family:
+            family = _family(op)
+            lines += [
+                f"\n## {family}\n",
+                "| op | gradient | batch | rows | compiled | cases | oracle |",
+                "|---|---|---|---|---|---|---|",
+            ]
+        ways = [word for word, names in (("native", found.native), ("NumPy", found.hosted)) if name in names]
+        star = "*" if name in found.compared else ""
+        cells = [*rules(op), ", ".join(ways) or "-", f"{found.count[name]}{star}", str(asked[name])]
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _family(op: Any) -> str:
+    return str(op.__module__.split(".")[2])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")
+    print(PAGE)
