@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
+Array = Any
 
 # zeta(k) - 1 from k = 2 on, to where it no longer counts for |z| <= 1/2 in sums of (zeta(k) - 1) z^k / k.
 _ZETA = (
