@@ -7,14 +7,12 @@ A rule that cannot exist says so with `no_gradient`, `no_batch` or `no_rows`, an
 
 from __future__ import annotations
 
-import struct
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from graphad.core import forks
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import (
     GraphadError,
@@ -25,11 +23,10 @@ from graphad.core.errors import (
     ResourceExhaustedError,
     RuleError,
 )
+from graphad.core.interning import OpType as OpType
 from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
-from graphad.core.references import unheld
 from graphad.core.registry import gradient_of, register
-from graphad.core.schema import Schema, schema_of
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
 _HELD = 256  # ops of one class that are kept though nobody uses them
-_lock = forks.rlock()
 Specs = TensorSpec | tuple[TensorSpec, ...]
 P = TypeVar("P", bound="Op")
 
@@ -53,111 +49,6 @@ class Composed(NamedTuple):
 
     nodes: Sequence[tuple[Op, tuple[int, ...]]]
     outputs: tuple[int, ...] | None = None
-
-
-@dataclass_transform(frozen_default=True, eq_default=False)
-class OpType(type):
-    """Interns ops: calling the class with equal attributes of equal types gives the same object."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            args = _positional(cls, args, kwargs)
-        key = (*args, *map(type, args))
-        found = cls._quickly.get(key)  # type: ignore[attr-defined]
-        return _interned(cls, args, key) if found is None else found
-
-
-def _interned(cls: Any, args: tuple[Any, ...], key: Any) -> Any:
-    """The op with these attributes, made if there is none with exactly these."""
-    full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
-    schema = schema_of(cls.op_class)
-    full = tuple([canonical(value, kind) for kind, value in zip(schema.numbers, full)])
-    exact = _exact(full)
-    found = cls._exactly.get(exact)
-    if found is None:
-        made = _made(schema, full)
-        with _lock:
-            found = cls._exactly.setdefault(exact, made)
-    if not any(_is_inexact(value, kind) for kind, value in zip(schema.numbers, full)):
-        cls._quickly.keep(key, found)
-    return found
-
-
-def _made(schema: Schema, values: tuple[Any, ...]) -> Any:
-    """A new op. Raises: InvalidArgumentError: an attribute is not what the schema says."""
-    fault = schema.fault(values)
-    if fault is not None:
-        raise InvalidArgumentError(fault)
-    asked = schema.asked(values) if schema.referring else None
-    if asked is None:
-        return unheld(schema.kind, values)
-    made = unheld(schema.referring_class(), values)
-    made.refer(asked)
-    return made
-
-
-def canonical(x: Any, kind: type | None) -> Any:
-    """An attribute as plain Python values, so that equal ops have one digest whoever made the first.
-
-    Args:
-      kind: int or bool where the attribute's declaration says which numbers it is made of: then True and 1 are the same. None
-        where it does not.
-    """
-    if type(x) is tuple:
-        return tuple([canonical(item, kind) for item in x])
-    if isinstance(x, np.generic):
-        x = x.item()
-    if isinstance(x, int) and not (kind is None and type(x) is bool):
-        return (kind or int)(x)
-    return x
-
-
-def _is_inexact(x: Any, kind: type | None) -> bool:
-    """Whether an attribute equals another one that means something else: 0.0 and -0.0, and 1 and True in a tuple.
-
-    Such ops are found by their exact key alone.
-    """
-    if type(x) is tuple:
-        return any(_is_inexact(item, kind) or (kind is None and isinstance(item, int)) for item in x)
-    return isinstance(x, float | complex)
-
-
-def _positional(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All attributes in order; those given neither way have their defaults."""
-    if len(args) > len(cls.attributes):
-        raise TypeError(f"{cls.__name__}: {len(args)} attributes were given, it has {len(cls.attributes)}")
-    out = list(args)
-    for name in cls.attributes[len(args) :]:
-        if name in kwargs:
-            out.append(kwargs.pop(name))
-        elif name in cls.defaults:
-            out.append(cls.defaults[name])
-        else:
-            raise TypeError(f"{cls.__name__}: attribute {name!r} is missing")
-    if kwargs:
-        raise TypeError(f"{cls.__name__}: no attributes named {sorted(kwargs)}")
-    return tuple(out)
-
-
-def _exact(x: Any) -> Any:
-    """A key in which 1, True and 1.0 differ, as do 0.0 and -0.0.
-
-    What is compared by identity enters by its number, so that the table does not keep alive a graph whose code keeps the op
-    alive. The number is its own as long as the op is there.
-    """
-    kind = type(x)
-    if kind is int or kind is str:
-        return x
-    if kind is tuple:
-        return (tuple, *[_exact(item) for item in x])
-    if kind is float:
-        return (float, struct.pack("<d", x))
-    if kind is complex:
-        return (complex, struct.pack("<dd", x.real, x.imag))
-    if kind is bool:
-        return (bool, x)
-    by_identity: Any = object.__hash__
-    return (object, id(x)) if kind.__hash__ is by_identity else x
 
 
 class Op(metaclass=OpType):

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
 from graphad.core.collector import held
-from graphad.core.composites import flatten_composites, is_record, record_of
+from graphad.core.composites import flatten_composites
 from graphad.core.convert import lift
 from graphad.core.errors import (
     ArgumentTypeError,
@@ -25,10 +25,8 @@ from graphad.core.errors import (
     InvalidArgumentError,
 )
 from graphad.core.flags import flags
-from graphad.core.frames import note_user_line, user_line
+from graphad.core.frames import note_user_line
 from graphad.core.levels import busy, current, entered
-from graphad.core.op import evaluated
-from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
@@ -36,58 +34,20 @@ from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
 from graphad.function.printing import Printed, counted, head, listing
 from graphad.function.retracing import History, difference, history_of, made_anew
-from graphad.function.signature import Arguments, ObjectKey, Signature
+from graphad.function.signature import (
+    Arguments,
+    ObjectKey,
+    Signature,
+    accepts,
+    common_leaf,
+    is_stale,
+    sizes_known,
+)
 from graphad.function.suspended import check_runs_to_its_end
+from graphad.function.watched import Creation, is_same, snapshot
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 DEEPEST = 32  # traces of one function for the same arguments inside each other
-
-
-class Creation:
-    """What a function says about variables made while it is traced."""
-
-    def __init__(self, allowed: bool, trace: Trace, numbers: dict[int, Any]) -> None:
-        self._allowed = allowed
-        self._trace = trace
-        self._numbers = numbers
-        self.variables: list[Any] = []
-        self.pinned: list[Any] = []
-
-    def check(self, name: str) -> None:
-        """Raise unless a variable may be made now."""
-        if not self._allowed:
-            raise InvalidArgumentError(
-                "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable "
-                f"is only created once or created outside tf.function ({name!r} was made at {user_line()})."
-            )
-
-    def made(self, variable: Any) -> None:
-        self.variables.append(variable)
-
-    def number_of(self, symbol: SymbolicTensor) -> Any:
-        """The number behind a symbol, from the arguments of the first call."""
-        builder = self._trace.builder
-        wanted = {symbol.index}
-        nodes = []
-        for node in reversed(builder.nodes):
-            if not wanted.isdisjoint(node.outputs):
-                nodes.append(node)
-                wanted.update(node.inputs)
-        known = {**builder.values, **self._numbers}
-        for serial, x in zip(self._trace.capture_serials, self._trace.captures, strict=True):
-            known[serial] = x.data if type(x) is EagerTensor else x
-        if not wanted.isdisjoint(set(builder.inputs) - known.keys()):
-            raise InvalidArgumentError(
-                "Variable: its initial value depends on an argument, but this function is being traced from specs alone."
-            )
-        for node in reversed(nodes):
-            outputs = evaluated(node.op, [known[i] for i in node.inputs])
-            known.update(zip(node.outputs, outputs, strict=True))
-        return known[symbol.index]
-
-    def pin(self, variable: Any) -> None:
-        """What is traced now holds for calls with this very variable alone."""
-        self.pinned.append(variable)
 
 
 P = ParamSpec("P")
@@ -326,7 +286,7 @@ class Function(Printed, Generic[P, R]):
             else:
                 arguments = self._relaxed(arguments)
                 found = self._trace_new(arguments)
-                for stale in [key for key in tuple(self._traces) if _is_stale(key)]:
+                for stale in [key for key in tuple(self._traces) if is_stale(key)]:
                     self._traces.pop(stale, None)
                 key = (*arguments.key, *found.pinned.values())
                 self._traces[key] = found
@@ -343,11 +303,11 @@ class Function(Printed, Generic[P, R]):
             theirs = concrete.arguments
             if theirs.structure != arguments.structure or theirs.slots != arguments.slots:
                 continue
-            if not all(_accepts(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)):
+            if not all(accepts(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)):
                 continue
             if any(key.value is not arguments.values[slot] for slot, key in concrete.pinned.items()):
                 continue
-            score = sum(_known(leaf) for leaf in theirs.leaves)
+            score = sum(sizes_known(leaf) for leaf in theirs.leaves)
             if score > best_score:
                 best, best_score = concrete, score
         return best
@@ -359,7 +319,7 @@ class Function(Printed, Generic[P, R]):
         for concrete in reversed(tuple(self._traces.values())):
             theirs = concrete.arguments
             if theirs.structure == arguments.structure and theirs.slots == arguments.slots:
-                merged = [_common(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)]
+                merged = [common_leaf(a, b) for a, b in zip(theirs.leaves, arguments.leaves, strict=True)]
                 if all(leaf is not None for leaf in merged):
                     return arguments.with_leaves(merged)
         return arguments
@@ -419,7 +379,7 @@ class Function(Printed, Generic[P, R]):
                 for leaf, slot in zip(arguments.leaves, arguments.slots, strict=True)
             ]
             args, kwargs = arguments.rebuild(leaves)
-            before = _snapshot(args, kwargs)
+            before = snapshot(args, kwargs)
             try:
                 with converting(self.autograph):
                     traced = self.python_function
@@ -477,7 +437,7 @@ class Function(Printed, Generic[P, R]):
             *kwargs,
         ]
         pairs = zip(keys, before, (*args, *kwargs.values()), strict=True)
-        changed = [key for key, old, new in pairs if not _is_same(old, new)]
+        changed = [key for key, old, new in pairs if not is_same(old, new)]
         if not changed:
             return
         raise InvalidArgumentError(
@@ -509,82 +469,6 @@ def _again(python_function: Any, *options: Any) -> Function[..., Any]:
     input_signature, jit_compile, reduce_retracing, name, *how = options
     made: Any = Function(python_function, input_signature, jit_compile, reduce_retracing, name, None, *how)
     return made  # type: ignore[no-any-return]
-
-
-def _accepts(mine: Any, theirs: Any) -> bool:
-    if isinstance(mine, TensorSpec) and isinstance(theirs, TensorSpec):
-        return (
-            mine.is_handle == theirs.is_handle and mine.dtype is theirs.dtype and mine.describes(theirs.dims)
-        )
-    return bool(mine == theirs)
-
-
-def _is_stale(key: Any) -> bool:
-    """Whether a trace belongs to an object that is gone, so that no call can fit it again."""
-    return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in (*key[1], *key[3:]))
-
-
-def _known(leaf: Any) -> int:
-    if not isinstance(leaf, TensorSpec) or leaf.dims is None:
-        return 0
-    return 1 + sum(size is not None for size in leaf.dims)
-
-
-def _common(a: Any, b: Any) -> Any:
-    """The spec that covers both leaves, the leaf itself if they are equal, None if nothing covers both."""
-    if a == b:
-        return b
-    if (
-        not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec))
-        or a.is_handle
-        or b.is_handle
-        or a.dtype is not b.dtype
-    ):
-        return None
-    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
-        return TensorSpec(None, b.dtype, b.name)
-    return TensorSpec([x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)], b.dtype, b.name)
-
-
-def _snapshot(args: Any, kwargs: Any) -> Any:
-    """Copies of the containers among the arguments; None if there are none."""
-    listed = [*args, *kwargs.values()]
-    return (
-        [_copied(x) for x in listed]
-        if any(isinstance(x, list | dict | tuple) or is_record(x) for x in listed)
-        else None
-    )
-
-
-class _Fields:
-    """A copy of the fields of a record."""
-
-    def __init__(self, x: Any) -> None:
-        record = record_of(x)
-        self._form, self._values = record.form, [_copied(value) for value in record.values]
-
-    def are_those_of(self, x: Any) -> bool:
-        record = record_of(x)
-        return record.form == self._form and all(map(_is_same, self._values, record.values))
-
-
-def _copied(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {key: _copied(value) for key, value in x.items()}
-    if is_record(x):
-        return _Fields(x)
-    return [_copied(item) for item in x] if isinstance(x, list | tuple) else x
-
-
-def _is_same(old: Any, new: Any) -> bool:
-    """Whether containers still hold the same objects, or equal numbers and strings."""
-    if isinstance(old, dict):
-        return old.keys() == new.keys() and all(_is_same(old[key], new[key]) for key in old)
-    if isinstance(old, _Fields):
-        return old.are_those_of(new)
-    if isinstance(old, list):
-        return len(old) == len(new) and all(map(_is_same, old, new))
-    return old is new or (isinstance(old, int | float | str | bool) and bool(old == new))
 
 
 def _reference(x: Any, callback: Any = None) -> Any:

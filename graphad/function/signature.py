@@ -505,3 +505,43 @@ class Fitted:
 def _short(x: Any) -> str:
     text = repr(x)
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+# -- keys of traces, leaf by leaf -------------------------------------------------------------------------------------------
+
+
+def accepts(mine: Any, theirs: Any) -> bool:
+    """Whether a trace for one leaf of a key takes a call with another."""
+    if isinstance(mine, TensorSpec) and isinstance(theirs, TensorSpec):
+        return (
+            mine.is_handle == theirs.is_handle and mine.dtype is theirs.dtype and mine.describes(theirs.dims)
+        )
+    return bool(mine == theirs)
+
+
+def is_stale(key: Any) -> bool:
+    """Whether a trace belongs to an object that is gone, so that no call can fit it again."""
+    return any(isinstance(leaf, ObjectKey) and leaf.value is None for leaf in (*key[1], *key[3:]))
+
+
+def sizes_known(leaf: Any) -> int:
+    """How much a leaf of a key says of a shape: 0 for nothing, 1 for the rank, and each size."""
+    if not isinstance(leaf, TensorSpec) or leaf.dims is None:
+        return 0
+    return 1 + sum(size is not None for size in leaf.dims)
+
+
+def common_leaf(a: Any, b: Any) -> Any:
+    """The spec that covers both leaves, the leaf itself if they are equal, None if nothing covers both."""
+    if a == b:
+        return b
+    if (
+        not (isinstance(a, TensorSpec) and isinstance(b, TensorSpec))
+        or a.is_handle
+        or b.is_handle
+        or a.dtype is not b.dtype
+    ):
+        return None
+    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
+        return TensorSpec(None, b.dtype, b.name)
+    return TensorSpec([x if x == y else None for x, y in zip(a.dims, b.dims, strict=True)], b.dtype, b.name)

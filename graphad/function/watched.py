@@ -1,0 +1,100 @@
+"""What is watched while a Python function is traced: the variables that it makes, and arguments that it must not modify."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphad.core.composites import is_record, record_of
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.frames import user_line
+from graphad.core.op import evaluated
+from graphad.core.tensor import EagerTensor
+from graphad.trace.tracer import SymbolicTensor, Trace
+
+
+class Creation:
+    """What a function says about variables made while it is traced."""
+
+    def __init__(self, allowed: bool, trace: Trace, numbers: dict[int, Any]) -> None:
+        self._allowed = allowed
+        self._trace = trace
+        self._numbers = numbers
+        self.variables: list[Any] = []
+        self.pinned: list[Any] = []
+
+    def check(self, name: str) -> None:
+        """Raise unless a variable may be made now."""
+        if not self._allowed:
+            raise InvalidArgumentError(
+                "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable "
+                f"is only created once or created outside tf.function ({name!r} was made at {user_line()})."
+            )
+
+    def made(self, variable: Any) -> None:
+        self.variables.append(variable)
+
+    def number_of(self, symbol: SymbolicTensor) -> Any:
+        """The number behind a symbol, from the arguments of the first call."""
+        builder = self._trace.builder
+        wanted = {symbol.index}
+        nodes = []
+        for node in reversed(builder.nodes):
+            if not wanted.isdisjoint(node.outputs):
+                nodes.append(node)
+                wanted.update(node.inputs)
+        known = {**builder.values, **self._numbers}
+        for serial, x in zip(self._trace.capture_serials, self._trace.captures, strict=True):
+            known[serial] = x.data if type(x) is EagerTensor else x
+        if not wanted.isdisjoint(set(builder.inputs) - known.keys()):
+            raise InvalidArgumentError(
+                "Variable: its initial value depends on an argument, but this function is being traced from specs alone."
+            )
+        for node in reversed(nodes):
+            outputs = evaluated(node.op, [known[i] for i in node.inputs])
+            known.update(zip(node.outputs, outputs, strict=True))
+        return known[symbol.index]
+
+    def pin(self, variable: Any) -> None:
+        """What is traced now holds for calls with this very variable alone."""
+        self.pinned.append(variable)
+
+
+def snapshot(args: Any, kwargs: Any) -> Any:
+    """Copies of the containers among the arguments; None if there are none."""
+    listed = [*args, *kwargs.values()]
+    return (
+        [_copied(x) for x in listed]
+        if any(isinstance(x, list | dict | tuple) or is_record(x) for x in listed)
+        else None
+    )
+
+
+class _Fields:
+    """A copy of the fields of a record."""
+
+    def __init__(self, x: Any) -> None:
+        record = record_of(x)
+        self._form, self._values = record.form, [_copied(value) for value in record.values]
+
+    def are_those_of(self, x: Any) -> bool:
+        record = record_of(x)
+        return record.form == self._form and all(map(is_same, self._values, record.values))
+
+
+def _copied(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _copied(value) for key, value in x.items()}
+    if is_record(x):
+        return _Fields(x)
+    return [_copied(item) for item in x] if isinstance(x, list | tuple) else x
+
+
+def is_same(old: Any, new: Any) -> bool:
+    """Whether containers still hold the same objects, or equal numbers and strings."""
+    if isinstance(old, dict):
+        return old.keys() == new.keys() and all(is_same(old[key], new[key]) for key in old)
+    if isinstance(old, _Fields):
+        return old.are_those_of(new)
+    if isinstance(old, list):
+        return len(old) == len(new) and all(map(is_same, old, new))
+    return old is new or (isinstance(old, int | float | str | bool) and bool(old == new))
