@@ -22,7 +22,6 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import for_user
 from graphad.function.printing import block, line, page, pretty
-from graphad.function.refined import refined
 from graphad.function.signature import Arguments, Signature, classify, flatten_call, sort_out
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.call import Call
@@ -222,6 +221,10 @@ class ConcreteFunction:
             operands = [*values, *self.captured_inputs]
             outputs = bind(self._op, *operands)
             if trace_in_progress() is not None:
+                from graphad.function.refined import (
+                    refined,
+                )  # which needs the specialiser, that nobody else does at first
+
                 outputs = refined(self.graph, operands, outputs)
         return self.results.build(outputs)
 
