@@ -34,7 +34,7 @@ from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axes
-from graphad.core.shapes import normalize_axes, normalize_axis, ranked, reduced_dims
+from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms, scalars
@@ -227,7 +227,8 @@ class ReduceMean(Reduction):
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # The gradient of a loss, in nearly every model: a scalar is the mean over all axes, however they are given.
         if type(g) is EagerTensor and not g.data.shape and busy() is None:
-            x_bar = np.empty(ranked(ctx.shape(0)), g.data.dtype)
+            dims: Any = ctx.shape(0)  # known, since what is recorded now has run
+            x_bar = np.empty(dims, g.data.dtype)
             if x_bar.ndim and x_bar.size:
                 try:
                     x_bar.fill(g.data / wide(g.data.dtype).type(x_bar.size))
