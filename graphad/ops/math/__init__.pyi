@@ -11,6 +11,7 @@ from graphad.ops.math.arithmetic import mod as mod
 from graphad.ops.math.arithmetic import multiply as multiply
 from graphad.ops.math.arithmetic import multiply_no_nan as multiply_no_nan
 from graphad.ops.math.arithmetic import negative as negative
+from graphad.ops.math.arithmetic import sign as sign
 from graphad.ops.math.arithmetic import square as square
 from graphad.ops.math.arithmetic import squared_difference as squared_difference
 from graphad.ops.math.arithmetic import subtract as subtract
@@ -107,7 +108,6 @@ from graphad.ops.math.rounding import ceil as ceil
 from graphad.ops.math.rounding import floor as floor
 from graphad.ops.math.rounding import rint as rint
 from graphad.ops.math.rounding import round as round
-from graphad.ops.math.rounding import sign as sign
 from graphad.ops.math.rounding import trunc as trunc
 from graphad.ops.math.segment import segment_mean as segment_mean
 from graphad.ops.math.segment import segment_sum as segment_sum

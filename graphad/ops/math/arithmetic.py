@@ -39,9 +39,10 @@ from graphad.ops.array.support import all_stacked
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
-from graphad.ops.math.rounding import SIGN
+from graphad.ops.math.rounding import zeros_of
 from graphad.ops.rules import (
     INEXACT,
+    NUMERIC,
     REAL,
     elementwise_rows,
     same_dtype,
@@ -323,6 +324,29 @@ Abs = elementwise(
 )
 
 
+def _sign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    if not g.dtype.is_complex:
+        return (zeros_of(g),)
+    x = ctx.inputs[0]
+    y = bind(SIGN, x)
+    # x / |x| only turns: what changes x along itself changes nothing
+    along = bind(REAL_PART, bind(MUL, conjugate(g), y))
+    across = bind(SUB, g, bind(MUL, y, cast(along, x.dtype)))
+    return (bind(DIVIDE_NO_NAN, across, cast(bind(ABS, x), x.dtype)),)
+
+
+Sign = elementwise(
+    "sign",
+    np.sign,
+    vjp=_sign_vjp,
+    kinds=NUMERIC,
+    scalar="sign",
+    keeps=(True, False),
+    doc="-1, 0 or 1, NaN for NaN; x / |x| for complex x other than 0.",
+)
+ABS, SIGN = Abs(), Sign()
+
+
 @define
 class AddN(Op):
     """The sum of any number of tensors of one shape, from left to right."""
@@ -544,3 +568,9 @@ divide = named(
     """,
 )
 truediv = divide
+sign = unary_function(
+    Sign,
+    "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None;\n"
+    "of complex x that of x / |x|.",
+    example=">>> sign([-3.0, 0.0, 2.0]).numpy()\narray([-1.,  0.,  1.], dtype=float32)",
+)

@@ -19,10 +19,9 @@ from graphad.core.bind import bind
 from graphad.ops import library
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
-from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.arithmetic import NEG, sign
 from graphad.ops.math.compare import equal
 from graphad.ops.math.exponential import exp, log
-from graphad.ops.math.rounding import sign
 from graphad.ops.math.select import where
 from graphad.ops.math.trigonometric import cos, sin
 from graphad.ops.rules import FLOATING, scalar_like

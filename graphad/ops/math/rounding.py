@@ -1,4 +1,4 @@
-"""Rounding and signs. Piecewise constant: rounding ends a gradient (None), `sign` passes zeros, as in TensorFlow."""
+"""Rounding. It is piecewise constant and ends a gradient (None), as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import Cotangents, TensorLike, VjpContext
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift_own
 from graphad.core.op import no_gradient
@@ -15,7 +15,7 @@ from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import BroadcastTo, shape
 from graphad.ops.elementwise import elementwise, unary_function
-from graphad.ops.rules import FLOATING, NUMERIC, scalar_like
+from graphad.ops.rules import FLOATING, scalar_like
 
 
 def zeros_of(x: Any) -> Tensor:
@@ -24,23 +24,6 @@ def zeros_of(x: Any) -> Tensor:
     if is_definite(x.dims):
         return bind(BroadcastTo(x.dims), zero) if x.dims else zero
     return bind(BroadcastTo(entries_of(x.dims)), zero, shape(x))
-
-
-def _sign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    if not g.dtype.is_complex:
-        return (zeros_of(g),)
-    from graphad.ops.math.arithmetic import (  # which stand on this module, as the next two do
-        abs,
-        divide_no_nan,
-    )
-    from graphad.ops.math.cast import cast
-    from graphad.ops.math.complexes import conj, real
-
-    x = ctx.inputs[0]
-    # x / |x| only turns: of what changes x, the part along x has no effect
-    along = real(conj(g) * bind(SIGN, x))
-    across = g - bind(SIGN, x) * cast(along, x.dtype)
-    return (divide_no_nan(across, cast(abs(x), x.dtype)),)
 
 
 _constant = no_gradient("rounding is piecewise constant")
@@ -56,16 +39,6 @@ Floor = _rounding("floor", np.floor, "The largest integer not above x.")
 Ceil = _rounding("ceil", np.ceil, "The smallest integer not below x.")
 Round = _rounding("round", np.rint, "The nearest integer, halves to the even one.")
 Trunc = _rounding("trunc", np.trunc, "x without its fraction.")
-Sign = elementwise(
-    "sign",
-    np.sign,
-    vjp=_sign_vjp,
-    kinds=NUMERIC,
-    scalar="sign",
-    keeps=(True, False),
-    doc="-1, 0 or 1, NaN for NaN; x / |x| for complex x other than 0.",
-)
-SIGN = Sign()
 
 _NO_GRADIENT = "elementwise, float dtypes. No gradient."
 floor = unary_function(
@@ -85,12 +58,6 @@ rint = unary_function(
     example=">>> math.rint([0.5, 1.5]).numpy()\narray([0., 2.], dtype=float32)",
 )
 trunc = unary_function(Trunc, f"x without its fraction, {_NO_GRADIENT}")
-sign = unary_function(
-    Sign,
-    "-1, 0 or 1 by the sign of x, elementwise (x / |x| for complex x, 0 at 0). The gradient is zeros, not None;\n"
-    "of complex x that of x / |x|.",
-    example=">>> sign([-3.0, 0.0, 2.0]).numpy()\narray([-1.,  0.,  1.], dtype=float32)",
-)
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:

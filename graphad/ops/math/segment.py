@@ -20,11 +20,10 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.support import index_tensor, require_index, static_array
-from graphad.ops.math.arithmetic import abs
+from graphad.ops.math.arithmetic import abs, sign
 from graphad.ops.math.cast import cast
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.reduce import reduce_max
-from graphad.ops.math.rounding import sign
 from graphad.ops.math.select import maximum
 
 
