@@ -152,11 +152,21 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
     if dtype is not None and mine is not dtype:
         if not array.size:  # no number, so none of a wrong kind
             return np.zeros(array.shape, dtype.numpy)
-        if _RANK[mine.kind] > _RANK[dtype.kind]:
+        if _RANK[mine.kind] > _RANK[dtype.kind] and not (
+            isinstance(x, np.ndarray | np.generic) and not array.ndim and _is_whole(array, mine, dtype)
+        ):
             raise _wrong_kind(_short(x), mine.kind, dtype)
         array = _fitted(array, dtype, x)
     array = np.ascontiguousarray(array) if array.ndim and not array.flags.c_contiguous else array
     return array if array.ndim else array[()]
+
+
+def _is_whole(number: np.ndarray, mine: DType, dtype: DType) -> bool:
+    """Whether a float of NumPy, whose `ceil` and `prod` give floats for integers too, is an integer that the dtype holds."""
+    if mine.kind != "float" or not dtype.is_integer:
+        return False
+    limits = np.iinfo(dtype.numpy)
+    return float(number).is_integer() and limits.min <= int(number) <= limits.max
 
 
 def _number(x: Any, dtype: DType | None) -> Any:
