@@ -202,3 +202,12 @@ def test_kinds_of_functions_can_be_asked_about(tmp_path):
         assert not isinstance(len, kind)
     with pytest.raises(AttributeError, match="as_graph_def': graphad's graphs are data of its own"):
         concrete.graph.as_graph_def()
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_a_placeholder_with_a_default_is_the_default(run):
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = run(lambda x: tf.compat.v1.placeholder_with_default(x, [None]))(x)
+    assert y.numpy().tolist() == [1.0, 2.0] and tape.gradient(y, x).numpy().tolist() == [1.0, 1.0]

@@ -36,7 +36,7 @@ _SUBJECTS = {
     "models are saved by `saved_model` alone": "lite mlir make_ndarray make_tensor_proto",
     "events are left to other packages": "summary profiler",
     "there are no graphs to build by hand and no sessions; `function` traces":
-        "Graph Operation Session InteractiveSession ConfigProto placeholder placeholder_with_default get_default_graph "
+        "Graph Operation Session InteractiveSession ConfigProto placeholder get_default_graph "
         "reset_default_graph global_variables_initializer local_variables_initializer get_variable variable_scope "
         "get_collection add_to_collection import_graph_def graph_util raw_ops variable_creator_scope "
         "disable_eager_execution disable_v2_behavior",

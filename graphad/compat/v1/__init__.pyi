@@ -235,6 +235,7 @@ from graphad.math import segment_sum as segment_sum
 from graphad.math import squared_difference as squared_difference
 from graphad.math import unsorted_segment_mean as unsorted_segment_mean
 from graphad.math import unsorted_segment_sum as unsorted_segment_sum
+from graphad.ops.array.placeholder import placeholder_with_default as placeholder_with_default
 from graphad.ops.older import Print as Print
 from graphad.ops.older import argmax as argmax
 from graphad.ops.older import argmin as argmin
