@@ -6,6 +6,7 @@ left out, as TensorFlow does.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,7 +61,8 @@ class ObjectWriter:
     def __init__(self, root: Any, graphs: GraphWriter) -> None:
         self.graphs = graphs
         self.assets: list[str] = []
-        self.functions = FunctionWriter(graphs, self._handle_number)
+        me = weakref.ref(self)  # no cycle: what was saved is not kept until the collector comes
+        self.functions = FunctionWriter(graphs, lambda handle: me()._handle_number(handle))  # type: ignore[union-attr]
         self._walk(root)
         while self._trace():
             self._walk(
@@ -246,7 +248,8 @@ class ObjectReader:
         self._arrays = arrays
         self._objects: list[Any] = [_MISSING] * len(model.objects)
         self.graphs = GraphReader(model, arrays)
-        self._functions = FunctionReader(model, arrays, self.graphs, self._handle)
+        me = weakref.ref(self)
+        self._functions = FunctionReader(model, arrays, self.graphs, lambda number: me()._handle(number))  # type: ignore[union-attr]
 
     def root(self) -> Any:
         """The root object with everything below it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import weakref
 
 import numpy as np
 import pytest
@@ -134,3 +136,21 @@ def test_signatures_of_several_arguments_take_none_by_position():
     for args, given in (((one,), {"y": one}), ((one, one), {})):
         with pytest.raises(TypeError, match=r"it takes the keywords x, y; got .* by position"):
             loaded.signatures["f"](*args, **given)
+
+
+def test_saving_and_loading_leave_no_cycle_that_keeps_variables_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        first = tf.Variable(1.0)
+        root = module(v=first, f=tf.function(lambda x: x * 2.0, input_signature=[SCALAR]))
+        before = weakref.ref(first)
+        root = reloaded(root)
+        del first
+        assert before() is None
+        after = weakref.ref(root.v)
+        assert float(root.f(2.0)) == 4.0
+        del root
+        assert after() is None
+    finally:
+        gc.enable()
