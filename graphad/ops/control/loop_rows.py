@@ -140,9 +140,8 @@ def _step(
     builder = GraphBuilder()
     carry = [builder.add_input(spec) for spec in places.carries(body.inputs)]
     t = builder.add_input(_INT)
-    if test is not None:
-        active = builder.add_input(TensorSpec.of((size,), dtypes.bool_))
-        counts = builder.add_input(TensorSpec.of((size,), dtypes.int32))
+    kept = [] if test is None else [TensorSpec.of((size,), dtype) for dtype in (dtypes.bool_, dtypes.int32)]
+    active_and_counts = [builder.add_input(spec) for spec in kept]
     fixed = [builder.add_input(spec) for spec in places.invariants(body.inputs)]
     limits, longest = builder.add_input(limit), builder.add_input(_INT)
     xs = [builder.add_input(spec) for spec in places.xs(body.inputs)]
@@ -150,6 +149,8 @@ def _step(
     if test is None:
         index = add(builder, SUB, longest, following) if loop.reverse else t
         active = add(builder, LESS, index, limits)
+    else:
+        active = active_and_counts[0]
     kinds = tuple([THEN if shared else BOTH for shared in once])
     op = Cond(body, _finished(loop, body, once), kinds, 1, tuple(flags))
     results = add(builder, op, active, *carry, *fixed, *xs)
@@ -162,7 +163,7 @@ def _step(
             add(builder, LOGICAL_AND, active, more),
             add(builder, LESS, following, limits),
         )
-        outputs += [more, add(builder, ADD, counts, add(builder, Cast(dtypes.int32), active))]
+        outputs += [more, add(builder, ADD, active_and_counts[1], add(builder, Cast(dtypes.int32), active))]
     return builder.finish([*outputs, *found.ys(results)], body.name)[0]
 
 
