@@ -81,10 +81,39 @@ def _bell(slopes: list[Any], one: Any) -> Any:
     return ratios[-1]
 
 
+_LARGE = 1e4  # a; beyond, the series would take as many steps as the root of a
+_WIDTH = 12.0  # standard deviations, beyond which a gamma variable of large a is never
+_NODES = 160
+
+
+def _by_large_a(n: int, a: Array, x: Array, special: Any) -> Array:
+    """The n-th derivative in a of the integral of the density up to x, by a quadrature whose nodes do not depend on a.
+
+    With t = a (1 + e) and e = u / sqrt(a) the density of u is exp(-a (e - log(1 + e)) - 1/12a + ...) / (1 + e) / sqrt(2 pi); its
+    n-th derivative by its logarithm's, log t - psi(a), -psi'(a), ...
+    """
+    root = np.sqrt(a)
+    end = np.clip((x - a) / root, -_WIDTH, _WIDTH)
+    constant = 1 / (2 * a) + (1 / a) ** 2 / 12 - (1 / a) ** 4 / 120  # log(a) - psi(a)
+    further = [-special.polygamma(k, a) for k in range(1, n)]
+    total = np.zeros_like(a)
+    half = (end + _WIDTH) / 2
+    for node, weight in zip(*np.polynomial.legendre.leggauss(_NODES), strict=True):
+        u = half * (node + 1) - _WIDTH
+        e = u / root
+        power = np.zeros_like(e)
+        for k in range(24, 1, -1):
+            power = power * -e + 1 / k
+        density = np.exp(-u * u * power - 1 / (12 * a)) / (1 + e)
+        total += weight * density * _bell([np.log1p(e) + constant, *further], 1.0)
+    return total * half / math.sqrt(2 * math.pi)
+
+
 @define
 class IgammaByA(Elementwise):
     """The n-th derivative of igamma(x, y) in x, n from 1 to 20; for n = 1 with an absolute error of 1e-13 at most. The series
-    x^a e^-x (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by term.
+    x^a e^-x (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by term; for a from 10000 on the density
+    of a gamma variable is, and integrated.
     """
 
     name = "igamma_by_a"
@@ -105,7 +134,8 @@ class IgammaByA(Elementwise):
             slopes = [log_x - special.psi(a + 1), *(-special.polygamma(k, a + 1) for k in range(1, self.n))]
             # So far beyond its mean a gamma variable is nearly never: nothing is left of the sum.
             gone = x - a > 40 * np.sqrt(x) + 100
-            active = (x > 0) & (a > 0) & ~gone & np.isfinite(x) & np.isfinite(a)
+            is_large = (a >= _LARGE) & np.isfinite(a)
+            active = (x > 0) & (a > 0) & ~gone & np.isfinite(x) & np.isfinite(a) & ~is_large
             last = np.maximum(x - a, 0) + 12 * np.sqrt(np.maximum(x, 1)) + 40
             y, k = np.zeros_like(x), 0
             while (running := active & (k <= last)).any():
@@ -114,6 +144,9 @@ class IgammaByA(Elementwise):
                 at = a + k
                 term = term * (x / at)
                 slopes = [s - (-1) ** j * math.factorial(j) / at ** (j + 1) for j, s in enumerate(slopes)]
+            if is_large.any():
+                y = np.array(y)
+                y[is_large] = _by_large_a(self.n, a[is_large], x[is_large], special)
             y = np.where((a > 0) & (x >= 0), y, np.nan).astype(dtype)
         return y if y.ndim else y[()]
 

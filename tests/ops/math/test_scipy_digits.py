@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core.bind import bind
+from graphad.ops.math.incomplete import IgammaByA
 
 special = tf.math.special
 
@@ -136,3 +138,34 @@ def test_functions_of_scipy_at_the_ends_of_their_domains() -> None:
         tape.watch(x)
         y = special.bessel_i1(x) + special.bessel_j1(x)
     assert float(tape.gradient(y, x)) == 1.0
+
+
+@pytest.mark.parametrize("a", [2e4, 1e12])
+def test_incomplete_gamma_has_its_derivatives_in_a_where_a_series_would_take_for_ever(a: float) -> None:
+    """Of the integral of the density with 30 digits, by a contour around a."""
+    x = a + np.array([-3.0, 0.1, 2.0]) * np.sqrt(a)
+    count = 16
+    with mpmath.workdps(30):
+        root, center = mpmath.sqrt(a), mpmath.mpf(a)
+        turns = [mpmath.expjpi(mpmath.mpf(2 * k) / count) for k in range(count)]
+        points = [center + root / 8 * turn for turn in turns]
+        values = []
+        for end in x:
+            grid = mpmath.linspace(-13, (mpmath.mpf(float(end)) - center) / root, 4)
+            values.append([mpmath.quad(_density(point, center, root), grid) for point in points])
+        for n in (1, 2, 3):
+            found = bind(IgammaByA(n), tf.constant(np.full(3, a)), tf.constant(x)).numpy()
+            for got, row in zip(found, values, strict=True):
+                total = sum(value * turn**-n for value, turn in zip(row, turns, strict=True))
+                want = float(mpmath.factorial(n) * (total / count).real / (root / 8) ** n)
+                assert abs(got - want) <= 1e-12 * a ** (-n / 2), (a, n)
+
+
+def _density(s: Any, center: Any, root: Any) -> Callable[[Any], Any]:
+    constant = mpmath.loggamma(s)
+
+    def density(u: Any) -> Any:
+        t = center + u * root
+        return mpmath.exp((s - 1) * mpmath.log(t) - t - constant) * root
+
+    return density
