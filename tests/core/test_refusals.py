@@ -53,7 +53,6 @@ class Unarrayed:
 
 
 REFUSED: list[tuple[Any, Any, str]] = [
-    (lambda: X.gpu(), tf.errors.UnavailableError, r"no 'cuda:0' for tensors"),
     (lambda: X.to_device("cuda"), ValueError, r"device is 'cuda'; tensors live on 'cpu:0'"),
     (
         lambda: tf.convert_to_tensor(tf.IndexedSlices(X, tf.constant([0, 1]))),

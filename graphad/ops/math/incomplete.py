@@ -106,7 +106,8 @@ def _by_large_a(n: int, a: Array, x: Array, special: Any) -> Array:
             power = power * -e + 1 / k
         density = np.exp(-u * u * power - 1 / (12 * a)) / (1 + e)
         total += weight * density * _bell([np.log1p(e) + constant, *further], 1.0)
-    return total * half / math.sqrt(2 * math.pi)
+    found: Array = total * half / math.sqrt(2 * math.pi)
+    return found
 
 
 @define
