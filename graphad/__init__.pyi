@@ -244,6 +244,12 @@ from graphad.ops.math.search import searchsorted as searchsorted
 from graphad.ops.math.search import sequence_mask as sequence_mask
 from graphad.ops.math.truncated import truncatediv as truncatediv
 from graphad.ops.math.truncated import truncatemod as truncatemod
+from graphad.ops.nn.blocks import batch_to_space as batch_to_space
+from graphad.ops.nn.blocks import (
+    required_space_to_batch_paddings as required_space_to_batch_paddings,
+)
+from graphad.ops.nn.blocks import space_to_batch as space_to_batch
+from graphad.ops.nn.blocks import space_to_batch_nd as space_to_batch_nd
 from graphad.ops.random.index_shuffle import random_index_shuffle as random_index_shuffle
 from graphad.ops.sparse.tensor import SparseTensor as SparseTensor
 from graphad.ops.sparse.tensor import SparseTensorSpec as SparseTensorSpec

@@ -49,8 +49,13 @@ _REASONS = {name: reason for reason, names in _SUBJECTS.items() for name in name
 
 # Names of TensorFlow's that are to come, by what serves until then.
 _LATER = {
-    "pad, reshape and transpose serve": "space_to_batch space_to_batch_nd batch_to_space required_space_to_batch_paddings",
-    "a scan over the frames serves": "ctc_loss ctc_greedy_decoder ctc_beam_search_decoder ctc_unique_labels",
+    "nn.ctc_greedy_decoder serves": "ctc_beam_search_decoder",
+    "ctc_loss takes labels as they are": "ctc_unique_labels",
+    "random.uniform and math.top_k serve, and the losses of all classes":
+        "all_candidate_sampler fixed_unigram_candidate_sampler learned_unigram_candidate_sampler log_uniform_candidate_sampler "
+        "uniform_candidate_sampler compute_accidental_hits nce_loss sampled_softmax_loss",
+    "nn.pool with a whole ratio serves": "fractional_avg_pool fractional_max_pool",
+    "SciPy's isotonic_regression serves outside of functions": "isotonic_regression",
 }  # fmt: skip
 _PLANNED = {name: cure for cure, names in _LATER.items() for name in names.split()}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 FILE = Path(__file__).parent / "data" / "signatures.json"
 NAMESPACES = (
-    "", "math", "math.special", "linalg", "nn", "random", "signal", "image", "sparse", "sets",
+    "", "math", "math.special", "linalg", "nn", "nn.experimental", "random", "signal", "image", "sparse", "sets",
     "debugging", "autodiff", "saved_model", "compat", "dtypes", "nest", "test",
     "config", "config.experimental", "config.optimizer", "config.threading", "keras", "keras.backend",
     "keras.activations", "keras.initializers", "keras.layers", "keras.losses", "keras.metrics", "keras.optimizers",

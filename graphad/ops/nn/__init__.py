@@ -2,4 +2,4 @@
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, at_once=True)
+__getattr__, __dir__, __all__ = attach(__name__, True, ("blocks", "ctc", "embeddings", "morphology", "statistics"))  # fmt: skip

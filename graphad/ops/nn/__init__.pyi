@@ -13,6 +13,8 @@ from graphad.ops.nn.activation import relu as relu
 from graphad.ops.nn.activation import relu6 as relu6
 from graphad.ops.nn.activation import selu as selu
 from graphad.ops.nn.activation import silu as silu
+from graphad.ops.nn.blocks import space_to_batch as space_to_batch
+from graphad.ops.nn.blocks import with_space_to_batch as with_space_to_batch
 from graphad.ops.nn.composed import compute_average_loss as compute_average_loss
 from graphad.ops.nn.composed import crelu as crelu
 from graphad.ops.nn.composed import depth_to_space as depth_to_space
@@ -34,6 +36,8 @@ from graphad.ops.nn.convolutions import conv3d_transpose as conv3d_transpose
 from graphad.ops.nn.convolutions import conv_transpose as conv_transpose
 from graphad.ops.nn.convolutions import convolution as convolution
 from graphad.ops.nn.convolutions import depthwise_conv2d as depthwise_conv2d
+from graphad.ops.nn.convolutions import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
+from graphad.ops.nn.convolutions import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
 from graphad.ops.nn.convolutions import separable_conv2d as separable_conv2d
 from graphad.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
@@ -44,6 +48,15 @@ from graphad.ops.nn.cross_entropy import (
 from graphad.ops.nn.cross_entropy import (
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
 )
+from graphad.ops.nn.ctc import collapse_repeated as collapse_repeated
+from graphad.ops.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from graphad.ops.nn.ctc import ctc_loss as ctc_loss
+from graphad.ops.nn.embeddings import approx_max_k as approx_max_k
+from graphad.ops.nn.embeddings import approx_min_k as approx_min_k
+from graphad.ops.nn.embeddings import embedding_lookup_sparse as embedding_lookup_sparse
+from graphad.ops.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from graphad.ops.nn.morphology import dilation2d as dilation2d
+from graphad.ops.nn.morphology import erosion2d as erosion2d
 from graphad.ops.nn.normalize import batch_normalization as batch_normalization
 from graphad.ops.nn.normalize import bias_add as bias_add
 from graphad.ops.nn.normalize import dropout as dropout
@@ -62,6 +75,11 @@ from graphad.ops.nn.pools import max_pool_with_argmax as max_pool_with_argmax
 from graphad.ops.nn.pools import pool as pool
 from graphad.ops.nn.softmax import log_softmax as log_softmax
 from graphad.ops.nn.softmax import softmax as softmax
+from graphad.ops.nn.statistics import (
+    batch_norm_with_global_normalization as batch_norm_with_global_normalization,
+)
+from graphad.ops.nn.statistics import normalize_moments as normalize_moments
+from graphad.ops.nn.statistics import sufficient_statistics as sufficient_statistics
 
 lrn = local_response_normalization
 swish = silu

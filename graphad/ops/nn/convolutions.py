@@ -18,6 +18,7 @@ from graphad.ops.array.create import constant
 from graphad.ops.array.join import concat
 from graphad.ops.array.shape import reshape, shape, sizes_of
 from graphad.ops.array.sizes import requested, require_sizes
+from graphad.ops.array.transpose import move_axis
 from graphad.ops.linalg import einsum
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.arguments import channels_first, in_order, padding_of, per_axis, require_axes
@@ -429,6 +430,83 @@ def _depthwise(
         return bind(Convolution(*settings), images, reshape(kernel, groups))
 
     return in_order(op, convolve, x, 2, first)
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: ShapeLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NHWC",
+    dilations: int | Sequence[int] = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` by its input.
+
+    Args:
+      input_sizes: The shape of the input, four numbers that are known while tracing.
+      filter: Float tensor [height, width, channels, multiplier].
+      out_backprop: Float tensor [batch, out height, out width, channels * multiplier]: the gradient by the result.
+      strides, padding, data_format, dilations: As for `depthwise_conv2d`.
+    Returns: Tensor of the shape `input_sizes` and the dtype of the filter.
+    Raises: InvalidArgumentError (a ValueError): the shapes, or what is asked for, do not fit.
+    """
+    op = "depthwise_conv2d_backprop_input"
+    g, kernel = lift_pair(op, out_backprop, filter)
+    dims, given = requested(op, input_sizes)
+    if given or len(dims) != 4 or not is_definite(kernel.dims):
+        raise InvalidArgumentError(
+            f"{op}: input_sizes {input_sizes!r} and the shape of the filter must be four known numbers."
+        )
+    first = channels_first(op, data_format, 2)
+    height, width, channels, multiplier = kernel.dims
+    inner = (dims[0], *dims[2:], dims[1]) if first else tuple(dims)
+    window = ((height, width), *_attributes(op, strides, padding, dilations, 2, first))
+
+    def spread(images: Any) -> Any:
+        sizes: Any = shape(images)
+        each = reshape(images, concat([sizes[:3], [channels, multiplier]], 0))
+        return bind(w.PatchesSum(*window, inner), einsum("bijcm,pqcm->bijpqc", each, kernel))
+
+    return in_order(op, spread, g, 2, first)
+
+
+def depthwise_conv2d_backprop_filter(
+    input: TensorLike,
+    filter_sizes: ShapeLike,
+    out_backprop: TensorLike,
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str = "NHWC",
+    dilations: int | Sequence[int] = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` by its filter.
+
+    Args:
+      input: Float tensor [batch, height, width, channels].
+      filter_sizes: The shape of the filter, four numbers that are known while tracing.
+      out_backprop: Float tensor [batch, out height, out width, channels * multiplier]: the gradient by the result.
+      strides, padding, data_format, dilations: As for `depthwise_conv2d`.
+    Returns: Tensor of the shape `filter_sizes` and the dtype of the input.
+    Raises: InvalidArgumentError (a ValueError): the shapes, or what is asked for, do not fit.
+    """
+    op = "depthwise_conv2d_backprop_filter"
+    x, g = lift_pair(op, input, out_backprop)
+    dims, given = requested(op, filter_sizes)
+    if given or len(dims) != 4:
+        raise InvalidArgumentError(f"{op}: filter_sizes {filter_sizes!r} must be four known numbers.")
+    first = channels_first(op, data_format, 2)
+    window = w.Patches(tuple(dims[:2]), *_attributes(op, strides, padding, dilations, 2, first))
+
+    def collected(images: Any) -> Any:
+        bars = move_axis(g, 1, -1) if first else g
+        sizes: Any = shape(bars)
+        each = reshape(bars, concat([sizes[:3], list(dims[2:])], 0))
+        return einsum("bijpqc,bijcm->pqcm", bind(window, images), each)
+
+    return collected(move_axis(x, 1, -1) if first else x)  # type: ignore[no-any-return]
 
 
 def _channel_by_channel(parts: Any, kernel: Any) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
@@ -15,7 +16,7 @@ from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.squeeze import squeeze
 from graphad.ops.linalg import clip_by_norm
 from graphad.ops.math import cast, reduce_mean, reduce_sum, rsqrt, square, where
-from graphad.ops.random import uniform
+from graphad.ops.random import stateless_uniform, uniform
 
 
 def moments(
@@ -150,23 +151,84 @@ def dropout(
       >>> nn.dropout([1.0, 2.0], 0.0).numpy()
       array([1., 2.], dtype=float32)
     """
+    return dropped(
+        "dropout", x, rate, noise_shape, lambda sizes, dtype: uniform(sizes, dtype=dtype, seed=seed)
+    )
+
+
+def dropped(op: str, x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any]) -> Tensor:
+    """`dropout` by numbers from 0 to 1 that `draw` gives for a shape and a dtype."""
     x = lift_own(x)
     if not x.dtype.is_floating:
-        raise DTypeError(f"dropout: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
+        raise DTypeError(f"{op}: x has dtype {x.dtype.name}; a float dtype is needed, since x is scaled.")
     part: Any = rate
     if stands_for_tensor(rate):
         part = cast(rate, x.dtype)
     elif not 0 <= part < 1:
-        raise InvalidArgumentError(f"dropout: rate {rate} is out of range; 0 <= rate < 1.")
+        raise InvalidArgumentError(f"{op}: rate {rate} is out of range; 0 <= rate < 1.")
     elif part == 0:
-        return x
+        return x  # type: ignore[no-any-return]
     sizes: Any = x.shape if x.shape.is_fully_defined() else shape(x)
     if isinstance(noise_shape, list | tuple):
         sizes = [sizes[k] if size is None else size for k, size in enumerate(noise_shape)]
     elif noise_shape is not None:
         sizes = noise_shape
-    kept = uniform(sizes, dtype=x.dtype, seed=seed) >= lift_like("dropout", part, x.dtype)
+    kept = draw(sizes, x.dtype) >= lift_like(op, part, x.dtype)
     return where(kept, x * (1.0 / (1.0 - part)), lift(0.0, x.dtype))
+
+
+def stateless_dropout(
+    x: TensorLike,
+    rate: TensorLike,
+    seed: TensorLike,
+    rng_alg: str | None = None,
+    noise_shape: ShapeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`dropout` that depends on a seed alone.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      rate: The part that is dropped, 0 <= rate < 1; a number or scalar tensor.
+      seed: Integer tensor [2].
+      rng_alg: Accepted for compatibility: there is one way to draw numbers.
+      noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
+    """
+    return dropped(
+        "stateless_dropout",
+        x,
+        rate,
+        noise_shape,
+        lambda sizes, dtype: stateless_uniform(sizes, seed, dtype=dtype),
+    )
+
+
+def general_dropout(
+    x: TensorLike,
+    rate: TensorLike,
+    uniform_sampler: Callable[..., Any],
+    noise_shape: ShapeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`dropout` by numbers that a function draws.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      rate: The part that is dropped, 0 <= rate < 1; a number or scalar tensor.
+      uniform_sampler: Called with `shape` and `dtype`; gives numbers from 0 to 1.
+      noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
+    """
+    return dropped(
+        "general_dropout",
+        x,
+        rate,
+        noise_shape,
+        lambda sizes, dtype: uniform_sampler(shape=sizes, dtype=dtype),
+    )
 
 
 def embedding_lookup(

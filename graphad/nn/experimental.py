@@ -1,0 +1,5 @@
+"""`tf.nn.experimental`: dropout by a seed alone, or by numbers of one's own."""
+
+from graphad.core.late import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,199 @@
+"""Look-ups of several rows at once, put together for each row of a sparse tensor of ids; the largest of many."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import stack
+from graphad.ops.array.scatter import unsorted_segment_sum
+from graphad.ops.array.shape import reshape
+from graphad.ops.array.sort import top_k
+from graphad.ops.array.transpose import move_axis
+from graphad.ops.linalg import clip_by_norm
+from graphad.ops.math.arithmetic import divide_no_nan, square
+from graphad.ops.math.cast import cast
+from graphad.ops.math.power import sqrt
+from graphad.ops.math.reduce import reduce_prod
+from graphad.ops.math.segment import members_of, sorted_segments
+from graphad.ops.math.select import maximum, where
+from graphad.ops.sparse.places import fill_empty_rows, in_line, retain
+from graphad.ops.sparse.tensor import SparseTensor, require_rank, require_sparse
+
+Combiner = Literal["sum", "mean", "sqrtn"]
+
+
+def _table(op: str, params: Any) -> Any:
+    """The one table. Raises: InvalidArgumentError: it comes in several parts."""
+    if isinstance(params, list | tuple) and params and stands_for_tensor(params[0]):
+        if len(params) != 1:
+            raise InvalidArgumentError(
+                f"{op}: params has {len(params)} parts; one tensor is needed: concat them."
+            )
+        return params[0]
+    return params
+
+
+def _combined(op: str, params: Any, ids: Any, weights: Any, combiner: Any, max_norm: Any) -> Any:
+    kind = "mean" if combiner is None else combiner
+    if kind not in ("sum", "mean", "sqrtn"):
+        raise InvalidArgumentError(f"{op}: combiner {combiner!r} is none of 'sum', 'mean' and 'sqrtn'.")
+    rows: Any = gather(params, ids.values)
+    if max_norm is not None:
+        rows = clip_by_norm(rows, max_norm, list(range(1, rows.ndim)))
+    segments, count = sorted_segments(op, ids.indices[:, 0])
+    if weights is None:
+        total = unsorted_segment_sum(rows, segments, count)
+        if kind == "sum":
+            return total
+        members = maximum(members_of(total, segments, count), 1)
+        return total / (members if kind == "mean" else sqrt(members))
+    factors = cast(weights.values, rows.dtype)
+    shaped = reshape(factors, [-1, *[1] * (rows.ndim - 1)])
+    total = unsorted_segment_sum(rows * shaped, segments, count)
+    if kind == "sum":
+        return total
+    part = unsorted_segment_sum(shaped if kind == "mean" else square(shaped), segments, count)
+    return divide_no_nan(total, part if kind == "mean" else sqrt(part))
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: SparseTensor,
+    sp_weights: SparseTensor | None,
+    combiner: Combiner | None = None,
+    max_norm: float | None = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """For each row of a sparse matrix of ids the sum or mean of the rows of `params` that it names.
+
+    Args:
+      params: Float tensor [n, ...]: the table.
+      sp_ids: SparseTensor [rows, any] of integers, in order, with a value in each row.
+      sp_weights: SparseTensor of the same indices: what each id counts; None is 1.
+      combiner: "sum", "mean" (over the sum of the weights, also for None), or "sqrtn" (over the root of that of their squares).
+      max_norm: Rows of `params` are scaled down to this norm first.
+      allow_fast_lookup: Accepted for compatibility.
+    Returns: Tensor [last row with an id + 1, ...] of the dtype of `params`.
+    Raises: InvalidArgumentError (a ValueError): an id is out of range, or `combiner` is another word.
+    """
+    op = "embedding_lookup_sparse"
+    ids = require_sparse(op, sp_ids, "sp_ids")
+    weights = None if sp_weights is None else require_sparse(op, sp_weights, "sp_weights")
+    return _combined(op, _table(op, params), ids, weights, combiner, max_norm)  # type: ignore[no-any-return]
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: SparseTensor,
+    sparse_weights: SparseTensor | None = None,
+    combiner: Combiner = "mean",
+    default_id: int | None = None,
+    max_norm: float | None = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """`embedding_lookup_sparse` for rows without ids too, and with ids and weights of which some are left out.
+
+    Args:
+      embedding_weights: Float tensor [n, ...]: the table.
+      sparse_ids: SparseTensor [..., any] of integers, in order; those below 0 are left out.
+      sparse_weights: SparseTensor of the same indices, or None; ids whose weight is not above 0 are left out but for "sum".
+      combiner: "sum", "mean" or "sqrtn", as for `embedding_lookup_sparse`.
+      default_id: The id of rows without ids; None gives zeros there.
+      max_norm: Rows of the table are scaled down to this norm first.
+      allow_fast_lookup: Accepted for compatibility.
+    Returns: Tensor [..., ...] of the dtype of the table: the sizes of `sparse_ids` but the last, then those of its rows.
+    Raises: InvalidArgumentError (a ValueError): an id is out of range, or `combiner` is another word.
+    """
+    op = "safe_embedding_lookup_sparse"
+    ids = require_sparse(op, sparse_ids, "sparse_ids")
+    weights = None if sparse_weights is None else require_sparse(op, sparse_weights, "sparse_weights")
+    table = lift(_table(op, embedding_weights))
+    lead = ids.dense_shape[:-1]
+    known = None if ids.dims is None or None in ids.dims[:-1] else list(ids.dims[:-1])
+    if require_rank(op, ids) > 2:
+        ids = _as_matrix(ids)
+        weights = None if weights is None else _as_matrix(weights)
+    kept: Any = ids.values >= 0
+    if weights is not None and combiner != "sum":
+        kept = kept & (weights.values > 0)
+    weights = None if weights is None else retain(weights, kept)
+    ids, empty = fill_empty_rows(retain(ids, kept), default_id or 0)
+    weights = None if weights is None else fill_empty_rows(weights, 1)[0]
+    found: Any = _combined(op, table, ids, weights, combiner, max_norm)
+    if default_id is None:
+        mask = reshape(empty, [-1, *[1] * (found.ndim - 1)])
+        found = where(mask, zeros_like(found), found)
+    if known is not None and len(known) != 1:
+        found = reshape(found, [*known, *found.dims[1:]])
+    elif known is None and lead.dims != (1,):
+        raise InvalidArgumentError(
+            f"{op}: the sizes of sparse_ids but the last must be known where there are several."
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _as_matrix(x: SparseTensor) -> SparseTensor:
+    """All axes but the last as one."""
+    from_front = in_line(x.indices[:, :-1], x.dense_shape[:-1])
+    shape = stack([reduce_prod(x.dense_shape[:-1]), x.dense_shape[-1]])
+    return SparseTensor.of(stack([from_front, x.indices[:, -1]], 1), x.values, shape)
+
+
+def _extreme(op: str, operand: Any, k: Any, axis: Any, sign: int) -> tuple[Any, Any]:
+    x = lift(operand)
+    place = normalize_axis(op, axis, x.ndim, "operand", x.dims)
+    values, indices = top_k(move_axis(x, place, -1) * sign, k)
+    return move_axis(values * sign, -1, place), move_axis(indices, -1, place)
+
+
+def approx_max_k(
+    operand: TensorLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The k largest elements along an axis and where they are; here they are the true ones.
+
+    Args:
+      operand: Tensor of any shape, a float dtype.
+      k: How many.
+      reduction_dimension: The axis.
+      recall_target, reduction_input_size_override, aggregate_to_topk: Accepted for compatibility.
+    Returns: (values of the same dtype, int32 indices), of the shape of the operand with k in place of the size of the axis.
+    Raises: InvalidArgumentError (a ValueError): k is larger than the size of the axis.
+    """
+    return _extreme("approx_max_k", operand, k, reduction_dimension, 1)
+
+
+def approx_min_k(
+    operand: TensorLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The k smallest elements along an axis and where they are; here they are the true ones.
+
+    Args:
+      operand: Tensor of any shape, a float dtype.
+      k: How many.
+      reduction_dimension: The axis.
+      recall_target, reduction_input_size_override, aggregate_to_topk: Accepted for compatibility.
+    Returns: (values of the same dtype, int32 indices), of the shape of the operand with k in place of the size of the axis.
+    Raises: InvalidArgumentError (a ValueError): k is larger than the size of the axis.
+    """
+    return _extreme("approx_min_k", operand, k, reduction_dimension, -1)

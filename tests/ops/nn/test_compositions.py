@@ -1,0 +1,183 @@
+"""Functions of `nn` that are made of other ops: against loops over everything, and what they refuse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.ops import nn
+from graphad.ops.nn.blocks import batch_to_space, space_to_batch
+from graphad.ops.nn.ctc import ctc_loss
+from graphad.ops.nn.morphology import dilation2d, erosion2d
+from graphad.ops.nn.statistics import sufficient_statistics
+from tests.support.op_case import OpCase, agreements, real
+
+LABELS, LABEL_LENGTH, FRAMES = (
+    np.array([[1, 1], [2, 0]], np.int32),
+    np.array([2, 1], np.int32),
+    np.array([4, 3], np.int32),
+)
+
+
+def spoken(logits: Any) -> Any:
+    return ctc_loss(LABELS, logits, LABEL_LENGTH, FRAMES)
+
+
+def _collapsed(path: Any) -> list[int]:
+    """The labels that a class for each frame says; 0 says nothing."""
+    return [k for k, _ in itertools.groupby(path) if k]
+
+
+def _spoken(logits: Any) -> Any:
+    """The sum over every choice of a class for each frame."""
+    found = []
+    for row, (labels, length, frames) in enumerate(zip(LABELS, LABEL_LENGTH, FRAMES, strict=True)):
+        shares = np.exp(logits[:frames, row]) / np.exp(logits[:frames, row]).sum(1, keepdims=True)
+        paths = itertools.product(range(logits.shape[2]), repeat=int(frames))
+        found.append(sum(
+            np.prod([shares[t, k] for t, k in enumerate(path)])
+            for path in paths if _collapsed(path) == list(labels[:length])
+        ))  # fmt: skip
+    return -np.log(found)
+
+
+def dilated(x: Any, kernel: Any) -> Any:
+    return dilation2d(x, kernel, 2, "SAME", "NHWC", 1)
+
+
+def _dilated(x: Any, kernel: Any) -> Any:
+    y = np.pad(x, [(0, 0), (0, 1), (0, 1), (0, 0)], constant_values=-np.inf)
+    return np.stack(
+        [
+            [[(y[b, i : i + 2, j : j + 2] + kernel).max((0, 1)) for j in (0, 2)] for i in (0, 2)]
+            for b in range(len(x))
+        ]
+    )
+
+
+def eroded(x: Any, kernel: Any) -> Any:
+    return erosion2d(x, kernel, 1, "VALID", "NHWC", 1)
+
+
+def _eroded(x: Any, kernel: Any) -> Any:
+    turned = kernel[::-1, ::-1]
+    return np.stack(
+        [
+            [[(x[b, i : i + 2, j : j + 2] - turned).min((0, 1)) for j in range(2)] for i in range(2)]
+            for b in range(len(x))
+        ]
+    )
+
+
+def there(x: Any) -> Any:
+    return space_to_batch(x, [2, 3], [[1, 0], [0, 1]])
+
+
+def back(x: Any) -> Any:
+    return batch_to_space(x, [2, 3], [[1, 0], [0, 1]])
+
+
+def _there(x: Any) -> Any:
+    y = np.pad(x, [(0, 0), (1, 0), (0, 1), (0, 0)])
+    return np.concatenate([y[:, i::2, j::3] for i in range(2) for j in range(3)])
+
+
+def _back(x: Any) -> Any:
+    y = np.zeros((len(x) // 6, x.shape[1] * 2, x.shape[2] * 3, x.shape[3]))
+    for k, part in enumerate(np.split(x, 6)):
+        y[:, k // 3 :: 2, k % 3 :: 3] = part
+    return y[:, 1:, :-1]
+
+
+def sums(x: Any) -> Any:
+    return list(sufficient_statistics(x, [0]))[:3]
+
+
+SIZES = ("sizes",)
+CASES = [
+    OpCase(spoken, real(4, 2, 3), unknown=SIZES, expected=_spoken, float32=False),
+    OpCase(dilated, real(1, 3, 3, 2), real(2, 2, 2), unknown=(), expected=_dilated, tolerance=1e-4),
+    OpCase(eroded, real(2, 3, 3, 1), real(2, 2, 1), unknown=(), expected=_eroded, tolerance=1e-4),
+    OpCase(there, real(2, 3, 5, 1), unknown=SIZES, expected=_there),
+    OpCase(back, real(6, 2, 2, 2), unknown=SIZES, expected=_back),
+    OpCase(sums, real(3, 2), unknown=SIZES, expected=lambda x: [np.float64(3), x.sum(0), (x**2).sum(0)]),
+    OpCase(nn.approx_max_k, real(5, 2), k=2, reduction_dimension=0, unknown=SIZES,
+           expected=lambda x: [-np.sort(-x, 0)[:2], np.argsort(-x, 0)[:2].astype(np.int32)]),
+    OpCase(nn.approx_min_k, real(2, 5), k=3, unknown=SIZES,
+           expected=lambda x: [np.sort(x, 1)[:, :3], np.argsort(x, 1)[:, :3].astype(np.int32)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", agreements(CASES))
+def test_rules_agree(check: Callable[[], None]) -> None:
+    check()
+
+
+def test_too_few_frames_cost_without_end_and_have_no_derivative():
+    logits = tf.constant(np.random.default_rng(0).random((2, 2, 3)).astype(np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = tf.nn.ctc_loss([[1, 1], [2, 0]], logits, [2, 1], [2, 2])
+        total = tf.reduce_sum(loss)
+    assert np.isinf(loss[0]) and np.isfinite(loss[1])
+    gradient = tape.gradient(total, logits).numpy()
+    assert np.all(gradient[:, 0] == 0) and np.all(np.isfinite(gradient)) and np.any(gradient[:, 1])
+
+
+def test_losses_of_frames_of_unknown_number_and_of_narrow_numbers():
+    logits = np.random.default_rng(0).random((5, 2, 4)).astype(np.float32)
+    spec = [tf.TensorSpec([None, None, 4]), tf.TensorSpec([None, None], tf.int32)]
+    traced = tf.function(lambda x, y: tf.nn.ctc_loss(y, x, [2, 1], [5, 4]), input_signature=spec)
+    want = tf.nn.ctc_loss([[1, 3], [2, 0]], logits, [2, 1], [5, 4])
+    np.testing.assert_allclose(traced(logits, [[1, 3], [2, 0]]), want, rtol=1e-6)
+    narrow = tf.nn.ctc_loss([[1, 3], [2, 0]], logits.astype(np.float16), [2, 1], [5, 4])
+    assert narrow.dtype is tf.float16
+    np.testing.assert_allclose(narrow, want, rtol=2e-3)
+
+
+def test_dropouts_by_a_seed_or_a_function():
+    x = tf.ones([200, 3])
+    first = tf.nn.experimental.stateless_dropout(x, 0.25, [1, 2]).numpy()
+    np.testing.assert_array_equal(first, tf.nn.experimental.stateless_dropout(x, 0.25, [1, 2]))
+    assert set(first.ravel()) == {np.float32(0), np.float32(1 / 0.75)} and 0.15 < (first == 0).mean() < 0.35
+    rows = tf.nn.experimental.stateless_dropout(x, 0.5, [1, 2], noise_shape=[None, 1]).numpy()
+    assert np.all(rows == rows[:, :1])
+    found = tf.nn.experimental.general_dropout(
+        x, 0.5, lambda shape, dtype: tf.fill(shape, tf.constant(0.7, dtype))
+    )
+    np.testing.assert_array_equal(found, 2 * np.ones((200, 3)))
+    with pytest.raises(ValueError, match=r"stateless_dropout: rate 1.5 is out of range"):
+        tf.nn.experimental.stateless_dropout(x, 1.5, [1, 2])
+
+
+IDS = tf.SparseTensor([[0, 0], [1, 1]], [1, 0], [2, 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tf.nn.ctc_loss([[1]], tf.ones([2, 3]), [1], [2]), r"logits have shape \(2, 3\); \[frames, batch, classes\]"),
+        (lambda: tf.nn.ctc_loss([[1]], tf.ones([2, 1, 3]), [1], [2], blank_index=3), "blank_index is 3; there are 3 classes"),
+        (lambda: tf.nn.ctc_loss([[1]], tf.ones([2, 1, 3]), None, [2]), "label_length is None"),
+        (lambda: tf.nn.ctc_loss(IDS, tf.ones([2, 1, 3]), None, [2]), "blank_index must be given for labels that are sparse"),
+        (lambda: tf.space_to_batch(tf.ones([1, 5]), [2], [[0, 0]]), "axis 1 has size 5 with its padding; .* the block's 2"),
+        (lambda: tf.batch_to_space(tf.ones([3, 5]), [2], [[0, 0]]), "the batch has size 3; .* multiple of the block's 2"),
+        (lambda: tf.batch_to_space(tf.ones([2, 1]), [2], [[2, 1]]), "axis 1 has 2 elements, of which 2 and 1 cannot be cut off"),
+        (lambda: tf.space_to_batch(tf.ones([1, 4]), [2], [[0, -1]]), "1 pairs of numbers from 0 are needed"),
+        (lambda: tf.nn.dilation2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2]), 1, "SAME", "NHWC", 1), r"filters have shape \(2, 2\)"),
+        (lambda: tf.nn.dilation2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1]), 1, "SAME", "NCHW", 1), "'NCHW' is not 'NHWC'"),
+        (lambda: tf.nn.embedding_lookup_sparse(tf.ones([3, 2]), IDS, None, combiner="max"), "combiner 'max' is none of"),
+        (lambda: tf.nn.embedding_lookup_sparse([tf.ones([3, 2])] * 2, IDS, None), "params has 2 parts"),
+        (lambda: tf.nn.embedding_lookup_sparse(tf.ones([3, 2]), [1, 2], None), "a SparseTensor is needed"),
+        (lambda: tf.nn.nce_loss, "nce_loss: not part of graphad yet, planned"),
+        (lambda: tf.nn.fractional_max_pool, "fractional_max_pool: not part of graphad yet, planned"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_by_name(call, words):
+    with pytest.raises((ValueError, TypeError, AttributeError), match=words):
+        call()
