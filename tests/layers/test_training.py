@@ -370,3 +370,16 @@ def test_accuracy(run):
     run(body, tf.constant([0, 2]), tf.constant(LOGITS))
     run(body, tf.constant([1, 1]), tf.constant(LOGITS))
     assert accuracy.result().numpy() == 0.5
+
+
+def test_an_optimizer_says_its_rate_and_how_far_it_is():
+    v = tf.Variable([1.0, 2.0])
+    adam = tf.optimizers.Adam(0.01)
+    assert repr(adam) == "<Adam: learning rate 0.01, not used yet>"
+    adam.apply_gradients([(tf.constant([1.0, 1.0]), v)])
+    assert repr(adam) == "<Adam: learning rate 0.01, step 1>"
+
+    def rate():
+        return 0.5
+
+    assert repr(tf.optimizers.SGD(rate)) == "<SGD: learning rate rate, not used yet>"
