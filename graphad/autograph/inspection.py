@@ -20,6 +20,7 @@ def to_graph(
       entity: A Python function, method or lambda, or a `function` of one.
       recursive: Convert what it calls too.
       experimental_optional_features: One or several of `experimental.Feature`.
+    Returns: The converted function.
     Raises:
       ArgumentTypeError (a TypeError): it is no function.
       InvalidArgumentError (a ValueError): it cannot be converted.

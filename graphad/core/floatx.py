@@ -12,7 +12,10 @@ _settings: dict[str, Any] = {"floatx": as_dtype("float32"), "epsilon": 1e-7}
 
 
 def floatx() -> str:
-    """The name of the dtype that layers, initializers and metrics have by default."""
+    """The name of the dtype that layers, initializers and metrics have by default.
+
+    Returns: A name such as "float32".
+    """
     return floatx_dtype().name
 
 
@@ -36,14 +39,27 @@ def set_floatx(value: object) -> None:
 
 
 def epsilon() -> float:
-    """How far losses keep probabilities from 0 and 1."""
+    """How far losses keep probabilities from 0 and 1.
+
+    Returns: A float.
+    """
     return _settings["epsilon"]  # type: ignore[no-any-return]
 
 
 def set_epsilon(value: float) -> None:
-    """Let losses keep probabilities another distance from 0 and 1; functions that were traced keep theirs."""
+    """Let losses keep probabilities another distance from 0 and 1; functions that were traced keep theirs.
+
+    Args:
+      value: A small number.
+    Raises: TypeError: it is no number.
+    """
     _settings["epsilon"] = float(value)
 
 
 def clear_session(free_memory: bool = True) -> None:
-    """Forget what belongs to a session: nothing, there are no sessions."""
+    """Forget what belongs to a session: nothing, there are no sessions.
+
+    Args:
+      free_memory: Accepted for compatibility.
+    Raises: Nothing.
+    """

@@ -24,6 +24,11 @@ def is_nested(seq: NestLike) -> bool:
     """Whether `seq` is a container: a list, tuple, named tuple, dict, another sequence or mapping, or an attrs class.
 
     Strings, arrays, tensors and sets are none.
+
+    Args:
+      seq: Anything.
+    Returns: True or False.
+    Raises: Nothing.
     """
     if isinstance(seq, list | tuple | dict):
         return True
@@ -94,6 +99,8 @@ def _like_sequence(x: Any, new: list[Any]) -> Any:
 def flatten(structure: NestLike, expand_composites: bool = False) -> list[Any]:
     """The leaves of a nest in order; a value that is no nest is its only leaf.
 
+    Args:
+      expand_composites: Whether slices and sparse tensors count as nests of their parts.
     Raises: ArgumentTypeError (a TypeError): the keys of a dict cannot be sorted.
     Example:
       >>> nest.flatten([1, {"b": 2, "a": (3,)}])
@@ -131,6 +138,8 @@ def _filled(x: Any, expand: bool, leaves: Any) -> Any:
 def pack_sequence_as(structure: NestLike, flat_sequence: NestLike, expand_composites: bool = False) -> Any:
     """A nest like `structure` with the leaves of `flat_sequence`.
 
+    Args:
+      expand_composites: Whether slices and sparse tensors count as nests of their parts.
     Raises:
       ArgumentTypeError (a TypeError): `flat_sequence` is no list or tuple.
       InvalidArgumentError (a ValueError): it has another number of leaves.
@@ -161,6 +170,7 @@ def map_structure(
       structure: The nests.
       check_types: Whether containers must be of one type.
       expand_composites: Whether what consists of tensors is taken apart: dataclasses, IndexedSlices and SparseTensors.
+    Returns: A nest like `structure`.
     Raises: ArgumentTypeError, InvalidArgumentError: the structures differ; see `assert_same_structure`.
     Example:
       >>> nest.map_structure(lambda x: 2 * x, {"a": 1, "b": [2, 3]})
@@ -182,6 +192,8 @@ def assert_same_structure(
 ) -> None:
     """Check that two nests have the same structure.
 
+    Args:
+      expand_composites: Whether slices and sparse tensors count as nests of their parts.
     Raises:
       InvalidArgumentError (a ValueError): a container has another number of entries, other keys, or stands beside a leaf.
       ArgumentTypeError (a TypeError): a container has another type, unless `check_types` is False.

@@ -16,7 +16,16 @@ from graphad.ops.math import exp, minimum, where
 def relu(
     x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:
-    """x where x >= `threshold`, `max_value` at most, and negative_slope * (x - threshold) below."""
+    """x where x >= `threshold`, `max_value` at most, and negative_slope * (x - threshold) below.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+      negative_slope: The slope below the threshold.
+      max_value: The largest result; None for none.
+      threshold: Where it begins.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     x = lift(x)
     if not negative_slope and not threshold:
         y = nn.relu(x)
@@ -26,53 +35,118 @@ def relu(
 
 
 def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
-    """x where x > 0, else negative_slope * x."""
+    """x where x > 0, else negative_slope * x.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+      negative_slope: The slope of negative numbers.
+    Returns: Tensor of the same shape and dtype; float32 for integers.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return nn.leaky_relu(x, negative_slope)
 
 
 def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
-    """x where x > 0, else alpha * (exp(x) - 1)."""
+    """x where x > 0, else alpha * (exp(x) - 1).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      alpha: What the function tends to below.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     y = nn.elu(x)
     return y if alpha == 1.0 else where(y > 0.0, y, alpha * y)
 
 
 def selu(x: TensorLike) -> Tensor:
-    """The scaled exponential linear unit; see `nn.selu`."""
+    """The scaled exponential linear unit; see `nn.selu`.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.selu(x)
 
 
 def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
-    """x times the probability that a standard normal is below x; see `nn.gelu`."""
+    """x times the probability that a standard normal is below x; see `nn.gelu`.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      approximate: Use the formula with tanh.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.gelu(x, approximate)
 
 
 def silu(x: TensorLike) -> Tensor:
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.silu(x)
 
 
 def softmax(x: TensorLike, axis: int = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along `axis`."""
+    """exp(x) / sum(exp(x)) along `axis`.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      axis: The axis.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.softmax(x, axis)
 
 
 def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
-    """log(softmax(x)) along `axis`."""
+    """log(softmax(x)) along `axis`.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+      axis: The axis.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.log_softmax(x, axis)
 
 
 def softplus(x: TensorLike) -> Tensor:
-    """log(1 + exp(x))."""
+    """log(1 + exp(x)).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.softplus(x)
 
 
 def sigmoid(x: TensorLike) -> Tensor:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.sigmoid(x)
 
 
 def tanh(x: TensorLike) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Args:
+      x: Tensor of any shape, a float dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     return nn.tanh(x)
 
 
@@ -94,7 +168,13 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 
 
 def get(identifier: Any) -> Callable[[Any], Any] | None:
-    """The function that a name or a callable stands for; None and "linear" mean none."""
+    """The function that a name or a callable stands for; None and "linear" mean none.
+
+    Args:
+      identifier: A name such as "relu", a function, or None.
+    Returns: A function, or None.
+    Raises: InvalidArgumentError (a ValueError): no such name.
+    """
     if identifier is None or identifier == "linear":
         return None
     if callable(identifier):

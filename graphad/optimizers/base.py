@@ -69,7 +69,9 @@ class Optimizer(Trackable):
 
     def __repr__(self) -> str:
         schedule = self._graphad_schedule
-        rate = f"{self._rate.numpy():g}" if schedule is None else getattr(schedule, "__name__", repr(schedule))
+        rate = (
+            f"{self._rate.numpy():g}" if schedule is None else getattr(schedule, "__name__", repr(schedule))
+        )
         step = int(self.iterations)
         return f"<{type(self).__name__}: learning rate {rate}, {f'step {step}' if step else 'not used yet'}>"
 

@@ -51,6 +51,8 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
 
     Args:
       device_type: "CPU" or "GPU"; all kinds by default.
+    Returns: A list of devices.
+    Raises: Nothing.
     Example:
       >>> config.list_physical_devices("CPU")
       [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
@@ -62,7 +64,13 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
 
 
 def list_logical_devices(device_type: str | None = None) -> list[Any]:
-    """The devices on which `device` runs ops: the names of the CPU; see `set_logical_device_configuration`."""
+    """The devices on which `device` runs ops: the names of the CPU; see `set_logical_device_configuration`.
+
+    Args:
+      device_type: A kind such as "CPU"; all kinds by default.
+    Returns: A list of devices.
+    Raises: Nothing.
+    """
     found = list(map(_logical_cpu, range(flags.logical_cpus))) if device_type in (None, "CPU") else []
     if device_type in (None, "GPU"):
         found += [LogicalDevice(f"/device:GPU:{k}", "GPU") for k in range(library.count())]
@@ -70,13 +78,22 @@ def list_logical_devices(device_type: str | None = None) -> list[Any]:
 
 
 def get_visible_devices(device_type: str | None = None) -> list[Any]:
-    """The devices that programs see: all of them."""
+    """The devices that programs see: all of them.
+
+    Args:
+      device_type: A kind such as "CPU"; all kinds by default.
+    Returns: A list of devices.
+    Raises: Nothing.
+    """
     return list_physical_devices(device_type)
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     """Say which devices the program sees. It must see the CPU, which is the only one.
 
+    Args:
+      devices: A list of devices.
+      device_type: Which kind they are of.
     Raises: InvalidArgumentError (a ValueError): a device that is not there, or no CPU.
     """
     wanted = [devices] if isinstance(devices, PhysicalDevice) else list(devices or [])
@@ -116,7 +133,13 @@ def get_memory_growth(device: Any) -> bool:
 
 
 def get_logical_device_configuration(device: Any) -> list[Any] | None:
-    """What `set_logical_device_configuration` was given; None where it was not called."""
+    """What `set_logical_device_configuration` was given; None where it was not called.
+
+    Args:
+      device: A physical device.
+    Returns: A list, or None.
+    Raises: Nothing.
+    """
     _require(device)
     return [LogicalDeviceConfiguration()] * flags.logical_cpus if flags.logical_cpus > 1 else None
 
@@ -158,21 +181,35 @@ def get_memory_info(device: str) -> dict[str, int]:
 
 
 def get_soft_device_placement() -> bool:
-    """False: an op runs where `device` says, or not at all."""
+    """False: an op runs where `device` says, or not at all.
+
+    Returns: True or False.
+    """
     return False
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Allow ops to run elsewhere than `device` says. There is nowhere else; a device that is not there is refused."""
+    """Allow ops to run elsewhere than `device` says. There is nowhere else; a device that is not there is refused.
+
+    Args:
+      enabled: True or False.
+    Raises: Nothing.
+    """
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """How many threads share the work of compiled kernels; 0 says as many as there are processors."""
+    """How many threads share the work of compiled kernels; 0 says as many as there are processors.
+
+    Returns: A number, 0 for as many as there are processors.
+    """
     return flags.threads
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """How many ops run at once; 1, in the program's order."""
+    """How many ops run at once; 1, in the program's order.
+
+    Returns: A number, 0 for as many as there are processors.
+    """
     return 1
 
 
@@ -181,6 +218,8 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
     The threads of NumPy's matrix products are not among them; environment variables of its BLAS limit those.
 
+    Args:
+      num_threads: A number, 0 for as many as there are processors.
     Raises:
       InvalidArgumentError (a ValueError): no whole number from 0.
       FailedPreconditionError (a RuntimeError): the threads have been started.
@@ -201,7 +240,11 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """How many ops run at once: one, in the program's order, so that this allows more and never needs them."""
+    """How many ops run at once: one, in the program's order, so that this allows more and never needs them.
+
+    Args:
+      num_threads: A number, 0 for as many as there are processors.
+    """
 
 
 def enable_op_determinism() -> None:
@@ -209,16 +252,27 @@ def enable_op_determinism() -> None:
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """Whether products of float32 are computed with fewer bits; never."""
+    """Whether products of float32 are computed with fewer bits; never.
+
+    Returns: True or False.
+    """
     return False
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Allow products of float32 with fewer bits. No device here has them, so that they are exact as before."""
+    """Allow products of float32 with fewer bits. No device here has them, so that they are exact as before.
+
+    Args:
+      enabled: True or False.
+    Raises: Nothing.
+    """
 
 
 def get_synchronous_execution() -> bool:
-    """True: an op has run when its function returns."""
+    """True: an op has run when its function returns.
+
+    Returns: True or False.
+    """
     return True
 
 
@@ -250,12 +304,18 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 
 
 def is_built_with_cuda() -> bool:
-    """Whether ops can run on CUDA devices here; the same as `is_gpu_available`, since nothing is built for them."""
+    """Whether ops can run on CUDA devices here; the same as `is_gpu_available`, since nothing is built for them.
+
+    Returns: True or False.
+    """
     return is_gpu_available()
 
 
 def gpu_device_name() -> str:
-    """The name of the first GPU, "" where there is none."""
+    """The name of the first GPU, "" where there is none.
+
+    Returns: A name, "" where there is none.
+    """
     return "/device:GPU:0" if is_gpu_available() else ""
 
 

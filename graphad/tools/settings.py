@@ -12,12 +12,20 @@ from graphad.core.flags import JIT_MODES, flags
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether functions made by `function` run as plain Python instead of as graphs."""
+    """Whether functions made by `function` run as plain Python instead of as graphs.
+
+    Args:
+      run_eagerly: True or False.
+    Raises: Nothing.
+    """
     flags.run_functions_eagerly = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
-    """Whether functions run as plain Python."""
+    """Whether functions run as plain Python.
+
+    Returns: True or False.
+    """
     return flags.run_functions_eagerly
 
 
@@ -26,6 +34,8 @@ def set_jit(mode: str) -> None:
 
     It holds for functions that do not say it themselves, by `jit_compile`.
 
+    Args:
+      mode: "auto", "always" or "never".
     Raises: InvalidArgumentError: no such mode.
     """
     if mode not in JIT_MODES:
@@ -34,7 +44,10 @@ def set_jit(mode: str) -> None:
 
 
 def jit() -> str:
-    """When functions are compiled; see `set_jit`."""
+    """When functions are compiled; see `set_jit`.
+
+    Returns: "auto", "always" or "never".
+    """
     return flags.jit
 
 
@@ -71,6 +84,8 @@ def set_jacobian_budget(size: int) -> None:
     It is 2 MiB at first. The result itself comes on top, and one row or column at least is computed. Results do not depend on
     it. A function whose sizes are unknown while it is traced computes all rows together, whatever the budget.
 
+    Args:
+      size: A number of bytes.
     Raises: InvalidArgumentError: no positive whole number.
     """
     if type(size) is not int or size < 1:
@@ -81,7 +96,10 @@ def set_jacobian_budget(size: int) -> None:
 
 
 def jacobian_budget() -> int:
-    """How many bytes the largest value of a Jacobian's computation may take; see `set_jacobian_budget`."""
+    """How many bytes the largest value of a Jacobian's computation may take; see `set_jacobian_budget`.
+
+    Returns: A number of bytes.
+    """
     return flags.jacobian_bytes
 
 
@@ -92,6 +110,8 @@ def set_pool_budget(size: int) -> None:
     that nobody refers to any more is written to. Shapes that are not asked for during half a minute are let go with the next
     large result, all of it at once by `empty_pool`.
 
+    Args:
+      size: A number of bytes, 0 for none.
     Raises: InvalidArgumentError: no whole number from 0.
     """
     if type(size) is not int or size < 0:
@@ -103,7 +123,10 @@ def set_pool_budget(size: int) -> None:
 
 
 def pool_budget() -> int:
-    """How many bytes of large results may be kept for later ones; see `set_pool_budget`."""
+    """How many bytes of large results may be kept for later ones; see `set_pool_budget`.
+
+    Returns: A number of bytes.
+    """
     return flags.pool_bytes
 
 
@@ -127,12 +150,19 @@ def set_relaxed_arithmetic(relaxed: bool) -> None:
     log1p(x), exp(x) - 1 by expm1(x), log(softmax(x)) by log_softmax(x), sqrt(x * x) by |x|, x / sqrt(y) by x * rsqrt(y).
 
     It takes effect with the next call, also for functions that were compiled before.
+
+    Args:
+      relaxed: True or False.
+    Raises: Nothing.
     """
     flags.relaxed_arithmetic = bool(relaxed)
 
 
 def relaxed_arithmetic() -> bool:
-    """Whether compiling functions may change the last bits of their results; see `set_relaxed_arithmetic`."""
+    """Whether compiling functions may change the last bits of their results; see `set_relaxed_arithmetic`.
+
+    Returns: True or False.
+    """
     return flags.relaxed_arithmetic
 
 
@@ -147,5 +177,8 @@ def disable_traceback_filtering() -> None:
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """Whether graphad's own lines are left out of tracebacks."""
+    """Whether graphad's own lines are left out of tracebacks.
+
+    Returns: True or False.
+    """
     return flags.filter_tracebacks

@@ -82,6 +82,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     Args:
       tensor: Float or complex tensor.
       message: What the error begins with.
+    Returns: `tensor`, of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): there is a NaN or an infinity.
     """
     return bind(CheckNumerics(str(message)), lift(tensor))
@@ -126,7 +127,14 @@ def assert_none_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> None:
-    """Raise unless x != y for every element; as `assert_equal`, with the arguments in another order."""
+    """Raise unless x != y for every element; as `assert_equal`, with the arguments in another order.
+
+    Args:
+      x, y: Tensors of one dtype that broadcast together.
+      summarize: How many elements the error shows.
+      message: What the error begins with.
+    Raises: InvalidArgumentError (a ValueError): it does not hold; at once where that is known, else at run time.
+    """
     _assert_none_equal(x, y, message, summarize)
 
 
@@ -165,6 +173,8 @@ def assert_near(
     Args:
       x, y: Float tensors of one dtype that broadcast together.
       rtol, atol: By default 10 times the machine epsilon of the dtype.
+      message: What the error begins with.
+      summarize: How many elements the error shows.
     Raises: InvalidArgumentError (a ValueError): it does not hold, at run time.
     """
     a, b = lift_pair("assert_near", x, y)
@@ -178,7 +188,14 @@ def assert_near(
 
 
 def assert_all_finite(x: TensorLike, message: str | None = None, name: str | None = None) -> Tensor:
-    """`x`, whose elements must all be finite. Raises: InvalidArgumentError (a ValueError), at run time."""
+    """`x`, whose elements must all be finite.
+
+    Args:
+      x: Tensor of any shape, a float or complex dtype.
+      message: What the error begins with.
+    Returns: `x`.
+    Raises: InvalidArgumentError (a ValueError): it does not hold; at once where that is known, else at run time.
+    """
     a = lift(x)
     require(
         reduce_all(is_finite(a)),
@@ -203,7 +220,14 @@ def assert_rank(x: TensorLike, rank: TensorLike, message: str | None = None, nam
 def assert_rank_at_least(
     x: TensorLike, rank: TensorLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless x has at least the given rank. Raises: InvalidArgumentError (a ValueError): the rank is lower."""
+    """Raise unless x has at least the given rank.
+
+    Args:
+      x: Tensor of any dtype.
+      rank: An integer scalar.
+      message: What the error begins with.
+    Raises: InvalidArgumentError (a ValueError): the rank is lower.
+    """
     _check_rank("assert_rank_at_least", x, rank, message, greater_equal, "at least", lambda a, b: a >= b)
 
 
@@ -212,6 +236,10 @@ def assert_rank_in(
 ) -> None:
     """Raise unless the rank of x is one of some; at once where it is known, else at run time.
 
+    Args:
+      x: Tensor of any dtype.
+      ranks: Integer scalars.
+      message: What the error begins with.
     Raises: InvalidArgumentError (a ValueError): it is none of them.
     """
     a, wanted = lift(x), [lift(rank) for rank in ranks]
@@ -238,6 +266,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
     Args:
       tensors: Tensors, or None among them.
       dtype: The dtype that they must have.
+    Returns: The dtype.
     Raises: DTypeError (a TypeError and a ValueError): they differ, or their dtype is no float one.
     """
     wanted = None if dtype is None else as_dtype(dtype)
@@ -259,6 +288,8 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLi
 def assert_proper_iterable(values: Any) -> None:
     """Raise unless `values` is something to go through that is no single value: a tensor, an array or a string.
 
+    Args:
+      values: A list, tuple or other iterable; no tensor, array or text.
     Raises: ArgumentTypeError (a TypeError): it is not.
     """
     if isinstance(values, Tensor | np.ndarray | str | bytes | IndexedSlices):
@@ -296,7 +327,14 @@ def _check_rank(
 
 
 def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> Tensor:
-    """`tensor`, which must be a scalar. Raises: InvalidArgumentError (a ValueError): it has axes."""
+    """`tensor`, which must be a scalar.
+
+    Args:
+      tensor: Tensor of any dtype.
+      message: What the error begins with.
+    Returns: `tensor`.
+    Raises: InvalidArgumentError (a ValueError): it has axes.
+    """
     x = lift(tensor)
     if x.dims:
         raise InvalidArgumentError(
@@ -308,7 +346,14 @@ def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | No
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless `tensor` has the dtype `tf_type`. Raises: DTypeError (a TypeError)."""
+    """Raise unless `tensor` has the dtype `tf_type`.
+
+    Args:
+      tensor: Tensor of any shape.
+      tf_type: The dtype.
+      message: What the error begins with.
+    Raises: DTypeError (a TypeError): another dtype.
+    """
     x, wanted = lift(tensor), as_dtype(tf_type)
     if x.dtype is not wanted:
         raise DTypeError(
@@ -349,12 +394,24 @@ def assert_shapes(
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:
-    """Whether `tensor` is a tensor of numbers."""
+    """Whether `tensor` is a tensor of numbers.
+
+    Args:
+      tensor: A tensor of any shape and dtype, or anything else.
+    Returns: True or False.
+    Raises: Nothing.
+    """
     return isinstance(tensor, Tensor) and not tensor.dtype.is_bool
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """Raise unless x has an integer dtype. Raises: ArgumentTypeError (a TypeError)."""
+    """Raise unless x has an integer dtype.
+
+    Args:
+      x: Tensor of any shape.
+      message: What the error begins with.
+    Raises: ArgumentTypeError (a TypeError): another dtype.
+    """
     a = lift(x)
     if not a.dtype.is_integer:
         raise ArgumentTypeError(
