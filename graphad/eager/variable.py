@@ -433,6 +433,10 @@ class Variable(Scattered, Handle, Arithmetic):
         }
 
 
+# What it takes is said by __init__; help and editors ask __new__ first.
+Variable.__new__.__wrapped__ = Variable.__init__  # type: ignore[attr-defined]
+
+
 def _refused(symbol: str, method: str) -> Callable[..., Any]:
     def operator(self: Variable, other: Any) -> NoReturn:
         raise FailedPreconditionError(
