@@ -331,3 +331,9 @@ def test_a_mask_with_other_sizes_than_its_axes_is_refused():
 def test_whole_numbers_are_not_divided_in_place():
     with pytest.raises(gd.errors.DTypeError, match=r"int32; divide takes float and complex"):
         gd.constant([1, 2]).at[0].divide(2)
+
+
+def test_a_mask_that_is_no_tensor_has_a_part_of_known_size() -> None:
+    f = gd.function(lambda x: x[..., [True, False, True]], input_signature=[gd.TensorSpec([None, 3])])
+    assert f.get_concrete_function().structured_outputs.shape.as_list() == [None, 2]
+    np.testing.assert_array_equal(f(np.arange(6.0, dtype=np.float32).reshape(2, 3)), [[0.0, 2.0], [3.0, 5.0]])

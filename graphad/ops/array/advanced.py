@@ -21,6 +21,7 @@ from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import stack
 from graphad.ops.array.keys import REFUSED
 from graphad.ops.array.shape import broadcast_to, shape
+from graphad.ops.array.sizes import known_value
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
@@ -132,6 +133,11 @@ def _arrays(item: Any) -> list[Tensor]:
             raise InvalidArgumentError(
                 "getitem: a mask among other indices needs a known rank; set its shape."
             )
+        known = (
+            None if isinstance(item, Tensor) else known_value(index)
+        )  # a tensor may be another one at run time
+        if known is not None:
+            return [lift(place) for place in np.nonzero(known)]
         places = where(index)
         return [gather(places, k, axis=1) for k in builtins.range(len(index.dims))]
     if not index.dtype.is_integer:

@@ -221,3 +221,20 @@ def test_arguments_in_a_dict_of_any_kind_are_found_by_key(kind, tmp_path):
             result = found(given)
             assert result["left"].numpy() == 3.0
             assert (result["all"]["z"].numpy(), result["all"]["y"].numpy()) == (5.0, 1.0)
+
+
+def test_a_loaded_function_raises_what_it_meets_in_a_call_like_one_before(tmp_path):
+    model = gd.Module()
+
+    @gd.function(input_signature=[gd.TensorSpec([2])])
+    def f(x):
+        gd.debugging.assert_positive(x, message="only what is positive")
+        return gd.sqrt(x)
+
+    model.f = f
+    gd.saved_model.save(model, str(tmp_path / "model"))
+    loaded = gd.saved_model.load(str(tmp_path / "model"))
+    for _ in range(2):
+        np.testing.assert_allclose(loaded.f(gd.constant([4.0, 9.0])), [2.0, 3.0])
+        with pytest.raises(gd.errors.InvalidArgumentError, match="only what is positive"):
+            loaded.f(gd.constant([4.0, -9.0]))
