@@ -211,7 +211,7 @@ LACKING = {
     "graphad.numpy.fft": (18, 16, 16, 18, 18),
     "graphad.numpy": (290, 121, 217, 292, 293),
 }
-EXAMPLES = 258
+EXAMPLES = 259
 MOST_USED = """
     GradientTape Module TensorArray TensorShape TensorSpec Variable abs acos add add_n argmax argmin argsort as_dtype asin
     atan atan2 bitcast boolean_mask broadcast_static_shape broadcast_to cast clip_by_global_norm clip_by_norm clip_by_value
