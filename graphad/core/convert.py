@@ -141,7 +141,7 @@ def to_numpy(x: Any, dtype: DType | None = None) -> Any:
     if dtype is None and isinstance(x, np.generic) and dtypes.is_known(x.dtype):
         return x  # immutable already
     if isinstance(x, TensorShape):
-        x = x.as_list()
+        x = x.as_list() or np.zeros(0, np.int32)  # that of a scalar has no number to tell the dtype
     if isinstance(x, np.ndarray | np.generic):
         array = np.array(x)
         if not array.dtype.isnative:

@@ -96,3 +96,10 @@ def test_ensure_shape_gives_sizes_and_second_derivatives():
 def test_ensure_shape_maps_over_rows():
     rows = tf.vectorized_map(lambda r: tf.ensure_shape(r, [None]) * 2.0, tf.ones([4, 2]))
     assert rows.numpy().tolist() == [[2.0, 2.0]] * 4
+
+
+def test_the_shape_of_a_scalar_is_a_tensor_of_integers():
+    none = tf.TensorShape([])
+    assert tf.convert_to_tensor(none).dtype == tf.int32
+    assert tf.concat([none, tf.TensorShape([2])], axis=0).numpy().tolist() == [2]
+    assert tf.broadcast_to(1.0, tf.concat([none, none], axis=0)).shape == ()
