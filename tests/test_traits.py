@@ -80,8 +80,6 @@ ABOUT_CLASSES = {
     "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",
     "graphad/vectorize/vectorize_graph.py": "an op itself, with rules for the outputs of branches and loops",
     "graphad/trace/specialise.py": "reads the numbers of the op that holds sizes",
-    "graphad/compiler/partition.py": "reads the numbers of the op that holds sizes; loops are made of elementwise ops",
-    "graphad/compiler/plan/tiers.py": "elementwise ops are evaluated by their formula",
     "serialization/convert/graphs.py": "custom gradients are written and read by rule and not by attributes",
 }
 

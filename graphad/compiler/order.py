@@ -9,11 +9,11 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.compiler.units import NATIVE, Unit
+from graphad.compiler.units import NATIVE
 
 
-def in_order(units: Sequence[Unit], needs: dict[int, set[int]]) -> list[Unit] | None:
-    """Units after those that they need (by index), ties by the place of their nodes; None if they wait for each other."""
+def in_order(units: Sequence[Any], needs: dict[int, set[int]]) -> list[Any] | None:
+    """Units or groups after those that they need (by index), ties by the place of their nodes; None if there is no such order."""
     by_index = {unit.index: unit for unit in units}
     waits = {index: set(found) for index, found in needs.items()}
     feeds: dict[int, list[int]] = {}
@@ -22,14 +22,14 @@ def in_order(units: Sequence[Unit], needs: dict[int, set[int]]) -> list[Unit] | 
             feeds.setdefault(other, []).append(index)
     ready: tuple[list[Any], list[Any]] = ([], [])  # native, host: both by the place of the last node
 
-    def offer(unit: Unit) -> None:
-        place = unit.nodes[-1].start if unit.nodes else unit.index
+    def offer(unit: Any) -> None:
+        place = unit.nodes[-1].start if unit.nodes else unit.reads[0].root  # a copy: of what was made there
         heapq.heappush(ready[0 if unit.kind in NATIVE else 1], (place, unit.index))
 
     for unit in units:
         if not waits[unit.index]:
             offer(unit)
-    out: list[Unit] = []
+    out: list[Any] = []
     while ready[0] or ready[1]:
         _, index = heapq.heappop(ready[0] or ready[1])
         out.append(by_index[index])

@@ -40,6 +40,9 @@ class Unit(Struct):
       scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
+      shape, reduced: Of a loop: what it runs over, and the axes that vanish from its results.
+      results: Of a loop: how each of its reductions combines, by value.
+      weight: Of a loop: see `cuts`.
     """
 
     kind: str
@@ -52,16 +55,10 @@ class Unit(Struct):
     scalars: list[Any] = []
     repeat: Any = None
     parts: Any = ()
-    # while loops are collected
     shape: Any = None
     reduced: tuple[int, ...] | None = None
-    weight: int = 0
-    is_full: bool = False
-    bits: int = 0
-    above: int = 0
-    is_read: bool = False
     results: dict[int, str] = {}
-    after: list[int] = []
+    weight: int = 0
     # when it is bound: for which numbers its walks stayed inside of their storage, or whether they do for all
     inside: Mapping[str, int] | bool | None = None
 

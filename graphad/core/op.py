@@ -86,6 +86,7 @@ class Op(metaclass=OpType):
       infix: How Python writes it, "{} + {}"; the quickest way on NumPy scalars.
       moves: It only moves elements: where its input has known and unknown elements, so has its result, at known places.
       gives_sizes: It gives the sizes of its input, whatever that holds.
+      lowers_alike: Its form depends on the dtypes of its inputs alone.
       takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
         that may hold some.
       spreads: The elements of its result are those of its first input, in another shape.
@@ -124,6 +125,7 @@ class Op(metaclass=OpType):
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
     gives_sizes: ClassVar[bool] = False
+    lowers_alike: ClassVar[bool] = False
     takes_symbols: ClassVar[bool | tuple[int, ...]] = True
     spreads: ClassVar[bool] = False
     returns_input: ClassVar[bool] = False
@@ -169,6 +171,16 @@ class Op(metaclass=OpType):
     def infer(self, *specs: Any) -> Any:
         """The specs of the outputs; raises an error that names the op where the inputs do not fit."""
         raise MissingRuleError(f"{self.name}: the op has no infer rule.")
+
+    @property
+    def as_size(self) -> Any:
+        """The size that its result is, a scalar; None for what is no size."""
+        return None
+
+    @property
+    def evaluator(self) -> Callable[..., Any]:
+        """What computes as `eval` does, by the shortest way."""
+        return self.eval
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         """Raises where the inputs do not fit in ways that code which traces cannot get wrong, so that `infer` need not look.

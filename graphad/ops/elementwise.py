@@ -58,6 +58,7 @@ class Elementwise(Op):
 
     total = True
     formula: ClassVar[Callable[..., Any]]
+    lowers_alike = True
     letters: ClassVar[str] = ""  # the NumPy kinds for which `quick` needs no further check
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None
@@ -79,6 +80,10 @@ class Elementwise(Op):
 
     def eval(self, *xs: Array) -> Any:
         return type(self).formula(*xs)
+
+    @property
+    def evaluator(self) -> Callable[..., Any]:
+        return type(self).formula if type(self).eval is Elementwise.eval else self.eval
 
     def quick(self, x: Any, y: Any = None, *more: Any) -> Any:
         if type(x) is EagerTensor:

@@ -321,7 +321,7 @@ class Scope:
     def known(self, scalar: Any) -> Any:
         """The number of a scalar that is a constant or the node of a size."""
         op: Any = scalar.op if isinstance(scalar, Node) else None
-        return scalar if op is None else self.size(op.dims[0])
+        return scalar if op is None else self.size(op.as_size)
 
     def scalar(self, scalar: Any, dtype: Any) -> int:
         """The word of a scalar that is a constant or a size."""

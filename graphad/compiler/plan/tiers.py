@@ -28,7 +28,6 @@ from graphad.core.op import evaluated, explained
 from graphad.core.progress import Progress
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
-from graphad.ops.elementwise import Elementwise
 from graphad.trace.numbered import with_numbers, with_sizes
 
 if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
@@ -113,9 +112,7 @@ class HostPlan:
 def _step(node: Node, op: Any, gone: tuple[int, ...]) -> tuple[Any, ...]:
     """(how many inputs, the function, what to call it with, where the results go, what nobody reads after it, its node)."""
     asked = op, node.inputs, node.line
-    f = op.eval
-    if isinstance(op, Elementwise) and type(op).eval is Elementwise.eval:
-        f = type(op).formula
+    f = op.evaluator
     if op.multiple:
         f = lambda *values: evaluated(op, values, len(node.specs))  # noqa: E731
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked

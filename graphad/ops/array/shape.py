@@ -98,6 +98,10 @@ class SizeVector(Op):
             raise InvalidArgumentError(f"sizes: a scalar of {len(self.dims)} sizes; it has one.")
         return TensorSpec.of(() if self.scalar else (len(self.dims),), self.dtype)
 
+    @property
+    def as_size(self) -> Size | None:
+        return self.dims[0] if self.scalar else None
+
     def eval(self) -> Array:
         values = np.array(self.dims, self.dtype.numpy)
         return values[0] if self.scalar else values

@@ -1,0 +1,248 @@
+"""The second step of a partition: loops over one iteration shape become one.
+
+Elementwise nodes join the loop of their producers, a reduction joins it as a further result; nothing that reads a reduction's
+result can be inside the same loop. Then loops over one shape that read the same arrays are merged: one pass instead of two. A
+loop ends where `cuts` says so, and where more would make a circle of loops that wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.compiler.cuts import WEIGHT_LIMIT
+from graphad.compiler.lower import Lowered
+from graphad.compiler.order import in_order
+from graphad.compiler.units import LOOP, Unit, same_shape
+from graphad.core.errors import InternalError
+from graphad.graph.ir import Node
+from graphad.graph.text import print_graph
+from graphad.kernels.record import Struct
+from graphad.kernels.sites import Site
+
+SIBLINGS = 8  # loops over the same shape that are looked at for merging
+STREAMS = 6  # arrays that loops merged for sharing some may read: what one loop reads is all there at once, soon in no cache
+
+
+class Group(Struct):
+    """What becomes one unit, while units are collected.
+
+    `bits` are those of its units and `above` of all that it depends on; `is_read`: something depends on it; `is_full`: nothing
+    joins it any more.
+    """
+
+    unit: Unit
+    index: int
+    bits: int
+    nodes: list[Node]
+    weight: int
+    reduced: tuple[int, ...] | None
+    results: dict[int, str] = {}
+    above: int = 0
+    is_read: bool = False
+    is_full: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.unit.kind
+
+    @property
+    def shape(self) -> Any:
+        return self.unit.shape
+
+    @property
+    def reads(self) -> list[Site]:
+        return self.unit.reads
+
+
+class Fused:
+    """The groups of a lowered graph. Attributes: live: The groups that are left."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+        self._cuts, self._sites, self._maker = lowered.cuts, lowered.sites, lowered.maker
+        self._parent = list(range(len(lowered.units)))
+        self._groups = [
+            Group(
+                unit, unit.index, 1 << unit.index, list(unit.nodes), unit.weight, unit.reduced, unit.results
+            )
+            for unit in lowered.units
+        ]
+        for unit in lowered.units:
+            self._add(unit)
+        self._merge_siblings()
+        self.live = [group for group in self._groups if self._find(group.index) == group.index]
+
+    def group_of(self, value: int) -> int | None:
+        """The group that makes a root, None for what is there before."""
+        made = self._maker.get(value)
+        return None if made is None else self._find(made)
+
+    def is_inside(self, group: Group, value: int) -> bool:
+        """Whether the nodes of a group have a value from each other rather than from storage."""
+        return value in self.lowered.inner and self._find(self._maker[value]) == group.index
+
+    def sources(self, group: Group) -> set[int]:
+        """The groups that a group needs."""
+        found = {self._find(i) for i in self.lowered.chain.links.get(group.index, ())}
+        for root in self.reads(group):
+            made = self.group_of(root)
+            if made is not None:
+                found.add(made)
+        found.discard(group.index)
+        return found
+
+    def reads(self, group: Group) -> set[int]:
+        """The roots that a group reads from storage."""
+        if group.kind != LOOP:
+            return {site.root for site in group.unit.reads}
+        return {
+            self._sites[value].root
+            for node in group.nodes
+            for value in node.inputs
+            if not self.is_inside(group, value) and self.lowered.number(value) is None
+        }
+
+    def _find(self, index: int) -> int:
+        while self._parent[index] != index:
+            self._parent[index] = self._parent[self._parent[index]]
+            index = self._parent[index]
+        return index
+
+    def _add(self, unit: Unit) -> None:
+        group = self._groups[unit.index]
+        if unit.kind == LOOP:
+            node = unit.nodes[0]
+            joined = self._target(node, unit.shape, unit.reduced, unit.weight)
+            if joined is not None:
+                self._parent[unit.index] = joined.index
+                joined.nodes.append(node)
+                joined.weight += unit.weight
+                joined.reduced = joined.reduced or unit.reduced
+                joined.results |= unit.results
+                group = joined
+        for value in self.lowered.waits[unit.index]:
+            site = self._sites.get(value)
+            made = self.group_of(value if site is None else site.root)
+            if made is not None:
+                self._depend(group, made)
+        for index in self.lowered.chain.links.get(unit.index, ()):
+            self._depend(group, self._find(index))
+
+    def _depend(self, group: Group, index: int) -> None:
+        source = self._groups[index]
+        if source is not group:
+            source.is_read = True
+            group.above |= source.above | source.bits
+
+    def _target(self, node: Node, shape: Any, reduced: tuple[int, ...] | None, weight: int) -> Group | None:
+        """The loop that a node may join, with all others that it can be merged with."""
+        direct: dict[int, None] = {}
+        blocked: set[int] = set()
+        others: dict[int, None] = {}
+        for value in node.inputs:
+            if self.lowered.number(value) is not None:
+                continue
+            site = self._sites[value]
+            index = self.group_of(site.root)
+            if index is None:
+                continue
+            if self.is_inside(self._groups[index], value) and same_shape(self._groups[index].shape, shape):
+                direct[index] = None
+            else:
+                blocked.add(index)
+                others[index] = None
+        chosen: Group | None = None
+        for index in sorted(direct, reverse=True):
+            unit = self._groups[index]
+            if index in blocked or not self._fits(unit, reduced):
+                continue
+            if self._cuts.ends(node.start, unit.weight, weight):
+                # What comes later must not fill it up in another way each time.
+                unit.is_full = self._cuts.is_long
+                continue
+            if chosen is None:
+                if self._may_depend(unit, [*others, *[i for i in direct if i != index]]):
+                    chosen = unit
+            elif self._mergeable(chosen, unit):
+                if self._cuts.ends(node.start, unit.weight, chosen.weight + weight):
+                    unit.is_full = self._cuts.is_long
+                else:
+                    chosen = self._merge(chosen, unit)
+        if chosen is None:
+            return None
+        # Merging may have brought in what a further input must not depend on.
+        rest = [i for i in (*others, *direct) if self._find(i) != chosen.index]
+        return chosen if self._may_depend(chosen, rest) else None
+
+    def _fits(self, unit: Group, reduced: tuple[int, ...] | None, weight: int = 0) -> bool:
+        if unit.is_full or unit.weight + weight > WEIGHT_LIMIT:
+            return False
+        return reduced is None or unit.reduced is None or unit.reduced == reduced
+
+    def _may_depend(self, unit: Group, others: Sequence[int]) -> bool:
+        """Whether the unit may come to depend on these without a cycle, now or by what already depends on it."""
+        for index in others:
+            other = self._groups[self._find(index)]
+            if other is unit:
+                continue
+            if other.above & unit.bits:
+                return False
+            if unit.is_read and (other.bits | other.above) & ~unit.above:
+                return False
+        return True
+
+    def _mergeable(self, a: Group, b: Group) -> bool:
+        if a.above & b.bits or b.above & a.bits or not self._fits(a, b.reduced):
+            return False
+        return not ((a.is_read and b.above & ~a.above) or (b.is_read and a.above & ~b.above))
+
+    def _merge(self, a: Group, b: Group) -> Group:
+        keep, gone = (a, b) if a.index < b.index else (b, a)
+        self._parent[gone.index] = keep.index
+        keep.nodes = sorted((*keep.nodes, *gone.nodes), key=lambda node: node.start)
+        keep.above |= gone.above
+        keep.bits |= gone.bits
+        keep.is_read |= gone.is_read
+        keep.weight += gone.weight
+        keep.reduced = keep.reduced or gone.reduced
+        keep.results |= gone.results
+        return keep
+
+    def _merge_siblings(self) -> None:
+        """Merge loops over one shape that read the same storage and do not depend on each other: one pass instead of two."""
+        live = [group for group in self._groups if self._find(group.index) == group.index]
+        # What a group depends on may have grown since its readers were made: find it anew, in an order that respects it.
+        sources = {group.index: self.sources(group) for group in live}
+        for group in self.ordered(live, sources):
+            for index in sources[group.index]:
+                other = self._groups[index]
+                group.above |= other.above | other.bits
+        rows: dict[Any, list[Group]] = {}
+        for group in sorted((g for g in live if g.kind == LOOP), key=lambda g: g.nodes[0].start):
+            row = rows.setdefault(tuple([str(size) for size in group.shape]), [])
+            reads = self.reads(group)
+            for earlier in reversed(row[-SIBLINGS:]):
+                if group.above & earlier.bits or earlier.above & group.bits:
+                    continue
+                others = self.reads(earlier)
+                if not reads & others or len(reads | others) > max(STREAMS, len(reads), len(others)):
+                    continue
+                if not self._fits(earlier, group.reduced, group.weight):
+                    continue
+                merged = self._merge(earlier, group)
+                row[row.index(earlier)] = merged
+                for other in live:
+                    if other.above & merged.bits:
+                        other.above |= merged.above | merged.bits
+                break
+            else:
+                row.append(group)
+
+    def ordered(self, groups: Sequence[Group], needs: dict[int, set[int]]) -> list[Group]:
+        """Groups behind those that they need."""
+        found = in_order(groups, needs)
+        if found is not None:
+            return found
+        graph = print_graph(self.lowered.graph)
+        raise InternalError(f"partition: the units need each other in a circle\n{graph}")

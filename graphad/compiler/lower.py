@@ -1,0 +1,334 @@
+"""The first step of a partition: every node of a graph as a unit of its own, and where its values live.
+
+Reshapes, transposes, broadcasts and slices move no element: they are other strides over the same storage, copied only where
+strides cannot say it. Elementwise nodes and reductions are loops of one node each, with all that the next step has to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.compiler.backend import Backend
+from graphad.compiler.chain import Chain
+from graphad.compiler.cuts import Cuts
+from graphad.compiler.pipeline import Options
+from graphad.compiler.raising import is_moved, may_fail
+from graphad.compiler.units import (
+    ASSIGN,
+    COPY,
+    GEMM,
+    HOST,
+    LOOP,
+    PARTS,
+    REPEAT,
+    Unit,
+    has_unit_axis,
+    is_contiguous,
+    op_writes,
+    turned,
+    view_of,
+)
+from graphad.core.dims import UndecidedSize, product
+from graphad.core.shapes import is_definite, ranked
+from graphad.core.spec import TensorSpec
+from graphad.graph.ir import Graph, Node
+from graphad.kernels import forms
+from graphad.kernels.sites import Site, row_strides, same_size
+
+_UNKNOWN = -1  # a handle that a host step may have given another array
+
+
+class Lowered:
+    """A graph as units of one node each, in order.
+
+    Attributes:
+      units: The units; `index` is their place.
+      waits: For each unit, the values that have to be there before it runs.
+      chain: Behind which others units come for the sake of effects.
+      specs, sites: By value; copies come behind the graph's own.
+      maker: Which unit makes a root.
+      forms: Of the nodes of loops, by value.
+      inner: Values that other nodes of a loop may take from the node that makes them.
+      outputs: The graph's outputs, copies in place of views that are not C order.
+      given, reads: See `Partition`.
+    """
+
+    def __init__(self, graph: Graph, options: Options, backend: Backend) -> None:
+        self.graph, self.options, self.backend = graph, options, backend
+        self.specs: list[TensorSpec] = list(graph.specs)
+        self.sites: dict[int, Site] = {}
+        self.units: list[Unit] = []
+        self.waits: list[Sequence[int]] = []
+        self.maker: dict[int, int] = {}
+        self.forms: dict[int, Any] = {}
+        self.inner: set[int] = set()
+        self.chain = Chain(graph)
+        self.reads: dict[int, int] = {}
+        self.given: dict[int, Node] = {}
+        self.cuts = Cuts(graph)
+        self._sizes: dict[int, Any] = {}  # scalar values that are sizes
+        self._constants = dict(enumerate(graph.constants, len(graph.inputs)))
+        self._assigned: dict[int, int] = {}  # handle input -> value it was last given
+        self._forms: dict[Any, Any] = {}
+        self._simple_handles = not any(node.op.structured and node.op.effects for node in graph.nodes)
+        for value in range(graph.first_node_value):
+            if is_definite(self.specs[value].dims):
+                self._own(value)
+        for node in graph.nodes:
+            self._node(node)
+        self.outputs = [self._plain(value) for value in graph.outputs]
+
+    def _unit(self, kind: str, values: Sequence[int]) -> Unit:
+        unit = Unit(kind, len(self.units))
+        self.units.append(unit)
+        self.waits.append(values)
+        return unit
+
+    def _own(self, value: int) -> None:
+        """Give a value storage of its own."""
+        dims = self.specs[value].dims
+        assert dims is not None
+        self.sites[value] = Site(value, dims, row_strides(dims))
+
+    def number(self, value: int) -> Any | None:
+        """The scalar a value is, where that is a word of the block rather than memory."""
+        site = self.sites.get(value)
+        root = value if site is None else site.root
+        if root in self._sizes:
+            return self._sizes[root]
+        data = self._constants.get(root)
+        if data is None or self.specs[root].dtype.itemsize > 8:
+            return None
+        return data if not getattr(data, "shape", ()) else data.reshape(-1)[0] if data.size == 1 else None
+
+    def _constant(self, value: int) -> Any | None:
+        """The number that a value is, whatever the sizes are."""
+        found = self.number(value)
+        return None if isinstance(found, Node) else found
+
+    # one node
+
+    def _node(self, node: Node) -> None:
+        op = node.op
+        if op.effects:
+            self._effect(node)
+            return
+        if op.as_size is not None and node.specs[0].dtype.itemsize <= 8:
+            self._sizes[node.start] = node
+        if self._moved(node):
+            return
+        if not node.inputs and not op.multiple and not op.structured and is_definite(node.specs[0].dims):
+            self.given[node.start] = node
+            self._own(node.start)
+            return
+        if op.repeats and self._repeat(node):
+            return
+        form = self._lower(node)
+        if isinstance(form, forms.View) and self._view(node, form):
+            return
+        if isinstance(form, forms.Map | forms.Reduce) and self._loop(node, form):
+            return
+        if isinstance(form, forms.Contract) and self._contract(node, form):
+            return
+        unit = self._host(node)
+        self.chain.add_raising(unit.index)
+
+    def _lower(self, node: Node) -> Any:
+        op = node.op
+        if op.structured or op.multiple or not node.inputs or may_fail(self.graph, node):
+            return None
+        specs = [self.specs[value] for value in node.inputs]
+        if any(value not in self.sites for value in node.inputs) or not is_definite(node.specs[0].dims):
+            return None
+        if op.lowers_alike:
+            key = (op, *[spec.dtype for spec in specs])
+            if key not in self._forms:
+                self._forms[key] = self.backend.supported(op.lower(*specs))
+            return self._forms[key]
+        try:
+            return self.backend.supported(op.lower(*specs))
+        except UndecidedSize:
+            return None
+
+    def _effect(self, node: Node) -> None:
+        op = node.op
+        if op.loads and self._simple_handles and node.inputs[0] < len(self.graph.inputs):
+            handle, value = node.inputs[0], node.start
+            given = self._assigned.get(handle)
+            if given is not None and given in self.sites and given != _UNKNOWN:
+                self.sites[value] = self.sites[given]
+                return
+            if given is None and is_definite(node.specs[0].dims):
+                self.sites[value] = self.sites[handle]
+                self.reads[value] = handle
+                return
+        if op.stores and self._simple_handles and node.inputs[0] < len(self.graph.inputs):
+            value = self._plain(node.inputs[1])
+            self._assigned[node.inputs[0]] = value
+            unit = self._unit(ASSIGN, (value,))
+            unit.nodes, unit.reads = [node], [self.site(value)]
+            if value in self.sites:
+                self.sites[node.start] = self.sites[value]
+            else:
+                self.maker[node.start] = unit.index
+            self.chain.add_effect(unit.index)
+            return
+        for value in node.inputs:
+            if value < len(self.graph.inputs) and self.specs[value].is_handle and op_writes(node):
+                self._assigned[value] = _UNKNOWN
+        unit = self._host(node)
+        self.chain.add_effect(unit.index)
+
+    def _host(self, node: Node) -> Unit:
+        unit = self._unit(HOST, node.inputs)
+        unit.nodes.append(node)
+        unit.reads = [self.site(value) for value in node.inputs]
+        for value in node.outputs:
+            self.maker[value] = unit.index
+            unit.writes.append(value)
+            if is_definite(self.specs[value].dims):
+                self._own(value)
+        return unit
+
+    def site(self, value: int) -> Site:
+        site = self.sites.get(value)
+        # A value of unknown shape is only handed on whole.
+        return Site(value, (), ()) if site is None else site
+
+    # views
+
+    def _view(self, node: Node, form: forms.View) -> bool:
+        value = node.inputs[0]
+        found = view_of(self.sites[value], form, self.specs[node.start].dims or ())
+        if found is None:
+            copied = self._plain(value)
+            found = view_of(self.sites[copied], form, self.specs[node.start].dims or ())
+            if found is None:
+                return False
+        self.sites[node.start] = found
+        return True
+
+    def _plain(self, value: int) -> int:
+        """The value itself, or a copy of it in C order where it is a view that is not."""
+        site = self.sites.get(value)
+        if site is None or (
+            site.is_plain and same_size(product(site.shape), product(self.specs[site.root].dims or ()))
+        ):
+            return value
+        copy = len(self.specs)
+        self.specs.append(TensorSpec.of(site.shape, self.specs[value].dtype))
+        unit = self._unit(COPY, (value,))
+        unit.reads, unit.writes = [site], [copy]
+        self.maker[copy] = unit.index
+        self._own(copy)
+        return copy
+
+    # loop ops
+
+    def _repeat(self, node: Node) -> bool:
+        from graphad.compiler.repeat import native_form
+
+        op: Any = node.op
+        values = [*node.inputs]
+        if any(value not in self.sites for value in values) or any(
+            not is_definite(spec.dims) for spec in node.specs
+        ):
+            return False
+        if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
+            return False  # how many slices there will be is not known
+        repeat = native_form(op, self.options, self.backend)
+        if repeat is None:
+            return False
+        places = op.inputs
+        limit, carry = values[0], places.carries(values)
+        rest = [
+            value if is_contiguous(self.sites[value]) else self._plain(value)
+            for value in (*places.invariants(values), *places.xs(values))
+        ]
+        known = self.number(limit)
+        unit = self._unit(REPEAT, [*([] if known is not None else [limit]), *carry, *rest])
+        unit.nodes, unit.repeat = [node], repeat
+        unit.scalars = [] if known is None else [known]
+        unit.reads = [
+            *([] if known is not None else [self.sites[limit]]),
+            *[self.sites[value] for value in (*carry, *rest)],
+        ]
+        for value in node.outputs:
+            unit.writes.append(value)
+            self.maker[value] = unit.index
+            self._own(value)
+        self.chain.add_raising(unit.index)
+        return True
+
+    # ops that only move elements
+
+    def _moved(self, node: Node) -> bool:
+        if any(value not in self.sites for value in node.inputs) or not all(
+            is_definite(spec.dims) for spec in node.specs
+        ):
+            return False
+        sites = [self.sites[value] for value in node.inputs]
+        op: Any = node.op
+        if op.refers:
+            return False
+        views = op.views(sites, node.specs)
+        if views is not None:
+            self.sites.update(zip(node.outputs, views, strict=True))
+            return True
+        if not is_moved(op) or node.specs[0].dtype.itemsize not in self.backend.copied:
+            return False
+        shape = ranked(node.specs[0].dims)
+        whole = Site(node.start, shape, row_strides(shape))
+        parts = op.parts_of(whole, sites, lambda i: self._constant(node.inputs[i]))
+        if parts is None:
+            return False
+        reads = [part.source for part in parts if isinstance(part.source, Site)]
+        unit = self._unit(PARTS, [site.root for site in reads])
+        unit.nodes, unit.parts, unit.reads, unit.writes = [node], parts, reads, [node.start]
+        self.maker[node.start] = unit.index
+        self._own(node.start)
+        return True
+
+    # matrix products
+
+    def _contract(self, node: Node, form: forms.Contract) -> bool:
+        if node.specs[0].dtype.name not in self.backend.product_dtypes:
+            return False
+        operands = []
+        for value, is_turned in zip(node.inputs, (form.transpose_a, form.transpose_b), strict=True):
+            if len(self.sites[value].shape) < 2:
+                return False
+            if not has_unit_axis(self.sites[value]):
+                value = self._plain(value)
+            operands.append(turned(self.sites[value]) if is_turned else self.sites[value])
+        unit = self._unit(GEMM, [site.root for site in operands])
+        unit.nodes, unit.reads, unit.writes = [node], operands, [node.start]
+        self.maker[node.start] = unit.index
+        self._own(node.start)
+        return True
+
+    # loops
+
+    def _loop(self, node: Node, form: Any) -> bool:
+        is_reduce = isinstance(form, forms.Reduce)
+        body, reduced = form.source if is_reduce else form, None
+        shape: Any = node.specs[0].dims
+        if is_reduce:
+            shape = self.sites[node.inputs[0]].shape
+            if len(node.inputs) != 1:
+                return False
+            # Axes of size 1 make no difference: left out, so that reductions over the same elements share a loop.
+            axes = sorted({axis % len(shape) for axis in form.axes}) if shape else []
+            reduced = tuple(axis for axis in axes if not same_size(shape[axis], 1)) or None
+        unit = self._unit(LOOP, [value for value in node.inputs if self.number(value) is None])
+        unit.nodes, unit.shape, unit.reduced, unit.weight = [node], shape, reduced, self.cuts.weight(body)
+        value = node.start
+        self.forms[value] = form
+        self.maker[value] = unit.index
+        self._own(value)
+        if reduced is None:
+            self.inner.add(value)
+        else:
+            unit.results[value] = form.combine
+        return True
