@@ -22,13 +22,15 @@ from graphad.kernels.sites import Site
 
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
 STREAMS = 6  # arrays that loops merged for sharing some may read: what one loop reads is all there at once, soon in no cache
+WIDE = 24  # arrays: a loop that reads more computes some of them once more
+CHEAP = 2  # weight of what is computed once more
 
 
 class Group(Struct):
     """What becomes one unit, while units are collected.
 
     `bits` are those of its units and `above` of all that it depends on; `is_read`: something depends on it; `is_full`: nothing
-    joins it any more.
+    joins it any more; `again`: by value, nodes of other loops that it computes once more.
     """
 
     unit: Unit
@@ -41,6 +43,7 @@ class Group(Struct):
     above: int = 0
     is_read: bool = False
     is_full: bool = False
+    again: dict[int, Node] = {}
 
     @property
     def kind(self) -> str:
@@ -72,6 +75,7 @@ class Fused:
             self._add(unit)
         self._merge_siblings()
         self.live = [group for group in self._groups if self._find(group.index) == group.index]
+        self._compute_again()
 
     def group_of(self, value: int) -> int | None:
         """The group that makes a root, None for what is there before."""
@@ -80,6 +84,8 @@ class Fused:
 
     def is_inside(self, group: Group, value: int) -> bool:
         """Whether the nodes of a group have a value from each other rather than from storage."""
+        if value in group.again:
+            return True
         return value in self.lowered.inner and self._find(self._maker[value]) == group.index
 
     def sources(self, group: Group) -> set[int]:
@@ -98,7 +104,7 @@ class Fused:
             return {site.root for site in group.unit.reads}
         return {
             self._sites[value].root
-            for node in group.nodes
+            for node in (*group.nodes, *group.again.values())
             for value in node.inputs
             if not self.is_inside(group, value) and self.lowered.number(value) is None
         }
@@ -238,6 +244,33 @@ class Fused:
                 break
             else:
                 row.append(group)
+
+    def _compute_again(self) -> None:
+        """Have loops that read many arrays compute some of them once more, from others that they read anyway."""
+        for group in self.live:
+            if group.kind != LOOP or len(self.reads(group)) <= WIDE:
+                continue
+            read = {
+                value
+                for node in group.nodes
+                for value in node.inputs
+                if not self.is_inside(group, value) and self.lowered.number(value) is None
+            }
+            for value in sorted(read, reverse=True):
+                made = self._cheap(value, group)
+                if made is not None and all(
+                    self.lowered.number(x) is not None or x in read or self.is_inside(group, x) for x in made.inputs
+                ):
+                    group.again[value] = made
+
+    def _cheap(self, value: int, group: Group) -> Node | None:
+        """The node that makes a value in another loop over the same shape, where that is no more than an instruction or two."""
+        if value not in self.lowered.inner or self._sites[value].root != value:
+            return None
+        unit = self.lowered.units[self._maker[value]]
+        if unit.weight > CHEAP or not same_shape(unit.shape, group.shape):
+            return None
+        return unit.nodes[0]
 
     def ordered(self, groups: Sequence[Group], needs: dict[int, set[int]]) -> list[Group]:
         """Groups behind those that they need."""

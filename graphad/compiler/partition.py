@@ -63,7 +63,7 @@ def _compose(
     unit, composer = group.unit, Composer()
     values: dict[int, Any] = {}
     scalars: dict[int, Any] = {}
-    for node in group.nodes:
+    for node in sorted([*group.nodes, *group.again.values()], key=lambda node: node.start):
         args = []
         for value in node.inputs:
             if value in values and fused.is_inside(group, value):
