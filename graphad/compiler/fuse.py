@@ -259,7 +259,8 @@ class Fused:
             for value in sorted(read, reverse=True):
                 made = self._cheap(value, group)
                 if made is not None and all(
-                    self.lowered.number(x) is not None or x in read or self.is_inside(group, x) for x in made.inputs
+                    self.lowered.number(x) is not None or x in read or self.is_inside(group, x)
+                    for x in made.inputs
                 ):
                     group.again[value] = made
 

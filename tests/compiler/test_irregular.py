@@ -1,4 +1,4 @@
-"""Long gradients in which no part is like another: what they cost, and that loops which compute a value once more change no bit."""
+"""Long gradients in which no part is like another: what they cost, and that no bit changes where a value is computed once more."""
 
 from __future__ import annotations
 
