@@ -1,4 +1,4 @@
-"""Long gradients in which no part is like another: what they cost, and that no bit changes where a value is computed once more."""
+"""Long gradients in which no part is like another: what they cost, and that nothing changes where a value is computed again."""
 
 from __future__ import annotations
 
