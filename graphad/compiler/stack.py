@@ -18,6 +18,7 @@ from graphad.kernels.sites import reach, same_size
 from graphad.kernels.stages import OUTSIDE, Nest, Stage, Stages
 
 SHORT = 64  # elements: shorter rows are handed on through memory
+LONG = 65_536  # elements: longer rows stay in no cache, and there may be too few of them for all threads
 STREAMS = 24  # operands of all stages that are not held
 MOST = 16  # stages
 
@@ -77,7 +78,7 @@ def rows_of(unit: Unit) -> Size | None:
     if not reduced or unit.loop is None or tuple(reduced) != tuple(range(reduced[0], len(shape))):
         return None
     rows, inside = product(shape[: reduced[0]]), product(shape[reduced[0] :])
-    if (isinstance(rows, int) and rows < 2) or (isinstance(inside, int) and inside < SHORT):
+    if (isinstance(rows, int) and rows < 2) or (isinstance(inside, int) and not SHORT <= inside <= LONG):
         return None
     return rows
 
