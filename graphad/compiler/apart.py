@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphad.compiler.cuts import WEIGHT_LIMIT
-from graphad.compiler.stack import MOST, SHORT, STREAMS, row_size, rows_of
+from graphad.compiler.stack import LONG, MOST, SHORT, STREAMS, row_size, rows_of
 from graphad.compiler.units import LOOP, STAGES, Partition, Unit, same_shape
 from graphad.core.dims import product
 from graphad.kernels.stages import Nest
@@ -55,11 +55,8 @@ def _why(part: Partition, source: Unit, producer: Unit, reader: Unit) -> str:
     if rows_of(producer) is None and is_result:
         axes = producer.reduced or ()
         inside = product(producer.shape[axes[0] :]) if axes else 1
-        if (
-            isinstance(inside, int)
-            and inside < SHORT
-            and tuple(axes) == tuple(range(axes[0], len(producer.shape)))
-        ):
-            return f"rows of {inside} elements are too short for stages"
+        is_row = bool(axes) and tuple(axes) == tuple(range(axes[0], len(producer.shape)))
+        if isinstance(inside, int) and is_row and not SHORT <= inside <= LONG:
+            return f"rows of {inside} elements are too {'short' if inside < SHORT else 'long'} for stages"
         return "it is complete only when all rows are done"
     return "it reads what was not made in the same row, or waits for something else"

@@ -80,7 +80,10 @@ def test_layer_norm_with_its_gradient_is_two_kernels() -> None:
     assert kinds(layer_norm, [40, 100], [100], [100], [40, 100]) == ["stages", "loop"]
 
 
-def test_short_rows_and_single_ones_are_loops() -> None:
+def test_short_and_very_long_rows_and_single_ones_are_loops() -> None:
+    assert kinds(softmax, [3, 100_000]) == ["loop"] * 3
+    assert "too long for stages" in reasons(units_of(softmax, [3, 100_000]))[0]
+    assert "too short for stages" in reasons(units_of(softmax, [40, 10]))[0]
     assert kinds(softmax, [40, 10]) == ["loop"] * 3
     assert "stages" not in kinds(softmax, [100])
     assert "stages" not in kinds(softmax, [1, 100])
