@@ -404,6 +404,8 @@ def getitem(x: Any, key: Any) -> Tensor:
         except (IndexError, TypeError, ValueError):
             pass  # the long way says what is wrong
     x = lift(x)
+    if kind is list and any(k is None or k is Ellipsis or type(k) is builtins.slice for k in key):
+        return getitem(x, tuple(key))  # a list of entries, which no array of indices has
     if not is_simple:
         key = _lifted(key)
         if _is_mask(key):

@@ -436,3 +436,10 @@ def test_a_shape_may_be_an_array_of_numpy(run, dtype):
     assert tf.reshape(tf.range(6), np.array(6, dtype)).shape == (6,)
     with pytest.raises(TypeError, match="reshape: shape has dtype float64; an integer dtype is needed"):
         tf.reshape(tf.range(6), np.array([6.0]))
+
+
+def test_a_list_with_slices_is_a_key_like_a_tuple():
+    x = tf.reshape(tf.range(6), [2, 3])
+    for key in ([slice(None), 0], [slice(None, -1)], [..., 1], [None, 0]):
+        assert x[key].numpy().tolist() == x[tuple(key)].numpy().tolist()
+    assert tf.function(lambda x: x[[slice(1), slice(2)]])(x).numpy().tolist() == [[0, 1]]
