@@ -73,5 +73,41 @@ def added_at(shape: Any, key: Any, values: Any, axis: int = 0) -> Any:
     """
     out = np.zeros(shape, wide(values.dtype))
     into, added = (np.moveaxis(out, axis, 0), np.moveaxis(values, axis, 0)) if axis else (out, values)
-    np.add.at(into, key, added)
+    add_at(into, key, added)
     return as_dtype_of(out, values)
+
+
+_BLOCK = 1 << 20
+
+
+def add_at(into: Any, key: Any, added: Any) -> None:
+    """`np.add.at(into, key, added)`, in the same order, for arrays of positions along the first axes that are not negative.
+
+    NumPy is quick for one axis alone, so whole rows are added element by element, in blocks.
+    """
+    parts = key if type(key) is tuple else (key,)
+    lead, row = into.shape[: len(parts)], into.shape[len(parts) :]
+    size = int(np.prod(row, dtype=np.int64))
+    if size < 2 or not _takes_rows(into, parts, added, row):
+        np.add.at(into, key, added)
+        return
+    number = np.ravel_multi_index(parts, lead).reshape(-1) if len(parts) > 1 else parts[0].reshape(-1)
+    flat, rows, columns = into.reshape(-1), added.reshape(-1, size), np.arange(size)
+    step = max(1, _BLOCK // size)
+    for start in range(0, len(number), step):
+        places = number[start : start + step, None].astype(np.int64) * size + columns
+        np.add.at(flat, places.reshape(-1), rows[start : start + step].reshape(-1))
+
+
+def _takes_rows(into: Any, parts: Any, added: Any, row: Any) -> bool:
+    """Whether positions are arrays that agree and `added` has a whole row of numbers for each."""
+    return (
+        isinstance(into, np.ndarray)
+        and isinstance(added, np.ndarray)
+        and into.flags.c_contiguous
+        and into.dtype == added.dtype
+        and all(isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts)
+        and all(part.shape == parts[0].shape for part in parts)
+        and added.shape == (*parts[0].shape, *row)
+        and all(not part.size or (part.min() >= 0 and part.max() < n) for part, n in zip(parts, into.shape))
+    )

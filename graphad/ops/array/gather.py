@@ -32,7 +32,7 @@ from graphad.core.schema import Axis, Count, Given
 from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.accumulate import added_at, as_dtype_of, summed, wide
+from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
 from graphad.ops.array.shape import Reshape, shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
 from graphad.ops.array.support import all_stacked, index_tensor, put_back, require_index, static_int
@@ -213,7 +213,7 @@ class GatherGrad(Op):
         p, i = blocks(out, indices, axis, self.batch_dims)
         rows = np.reshape(g, (p.shape[0], p.shape[1], i.shape[1], p.shape[3]))
         if p.shape[0] == 1 and p.shape[1] == 1:
-            np.add.at(p[0, 0], i[0], rows[0, 0])
+            add_at(p[0, 0], i[0], rows[0, 0])
         else:
             np.add.at(np.moveaxis(p, 2, 1), (np.arange(p.shape[0])[:, None], i), np.moveaxis(rows, 2, 1))
         return as_dtype_of(out, g)
