@@ -79,15 +79,23 @@ def transpose_once(s: Sweep, node: Node) -> Any:
 
 @rewrite("sum_to")
 def sum_over_nothing(s: Sweep, node: Node) -> Any:
-    """A sum over axes of size 1 only is a reshape."""
+    """A sum over axes of size 1 only is a reshape, but for the sign of zeros."""
     x, want = node.inputs[0], node.specs[0].dims
     have = s.spec(x).dims
     if have is None or want is None or len(have) < len(want):
         return None
     extra = len(have) - len(want)
     if all(same_size(size, 1) for size in have[:extra]) and all(map(same_size, have[extra:], want)):
-        return _reshaped(s, x, want)
+        return _of_one(s, x, want)
     return None
+
+
+def _of_one(s: Sweep, x: int, dims: Any) -> Any:
+    """Sums of one number each: NumPy's begin with +0, which makes +0 of -0."""
+    y, spec, add = _reshaped(s, x, dims), s.spec(x), s.op("add")
+    if not (spec.dtype.is_floating or spec.dtype.is_complex) or add is None:
+        return y
+    return s.bind(add, y, s.constant(0, like=spec))
 
 
 REDUCTIONS = (
@@ -103,7 +111,7 @@ REDUCTIONS = (
 
 @rewrite(*REDUCTIONS)
 def reduce_over_nothing(s: Sweep, node: Node) -> Any:
-    """A reduction over axes of size 1 only is a reshape."""
+    """A reduction over axes of size 1 only is a reshape, that of a sum but for the sign of zeros."""
     x, spec = node.inputs[0], node.specs[0]
     have = s.spec(x)
     if have.dims is None or spec.dims is None or have.dtype is not spec.dtype:
@@ -111,7 +119,8 @@ def reduce_over_nothing(s: Sweep, node: Node) -> Any:
     axes = range(len(have.dims)) if node.op.axes is None else node.op.axes  # type: ignore[attr-defined]
     if any(not same_size(have.dims[axis], 1) for axis in axes):
         return None
-    return _reshaped(s, x, spec.dims)
+    adds = node.op.name in ("reduce_sum", "reduce_mean")
+    return (_of_one if adds else _reshaped)(s, x, spec.dims)
 
 
 @rewrite("reduce_mean")

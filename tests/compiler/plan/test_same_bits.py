@@ -301,3 +301,13 @@ def test_the_environment_gives_the_first_value_of_the_setting() -> None:
         )
         assert ran.stdout.strip() == wanted
         assert ("'perhaps' is neither 0 nor 1" in ran.stderr) == (text == "perhaps")
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_prod])
+@pytest.mark.parametrize("shape, axis", [((3, 1), 1), ((1, 3), 0), ((1, 1, 2), [0, 1]), ((1,), None)])
+def test_zeros_that_nothing_is_added_to_have_one_sign(reduce: Any, shape: Any, axis: Any) -> None:
+    x = tf.fill(shape, -0.0)
+    want = reduce(x, axis).numpy()
+    for mode in (True, False):
+        found = tf.function(lambda x: reduce(x, axis), jit_compile=mode, autograph=False)(x).numpy()
+        assert found.tobytes() == want.tobytes()
