@@ -31,6 +31,7 @@ Offset = int  # of either sign
 Limit = int  # below 0 there is none
 Step = int  # not 0
 Number = int | float  # finite
+Bound = float  # infinite ones too, but not NaN
 Places = tuple[int, ...]  # counted from 0, none twice
 Text = str
 Padding = Any  # "SAME", "VALID", or what is before and after along each axis
@@ -329,6 +330,7 @@ _KINDS: dict[str, Kind] = {
         ),
         Kind("Step", lambda x: type(x) is int and x != 0, _INTS, "integer", "not 0", "is no integer other than 0"),
         Kind("Number", _is_number, _OTHER, "integer of 64 bits or float", "finite", "is no finite number of 64 bits"),
+        Kind("Bound", lambda x: type(x) is float and x == x, _OTHER, "float", "not NaN", "is NaN, or no float"),
         Kind("Text", lambda x: type(x) is str, _NONE, "string"),
         Kind(
             "Padding",

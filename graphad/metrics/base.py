@@ -25,11 +25,11 @@ class Metric(Trackable):
     """Base class. Subclasses make variables with `add_weight`, and define `update_state` and `result`.
 
     Args:
-      name: Name.
       dtype: The dtype of the variables; `keras.backend.floatx` by default.
+      name: Name.
     """
 
-    def __init__(self, name: str | None = None, dtype: Any = None) -> None:
+    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self._graphad_name = name or snake_case(type(self).__name__)
         self._graphad_dtype = floatx_dtype() if dtype is None else as_dtype(dtype)
         self._graphad_variables: list[Variable] = []
@@ -49,9 +49,14 @@ class Metric(Trackable):
         return [*self._graphad_variables, *[variable for metric in inner for variable in metric.variables]]
 
     def add_variable(
-        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: str | None = None
+        self,
+        shape: Any = (),
+        initializer: Any = "zeros",
+        dtype: Any = None,
+        aggregation: str | None = "sum",
+        name: str | None = None,
     ) -> Variable:
-        """A new variable of this metric."""
+        """A new variable of this metric; `aggregation` says what several devices would do, and has no effect on one."""
         make: Callable[..., Any] = initializers.get(initializer) or initializers.Zeros()
         kept = self._graphad_dtype if dtype is None else as_dtype(dtype)
         made = Variable(lambda: make(list(shape), kept), trainable=False, name=name or "variable", dtype=kept)
@@ -64,7 +69,7 @@ class Metric(Trackable):
         """The same as `add_variable`; a name may come first."""
         if isinstance(shape, str):
             shape, name = (), shape
-        return self.add_variable(shape, initializer, dtype, name)
+        return self.add_variable(shape, initializer, dtype, name=name)
 
     def update_state(self, *args: Any, **options: Any) -> Any:
         """Take a batch into account."""
@@ -90,7 +95,7 @@ class Sum(Metric):
     """The sum of all values seen since the last reset."""
 
     def __init__(self, name: str = "sum", dtype: Any = None) -> None:
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         self.total = self.add_variable(name="total")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:

@@ -31,7 +31,7 @@ class _Counts(Metric):
         dtype: Any = None,
         class_id: int | None = None,
     ) -> None:
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         given = 0.5 if thresholds is None else thresholds
         self.thresholds = [float(x) for x in given] if isinstance(given, list | tuple) else [float(given)]  # type: ignore[arg-type]
         self.class_id = class_id
@@ -164,8 +164,15 @@ class AUC(_Counts):
         name: str | None = None,
         dtype: Any = None,
         thresholds: Sequence[float] | None = None,
+        multi_label: bool = False,
+        num_labels: int | None = None,
+        label_weights: Any = None,
         from_logits: bool = False,
     ) -> None:
+        if multi_label or num_labels is not None or label_weights is not None:
+            raise InvalidArgumentError(
+                "AUC: multi_label, num_labels and label_weights are not built; make one AUC for each label and average."
+            )
         if curve not in ("ROC", "PR") or summation_method not in ("interpolation", "majoring", "minoring"):
             raise InvalidArgumentError(
                 f"AUC: curve={curve!r} and summation_method={summation_method!r}; the curves are 'ROC' and 'PR', the methods "
@@ -224,8 +231,10 @@ class MeanIoU(Metric):
       num_classes: Integers from 0 to below this.
       name: Name.
       dtype: The dtype of the counts.
-      sparse_y_true: Whether labels are integers; else they are the largest of [..., classes].
+      ignore_class: A label whose elements do not count.
+      sparse_y_true: Whether labels are integers; else they are the largest of the classes along `axis`.
       sparse_y_pred: The same of predictions.
+      axis: The axis of the classes.
     """
 
     def __init__(
@@ -233,17 +242,20 @@ class MeanIoU(Metric):
         num_classes: int,
         name: str | None = None,
         dtype: Any = None,
+        ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
+        axis: int = -1,
     ) -> None:
-        super().__init__(name or "mean_io_u", dtype)
+        super().__init__(dtype, name or "mean_io_u")
         self.num_classes, self.sparse_y_true, self.sparse_y_pred = num_classes, sparse_y_true, sparse_y_pred
+        self.ignore_class, self.axis = ignore_class, axis
         self.total_cm = self.add_variable((num_classes, num_classes), name="total_confusion_matrix")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         dtype = self._graphad_dtype
-        labels = lift(y_true) if self.sparse_y_true else argmax(lift(y_true), axis=-1)
-        guesses = lift(y_pred) if self.sparse_y_pred else argmax(lift(y_pred), axis=-1)
+        labels = lift(y_true) if self.sparse_y_true else argmax(lift(y_true), axis=self.axis)
+        guesses = lift(y_pred) if self.sparse_y_pred else argmax(lift(y_pred), axis=self.axis)
         rows, columns = (
             one_hot(reshape(cast(part, "int64"), [-1]), self.num_classes, dtype=dtype)
             for part in (labels, guesses)
@@ -251,6 +263,9 @@ class MeanIoU(Metric):
         if sample_weight is not None:
             weights = broadcast_to(cast(lift(sample_weight), dtype), shape(labels))
             rows = rows * reshape(weights, [-1, 1])
+        if self.ignore_class is not None:
+            counted = cast(labels, "int64") != self.ignore_class
+            rows = rows * reshape(cast(counted, dtype), [-1, 1])
         self.total_cm.assign_add(matmul(rows, columns, transpose_a=True))
 
     def result(self) -> Tensor:

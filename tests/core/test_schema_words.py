@@ -60,6 +60,7 @@ def test_the_walk_passes_words_and_choices(declared):
         ("ClosedRule", [], [3, "rule", None]),
         ("PythonRule", [], [3, "rule", None]),
         ("Count | Literal[-1]", [0, 4, -1], [-2, None]),
+        ("Bound", [0.5, float("-inf")], [float("nan"), 1, None]),
     ],
 )  # fmt: skip
 def test_a_word_takes_what_it_says_and_nothing_else(word, fitting, others):

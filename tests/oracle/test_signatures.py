@@ -20,7 +20,9 @@ _OPTIONS = "graphad's files are its own, and so are their options"
 DIFFERENCES = {
     "DType": "made by graphad alone; `as_dtype` gives them",
     "dtypes.DType": "made by graphad alone; `as_dtype` gives them",
-    "keras.losses.Loss": "takes the function of one row as its first argument",
+    **dict.fromkeys(
+        ("fftnd", "ifftnd", "rfftnd", "irfftnd"), "those of `signal`; TensorFlow has its bare ops there"
+    ),
     "saved_model.LoadOptions": _OPTIONS,
     "saved_model.SaveOptions": _OPTIONS,
 }

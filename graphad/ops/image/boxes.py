@@ -17,7 +17,7 @@ from graphad.core.dtypes import float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
-from graphad.core.schema import Count
+from graphad.core.schema import Bound, Count, Number
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -112,9 +112,9 @@ class NonMaxSuppression(TupleOp):
     name = "non_max_suppression"
     keeps = (False, False)
     most: Count
-    overlap: float
-    lowest: float
-    sigma: float
+    overlap: Number
+    lowest: Bound
+    sigma: Number
 
     def infer(self, boxes: TensorSpec, scores: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
         for spec, word, rank in ((boxes, "boxes", 2), (scores, "scores", 1)):
