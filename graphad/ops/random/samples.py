@@ -189,13 +189,46 @@ def _slope(alpha: Any, y: Any) -> Any:
     part = np.log(x) - psi(a + 1)
     term, total, k = np.ones_like(x), np.zeros_like(x), 0
     last = np.maximum(x - a, 0) + 12 * np.sqrt(np.maximum(x, 1)) + 40
+    far = last > _TERMS
+    last = np.where(far, -1, last)
     while (running := k <= last).any():
         total = np.where(running, total + term * part, total)
         k += 1
         term = term * (x / (a + k))
         part = part - 1 / (a + k)
-    slope = np.where(fits, -x / a * total, np.where((y == 0) & (alpha > 0), 0.0, np.nan)).astype(dtype)
+    found = -x / a * total
+    if far.any():
+        found = np.where(far, _slope_far(np.where(far, a, _TERMS), np.where(far, x, _TERMS)), found)
+    slope = np.where(fits, found, np.where((y == 0) & (alpha > 0), 0.0, np.nan)).astype(dtype)
     return slope if slope.ndim else slope[()]
+
+
+_TERMS = 5000  # of the series; beyond it the expansions hold to the last digits near alpha, to some digits in the upper tail
+
+
+def _slope_far(a: Any, x: Any) -> Any:
+    """The same for large y: by the expansion of Cornish and Fisher for quantiles of the gamma distribution (Abramowitz and
+    Stegun 26.4.14 in powers of 1 / sqrt(alpha)) near alpha, and by that of the upper tail, 1 - P = p / (1 - (alpha - 1) / y).
+    """
+    root = np.sqrt(a)
+    z = (x - a) / root
+    for _ in range(
+        4
+    ):  # of y = a + root z + (z**2 - 1) / 3 + (z**3 - 7 z) / (36 root) - (3 z**4 + 7 z**2 - 16) / (810 a)
+        near = np.clip(z, -30, 30)
+        bent = (
+            (near**2 - 1) / 3
+            + (near**3 - 7 * near) / (36 * root)
+            - (3 * near**4 + 7 * near**2 - 16) / (810 * a)
+        )
+        z = (x - a - bent) / root
+    z, is_near = np.clip(z, -30, 30), (np.abs(z) <= 30) & (a > _TERMS)
+    expanded = (
+        1 + z / (2 * root) - (z**3 - 7 * z) / (72 * root**3) + (3 * z**4 + 7 * z**2 - 16) / (810 * a * a)
+    )
+    gap = np.where(is_near, 1, 1 - (a - 1) / x)
+    tail = (np.log(x) - library.special().psi(a)) / gap + 1 / (x * gap * gap)
+    return np.where(is_near, expanded, tail)
 
 
 def _slope_vjp(ctx: VjpContext, g: Tensor) -> Sequence[Any]:
