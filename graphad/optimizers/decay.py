@@ -55,8 +55,8 @@ def _positive(schedule: str, name: str, steps: Any) -> None:
         raise InvalidArgumentError(f"{schedule}: {name} is {steps}; it must be positive.")
 
 
-class ExponentialDecay(_Kept):
-    """initial_learning_rate * decay_rate ** (step / decay_steps); with `staircase` the exponent is rounded down."""
+class _Rated(_Kept):
+    """Decay by a rate for every so many steps."""
 
     def __init__(
         self,
@@ -64,46 +64,37 @@ class ExponentialDecay(_Kept):
         decay_steps: Any,
         decay_rate: Any,
         staircase: bool = False,
-        name: str = "ExponentialDecay",
+        name: str | None = None,
     ) -> None:
-        _positive("ExponentialDecay", "decay_steps", decay_steps)
+        own = type(self).__name__
+        _positive(own, "decay_steps", decay_steps)
         super().__init__(
-            name,
+            name or own,
             initial_learning_rate=initial_learning_rate,
             decay_steps=decay_steps,
             decay_rate=decay_rate,
             staircase=staircase,
         )
 
-    def __call__(self, step: Any) -> Tensor:
+    def rated(self, step: Any) -> tuple[Any, Any, Any]:
+        """The first learning rate, the decay rate, and how many times it has been applied."""
         step, first, steps, rate = self.parts(step, "initial_learning_rate", "decay_steps", "decay_rate")
-        done = floor(step / steps) if self._graphad_config["staircase"] else step / steps
+        return first, rate, floor(step / steps) if self._graphad_config["staircase"] else step / steps
+
+
+class ExponentialDecay(_Rated):
+    """initial_learning_rate * decay_rate ** (step / decay_steps); with `staircase` the exponent is rounded down."""
+
+    def __call__(self, step: Any) -> Tensor:
+        first, rate, done = self.rated(step)
         return first * rate**done  # type: ignore[no-any-return]
 
 
-class InverseTimeDecay(_Kept):
+class InverseTimeDecay(_Rated):
     """initial_learning_rate / (1 + decay_rate * step / decay_steps); with `staircase` the quotient is rounded down."""
 
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
-        staircase: bool = False,
-        name: str = "InverseTimeDecay",
-    ) -> None:
-        _positive("InverseTimeDecay", "decay_steps", decay_steps)
-        super().__init__(
-            name,
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            decay_rate=decay_rate,
-            staircase=staircase,
-        )
-
     def __call__(self, step: Any) -> Tensor:
-        step, first, steps, rate = self.parts(step, "initial_learning_rate", "decay_steps", "decay_rate")
-        done = floor(step / steps) if self._graphad_config["staircase"] else step / steps
+        first, rate, done = self.rated(step)
         return first / (1.0 + rate * done)  # type: ignore[no-any-return]
 
 
