@@ -60,9 +60,7 @@ def count() -> int:
         if _library is None:
             _require_driver()
         return int(library().cuda.runtime.getDeviceCount())
-    except (
-        Exception
-    ) as cause:  # CuPy's errors are its own, and say in their ways that there is no driver or no device
+    except Exception as cause:  # CuPy says in errors of its own that there is no driver or no device
         get_logger().info("%s", cause)
         return 0
 

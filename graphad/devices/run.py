@@ -57,7 +57,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         outputs = evaluated(op, values)
     except GraphadError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever an eval raises is given the op's name
         told = [x.place if isinstance(x, Handle) else x for x in inputs]
         error = explained(error, op, told)
         raise error

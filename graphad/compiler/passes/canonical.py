@@ -9,6 +9,7 @@ Axes of size 1 come and go by `reshape`; squares and small integer powers are pr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
@@ -93,17 +94,15 @@ def sum_over_nothing(s: Sweep, node: Node) -> Any:
 def _of_one(s: Sweep, x: int, dims: Any) -> Any:
     """Sums of one number each: NumPy's begin with +0, which makes +0 of -0."""
     y, spec, add = _reshaped(s, x, dims), s.spec(x), s.op("add")
-    if not (spec.dtype.is_floating or spec.dtype.is_complex) or add is None:
+    if y is None or not (spec.dtype.is_floating or spec.dtype.is_complex) or add is None:
         return y
     return s.bind(add, y, s.constant(0, like=spec))
 
 
 REDUCTIONS = (
-    "reduce_sum",
     "reduce_prod",
     "reduce_max",
     "reduce_min",
-    "reduce_mean",
     "reduce_all",
     "reduce_any",
 )
@@ -111,7 +110,18 @@ REDUCTIONS = (
 
 @rewrite(*REDUCTIONS)
 def reduce_over_nothing(s: Sweep, node: Node) -> Any:
-    """A reduction over axes of size 1 only is a reshape, that of a sum but for the sign of zeros."""
+    """A reduction over axes of size 1 only is a reshape."""
+    return _over_nothing(s, node, _reshaped)
+
+
+@rewrite("reduce_sum", "reduce_mean")
+def add_over_nothing(s: Sweep, node: Node) -> Any:
+    """A sum or mean over axes of size 1 only is a reshape, but for the sign of zeros."""
+    return _over_nothing(s, node, _of_one)
+
+
+def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any]) -> Any:
+    """What stands instead of a reduction over axes of size 1 only, None where there are others."""
     x, spec = node.inputs[0], node.specs[0]
     have = s.spec(x)
     if have.dims is None or spec.dims is None or have.dtype is not spec.dtype:
@@ -119,8 +129,7 @@ def reduce_over_nothing(s: Sweep, node: Node) -> Any:
     axes = range(len(have.dims)) if node.op.axes is None else node.op.axes  # type: ignore[attr-defined]
     if any(not same_size(have.dims[axis], 1) for axis in axes):
         return None
-    adds = node.op.name in ("reduce_sum", "reduce_mean")
-    return (_of_one if adds else _reshaped)(s, x, spec.dims)
+    return instead(s, x, spec.dims)
 
 
 @rewrite("reduce_mean")

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import stands_for_tensor
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dtypes import float64, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
@@ -32,6 +32,7 @@ from graphad.ops.image.layout import (
 from graphad.ops.math.cast import cast
 from graphad.ops.nn.arguments import padding_of
 from graphad.ops.nn.windows import Patches
+from graphad.ops.state.effects import require
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
@@ -143,8 +144,8 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target
     op = "resize_with_crop_or_pad"
     x = image_of(op, image)
     target = number(op, target_height, "target_height"), number(op, target_width, "target_width")
-    if is_known(*target) and min(target) < 1:
-        raise InvalidArgumentError(f"{op}: the target size is {target}; it must be from 1.")
+    for n, word in zip(target, ("target_height", "target_width"), strict=True):
+        require(lift(n) >= 1, f"{op}: {word} is \x00; it must be from 1.", [lift(n)])
     old = size_along(x, HEIGHT), size_along(x, WIDTH)
     gaps = [new - n for new, n in zip(target, old, strict=True)]
     inner = [smallest(new, n) for new, n in zip(target, old, strict=True)]

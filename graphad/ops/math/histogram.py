@@ -17,6 +17,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_nan
 from graphad.ops.math.rounding import floor
 from graphad.ops.math.select import clip_by_value, where
+from graphad.ops.state.effects import require
 
 
 def histogram_fixed_width(
@@ -72,8 +73,8 @@ def _bins(op: str, values: Any, value_range: Any, nbins: Any) -> Any:
     if value_range.dims is not None and value_range.dims != (2,):
         raise InvalidArgumentError(f"{op}: value_range has shape {value_range.shape}; it is two numbers.")
     count, ends = static_int(op, nbins, "nbins"), static_array(value_range)
-    if type(count) is int and count < 1:
-        raise InvalidArgumentError(f"{op}: nbins is {count}; one bin is needed at least.")
+    if count is None or count < 1:
+        require(lift(nbins) >= 1, f"{op}: nbins is \x00; one bin is needed at least.", [lift(nbins)])
     if ends is not None and not ends[0] < ends[1]:
         raise InvalidArgumentError(
             f"{op}: value_range is ({ends[0]}, {ends[1]}); the lower end comes first, below the other."

@@ -38,6 +38,7 @@ class _Combined(Segments):
     """y[b, s, k] of all data[b, i, k] with ids[b, i] = s, combined by a ufunc; see `UnsortedSegmentSum`."""
 
     keeps = (True, True)
+    takes_symbols = False
     formula: ClassVar[np.ufunc]
     kinds: ClassVar[frozenset[str]] = REAL
     empty: ClassVar[Any]  # of segments without members, by the dtype

@@ -188,7 +188,7 @@ def with_space_to_batch(
     filter_shape: ShapeLike | None = None,
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
-) -> Any:
+) -> Tensor:
     """`op` with windows whose elements are `dilation_rate` apart, of one that knows adjacent elements alone.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.kinds import require_same_dtype
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones, zeros
 from graphad.ops.array.gather import gather
@@ -79,10 +80,7 @@ def _pair(op: str, a: Any, b: Any) -> tuple[Rows, Rows]:
     if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
         raise ArgumentTypeError(f"{op}: a is sparse and b dense; give b as a SparseTensor, or both dense.")
     x, y = _rows(op, a, "a"), _rows(op, b, "b")
-    if x[1].dtype is not y[1].dtype:
-        raise ArgumentTypeError(
-            f"{op}: a has dtype {x[1].dtype.name} and b {y[1].dtype.name}; they must be the same."
-        )
+    require_same_dtype(op, x[1], y[1], ("a", "b"))
     require(
         reduce_all(shape_of(x[2]) == shape_of(y[2])) & reduce_all(x[2] == y[2]),
         f"{op}: the sizes in front of the last axis differ: \x00 and \x00.",
