@@ -188,7 +188,7 @@ def test_an_example_prints_what_it_shows(name, tmp_path, monkeypatch):
 LACKING = {
     "graphad.signal": (30, 23, 22, 30, 30),
     "graphad.keras.losses": (0, 1, 2, 0, 0),
-    "graphad.keras.metrics": (35, 1, 3, 5, 38),
+    "graphad.keras.metrics": (35, 1, 3, 5, 37),
     "graphad.nest": (3, 0, 0, 2, 0),
     "graphad.debugging": (5, 4, 5, 0, 4),
     "graphad.test": (1, 0, 0, 1, 1),

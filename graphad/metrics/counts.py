@@ -147,7 +147,9 @@ class AUC(_Counts):
       name: Name.
       dtype: The dtype of the counts.
       thresholds: Places between 0 and 1 instead of evenly spaced ones.
+      multi_label, num_labels, label_weights: Not built: one AUC for each label serves.
       from_logits: Whether predictions are logits.
+    Raises: InvalidArgumentError (a ValueError): an unknown curve or method, fewer than two thresholds, several labels.
     """
 
     kinds = _KINDS
@@ -166,7 +168,7 @@ class AUC(_Counts):
         thresholds: Sequence[float] | None = None,
         multi_label: bool = False,
         num_labels: int | None = None,
-        label_weights: Any = None,
+        label_weights: Sequence[float] | None = None,
         from_logits: bool = False,
     ) -> None:
         if multi_label or num_labels is not None or label_weights is not None:

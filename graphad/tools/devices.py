@@ -105,7 +105,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         raise InvalidArgumentError("set_visible_devices: ops run on the CPU, which cannot be hidden.")
 
 
-def set_memory_growth(device: Any, enable: bool) -> None:
+def set_memory_growth(device: PhysicalDevice | LogicalDevice, enable: bool) -> None:
     """Whether memory of a GPU is taken as it is needed. It always is, so that this allows it and changes nothing.
 
     Raises: InvalidArgumentError (a ValueError): for the CPU, for a device that is not there, and for `enable=False`.
@@ -122,7 +122,7 @@ def set_memory_growth(device: Any, enable: bool) -> None:
     )
 
 
-def get_memory_growth(device: Any) -> bool:
+def get_memory_growth(device: PhysicalDevice | LogicalDevice) -> bool:
     """True for a GPU. Raises for the same devices as `set_memory_growth`."""
     if _is_gpu(device):
         return True
@@ -132,7 +132,7 @@ def get_memory_growth(device: Any) -> bool:
     )
 
 
-def get_logical_device_configuration(device: Any) -> list[Any] | None:
+def get_logical_device_configuration(device: PhysicalDevice | LogicalDevice) -> list[Any] | None:
     """What `set_logical_device_configuration` was given; None where it was not called.
 
     Args:
@@ -144,7 +144,7 @@ def get_logical_device_configuration(device: Any) -> list[Any] | None:
     return [LogicalDeviceConfiguration()] * flags.logical_cpus if flags.logical_cpus > 1 else None
 
 
-def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
+def set_logical_device_configuration(device: PhysicalDevice | LogicalDevice, logical_devices: Any) -> None:
     """Give the CPU several names, "CPU:0", "CPU:1", ..., for programs that are written for several devices.
 
     Ops run on the same CPU under each of them, and share its memory and its threads.
@@ -164,7 +164,7 @@ def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
     flags.logical_cpus = len(parts)
 
 
-def get_device_details(device: Any) -> dict[str, Any]:
+def get_device_details(device: PhysicalDevice | LogicalDevice) -> dict[str, Any]:
     """What is known of a device besides its name: nothing of the CPU."""
     _require(device)
     return {}
@@ -298,7 +298,9 @@ def set_experimental_options(options: dict[str, Any]) -> None:
     """Set options of TensorFlow's graph optimizer. graphad's passes change no result and are not set one by one."""
 
 
-def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+def is_gpu_available(
+    cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
+) -> bool:
     """Whether there is a CUDA device on which `device("cuda")` runs ops."""
     return library.count() > 0
 

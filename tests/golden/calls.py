@@ -36,6 +36,7 @@ GIVEN: dict[tuple[str, str], list[Any]] = {
     ("images", "net"): [None, None, np.array([2, 0, 1], np.int32)],
 }
 GIVEN |= {("references", name): inputs for name, inputs in wide.referring_calls().items()}
+GIVEN |= {("samples", name): inputs for name, inputs in wide.referring_calls(wide.MORE_REFERRING).items()}
 SIZES: dict[tuple[str, str], list[tuple[int, ...]]] = {
     ("arrays", "shapes"): [(4, 3)],
     ("arrays", "lookups"): [(4, 3), (2,)],

@@ -296,13 +296,28 @@ REFERRING: list[tuple[str, tuple[Any, ...], list[Any]]] = [
     ("convolution_filter_grad", ((1, 1), "SAME", (1, 1), (2, ("at", 1, 1), 3, 2)), [_PHOTO, _real(2, 4, 5, 2), _ints(0, 2)]),
 ]  # fmt: skip
 
+# More of them, in a model of their own: what a model holds is never written again.
+MORE_REFERRING: list[tuple[str, tuple[Any, ...], list[Any]]] = [
+    ("unsorted_segment_max", (_FIRST, 0), [_real(3, 2), _IDS, np.int32(4)]),
+    ("unsorted_segment_min", (_FIRST, 0), [_real(3, 2), _IDS, np.int32(4)]),
+    ("unsorted_segment_prod", (_FIRST, 0), [_real(3, 2), _ints(1, 0, 1), np.int32(3)]),
+    ("draw_gamma", (_ALL,), [_KEY, np.float32(1.5) + _real(3) ** 2, _ints(2, 3)]),
+    ("draw_counts", ((_FIRST, 3), "poisson", "int32"), [_KEY, np.array([0.5, 3.0, 50.0]), _TWO]),
+    ("draw_counts", (_ALL, "binomial", "float32"), [_KEY, np.array([4.0, 30.0]), np.array([0.5, 0.1]), _ints(3, 2)]),
+]  # fmt: skip
 
-def referring_calls() -> dict[str, list[Any]]:
-    """The name of each function of the model `references`, and what it is called with."""
-    return {f"{name}_{k}": inputs for k, (name, _, inputs) in enumerate(REFERRING)}
+
+def referring_calls(table: Any = REFERRING) -> dict[str, list[Any]]:
+    """The name of each function of a model of such ops, and what it is called with."""
+    return {f"{name}_{k}": inputs for k, (name, _, inputs) in enumerate(table)}
 
 
-def references() -> Any:
+def samples() -> Any:
+    """See `MORE_REFERRING`."""
+    return references(MORE_REFERRING)
+
+
+def references(table: Any = REFERRING) -> Any:
     """A function for each of these ops. They are bound as they are: in user code most stand only where sizes are unknown."""
 
     def made(op: Any, name: str) -> Any:
@@ -313,7 +328,7 @@ def references() -> Any:
         return function
 
     functions = {}
-    for (kind, attributes, inputs), name in zip(REFERRING, referring_calls(), strict=True):
+    for (kind, attributes, inputs), name in zip(table, referring_calls(table), strict=True):
         op = lookup(kind)(*[gd.as_dtype(a) if a in ("float32", "int32") else a for a in attributes])
         specs = [Spec([None] * np.ndim(x), gd.constant(x).dtype) for x in inputs]
         functions[name] = (made(op, name), specs)
@@ -322,6 +337,7 @@ def references() -> Any:
 
 FAMILIES = {
     "references": references,
+    "samples": samples,
     "elementwise": elementwise,
     "arrays": arrays,
     "sums": sums,

@@ -590,6 +590,32 @@ def _segments(a: Any, data: Any, ids: Any) -> Any:
     return out.astype(data.dtype)
 
 
+def _combined(formula: Any, empty: Any) -> Any:
+    def evaluate(a: Any, data: Any, ids: Any) -> Any:
+        out = np.full((a["num"], *data.shape[ids.ndim :]), empty(data.dtype), data.dtype)
+        rows = data.reshape(-1, *data.shape[ids.ndim :])
+        for segment in range(a["num"]):
+            if (mine := ids.ravel() == segment).any():
+                out[segment] = formula.reduce(rows[mine])
+        return out
+
+    return evaluate
+
+
+def _sampled(kind: str, key: Any, shape: Any, dtype: Any, parameters: Any) -> np.ndarray:
+    source = np.random.Philox()
+    words = np.asarray(key, np.int64).view(np.uint64)
+    source.state = {
+        **source.state, "state": {"counter": np.zeros(4, np.uint64), "key": words},
+        "buffer_pos": 4, "has_uint32": 0, "uinteger": 0,
+    }  # fmt: skip
+    stream = np.random.Generator(source)
+    wide = [np.broadcast_to(np.asarray(p, np.float64), shape) for p in parameters]
+    if kind == "binomial":
+        return stream.binomial(wide[0].astype(np.int64), wide[1], shape).astype(dtype)
+    return {"gamma": stream.standard_gamma, "poisson": stream.poisson}[kind](wide[0], shape).astype(dtype)
+
+
 def _updated(a: Any, x: Any, indices: Any, updates: Any) -> Any:
     out = x.copy()
     for place in np.ndindex(indices.shape[:-1]):
@@ -722,6 +748,9 @@ OPS: dict[str, Any] = {
     "transpose_by": lambda a, x, perm: np.transpose(x, np.argsort(perm % x.ndim) if a["inverse"] else perm),
     "unit_steps": lambda a: np.linspace(0.0, 1.0, a["n"]).astype(a["dtype"]),
     "unsorted_segment_sum": _segments,
+    "unsorted_segment_max": _combined(np.maximum, lambda dtype: np.finfo(dtype).min),
+    "unsorted_segment_min": _combined(np.minimum, lambda dtype: np.finfo(dtype).max),
+    "unsorted_segment_prod": _combined(np.multiply, lambda dtype: 1),
     "unstack": lambda a, x: [np.take(x, k, a["axis"]) for k in range(a["num"])],
     "where_indices": lambda a, x: np.argwhere(x).astype(np.int64),
     # linalg
@@ -788,6 +817,8 @@ OPS: dict[str, Any] = {
     "random_key": _random_key,
     "draw": lambda a, key, *limits: drawn(a["kind"], key, a["shape"], a["dtype"], limits),
     "draw_to": lambda a, key, *rest: drawn(a["kind"], key, tuple(map(int, rest[-1])), a["dtype"], rest[:-1]),
+    "draw_gamma": lambda a, key, alpha: _sampled("gamma", key, a["shape"], alpha.dtype, [alpha]),
+    "draw_counts": lambda a, key, *rest: _sampled(a["kind"], key, a["shape"], a["dtype"], rest),
     "read": lambda a, variable: variable.value,
     "assign": _assign,
     "assert": _assert,

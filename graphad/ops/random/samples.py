@@ -117,7 +117,7 @@ class _Sample(Op):
 @define
 class DrawGamma(_Sample):
     """Samples of the gamma distribution with shape parameter alpha and scale 1, of the dtype of alpha; NaN for alpha below 0. The
-    key is two integers; see `Draw`.
+    key is two integers; see `Draw`. NumPy's `Generator.standard_gamma` draws them from the words of the key.
     """
 
     name = "draw_gamma"
@@ -139,7 +139,8 @@ class DrawGamma(_Sample):
 @define
 class DrawCounts(_Sample):
     """Samples of `dtype` of the Poisson distribution with a rate, or of the binomial distribution with a number of trials and a
-    probability; -1 for parameters that have no distribution. The key is two integers; see `Draw`.
+    probability; -1 for parameters that have no distribution. The key is two integers; see `Draw`. NumPy's `Generator.poisson`
+    and `binomial` draw them from the words of the key.
     """
 
     name = "draw_counts"
