@@ -184,7 +184,7 @@ def with_space_to_batch(
     input: TensorLike,
     dilation_rate: TensorLike,
     padding: str,
-    op: Callable[..., Any],
+    op: Callable[..., Tensor],
     filter_shape: ShapeLike | None = None,
     spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
