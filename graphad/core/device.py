@@ -11,6 +11,7 @@ from typing import Any
 from graphad.core.errors import InvalidArgumentError, UnavailableError
 from graphad.core.flags import flags
 from graphad.core.levels import chain
+from graphad.core.tensor import CPU
 
 _NAME = r"^(?:/job:\w+)?(?:/replica:\d+)?(?:/task:\d+)?/?(?:device:)?(cpu|gpu|cuda)(?::(\d+))?$"
 
@@ -29,13 +30,10 @@ def parse(name: str) -> tuple[str, int]:
     return ("cuda" if kind == "gpu" else kind), int(match.group(2) or 0)
 
 
-DEVICE = "cpu:0"  # where tensors live unless they are told otherwise
-
-
 def require_cpu(op: str, name: object) -> None:
     """Raises: InvalidArgumentError: `name` is neither None nor the device where tensors live."""
     if name is not None and parse(str(name)) != ("cpu", 0):
-        raise InvalidArgumentError(f"{op}: device is {name!r}; tensors live on {DEVICE!r}.")
+        raise InvalidArgumentError(f"{op}: device is {name!r}; tensors live on {CPU!r}.")
 
 
 @contextmanager
@@ -59,7 +57,7 @@ def device(device_name: str | None) -> Iterator[str]:
             "config.set_logical_device_configuration gives it more names."
         )
     if any(getattr(level, "is_place", False) for level in chain()):  # inside of a block of another device
-        with importlib.import_module("graphad.devices.level").on(DEVICE):
+        with importlib.import_module("graphad.devices.level").on(CPU):
             yield f"{kind}:{index}"
         return
     yield f"{kind}:{index}"

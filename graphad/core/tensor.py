@@ -30,7 +30,7 @@ else:
     Arithmetic = object
 
 
-CPU = "cpu:0"
+CPU = "cpu:0"  # where tensors live unless they are told otherwise
 
 
 class Mark:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.device import DEVICE, require_cpu
+from graphad.core.device import require_cpu
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import CPU, Tensor
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, joint_dtype, tensor_of
 
 _KINDS = {
@@ -162,7 +162,7 @@ class Information:
 
     def default_device(self) -> str:
         """Where tensors are made."""
-        return DEVICE
+        return CPU
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The dtypes of what is made without one."""
@@ -171,7 +171,7 @@ class Information:
 
     def devices(self) -> list[str]:
         """Where tensors may live."""
-        return [DEVICE]
+        return [CPU]
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """The dtypes of the standard, those of a kind alone where one is given."""
