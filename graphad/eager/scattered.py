@@ -92,13 +92,12 @@ class Scattered:
           sparse_delta: IndexedSlices with indices [*batch, n] and values [*batch, n, ...].
         Returns: The variable.
         """
-        lead = len(sparse_delta.indices.shape) - 1 if isinstance(sparse_delta, IndexedSlices) else 0
-        op = TensorScatterUpdate(lead)
-        return self._scatter(
-            "batch_scatter_update",
-            sparse_delta,
-            lambda x, i, u: bind(op, x, i, lift_like(op.name, u, x.dtype)),
-        )
+
+        def change(x: Any, indices: Any, updates: Any) -> Any:
+            op = TensorScatterUpdate(len(indices.shape) - 2)
+            return bind(op, x, indices, lift_like(op.name, updates, x.dtype))
+
+        return self._scatter("batch_scatter_update", sparse_delta, change)
 
     def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Replace the slices at `indices` [..., depth], as `tensor_scatter_nd_update` does. Returns: The variable."""

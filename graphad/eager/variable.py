@@ -25,12 +25,13 @@ from graphad.core.errors import (
     DTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
+    OutOfScopeError,
     UnavailableError,
     UnconvertibleError,
 )
 from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
-from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
+from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import (
     EagerTensor,
@@ -84,7 +85,7 @@ class Variable(Scattered, Handle, Arithmetic):
       constraint: A function of the value that gives an allowed one; optimizers apply it after each update.
       synchronization, aggregation: What copies on several devices would do; kept, and without effect on one device. A variable
         that is synchronized ON_READ is not trained unless `trainable` says so.
-      shape: The shapes it may take, the initial value's by default; `TensorShape(None)` allows every shape.
+      shape: The shapes it may take, what is known of the initial value's by default; `TensorShape(None)` allows every shape.
       validate_shape: Taken; the shape is always checked.
       caching_device, variable_def, import_scope, experimental_enable_variable_lifting: Accepted for compatibility.
     Raises:
@@ -151,8 +152,8 @@ class Variable(Scattered, Handle, Arithmetic):
         ):
             trainable = self._set_options(constraint, synchronization, aggregation, trainable)
         wanted = None if dtype is None else as_dtype(dtype)
-        value = _initial(initial_value, wanted, creation)
-        dims = value.shape if shape is None else as_dims(shape)
+        value, known = _initial(initial_value, wanted, creation)
+        dims = known if shape is None else as_dims(shape)
         mine = as_dtype(value.dtype)
         spec = HandleSpec.of(dims, mine)
         if not spec.describes(value.shape):
@@ -479,16 +480,29 @@ def _place_of_block() -> str | None:
     return next((level.place for level in chain() if getattr(level, "is_place", False)), None)
 
 
-def _initial(value: Any, dtype: DType | None, creation: Any) -> Any:
-    """The initial value as a NumPy value, computed outside of any trace."""
+def _initial(value: Any, dtype: DType | None, creation: Any) -> tuple[Any, Dims]:
+    """The initial value as a NumPy value, computed outside of any trace, and what is known of its shape for every call."""
     if isinstance(value, Tensor) and value.away:
         value = _here(value)
-    if isinstance(value, Tensor) and type(value) is not EagerTensor:
+    if callable(value) and not isinstance(value, Tensor):
+        value = _called(value, creation)
+    symbol = value if isinstance(value, Tensor) and type(value) is not EagerTensor else None
+    if symbol is not None:
         if creation is None:
             raise InvalidArgumentError(f"Variable: the initial value {value!r} has no number here.")
-        value = EagerTensor(creation.number_of(value))
+        value = EagerTensor(creation.number_of(symbol))
     with entered(None):
-        if callable(value) and not isinstance(value, Tensor):
-            value = value()
         tensor: Any = lift(lift(value, dtype))
-        return _here(tensor).data
+        data = _here(tensor).data
+    return data, data.shape if symbol is None else as_dims(symbol.shape)
+
+
+def _called(function: Callable[[], Any], creation: Any) -> Any:
+    """What a function of no arguments gives: outside of the trace where it can, in it where it computes with traced tensors."""
+    try:
+        with entered(None):
+            return function()
+    except OutOfScopeError:
+        if creation is None:
+            raise
+    return function()

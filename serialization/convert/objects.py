@@ -6,6 +6,7 @@ left out, as TensorFlow does.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -63,6 +64,7 @@ class ObjectWriter:
         self.assets: list[str] = []
         me = weakref.ref(self)  # no cycle: what was saved is not kept until the collector comes
         self.functions = FunctionWriter(graphs, lambda handle: me()._handle_number(handle))  # type: ignore[union-attr]
+        self._properties: dict[tuple[int, str], Any] = {}  # functions behind properties, asked for once
         self._walk(root)
         while self._trace():
             self._walk(
@@ -79,9 +81,22 @@ class ObjectWriter:
         position = 0
         while position < len(self._objects):
             path = self._paths[position]
-            for name, child in _children(self._objects[position]):
+            for name, child in self._children_of(self._objects[position]):
                 self._children[position].append((name, self._add(child, f"{path}.{name}" if path else name)))
             position += 1
+
+    def _children_of(self, x: Any) -> Iterator[tuple[str, Any]]:
+        """The named children of an object, and the functions that its properties give, which may be others each time."""
+        seen = set()
+        for name, child in _children(x):
+            seen.add(name)
+            yield name, child
+        for name in _properties_of(x):
+            if (id(x), name) not in self._properties:
+                self._properties[id(x), name] = _given(x, name)
+            function = self._properties[id(x), name]
+            if function is not None and name not in seen:
+                yield name, function
 
     def _trace(self) -> bool:
         """Trace the functions that have an input signature and no trace yet; whether there were any."""
@@ -211,6 +226,32 @@ def _children(x: Any) -> Iterator[tuple[str, Any]]:
                     seen.add(name)
                     if name == "__call__" or not (name.startswith("__") and name.endswith("__")):
                         yield name, getattr(x, name)
+
+
+def _properties_of(x: Any) -> list[str]:
+    """The properties that users' classes have; graphad's own give no functions."""
+    if not isinstance(x, Trackable) or isinstance(x, _LEAVES):
+        return []
+    kinds = [
+        kind
+        for kind in type(x).__mro__
+        if kind.__module__.partition(".")[0] not in ("graphad", "serialization")
+    ]
+    names = (name for kind in kinds for name, item in vars(kind).items() if isinstance(item, property))
+    return list(dict.fromkeys(names))
+
+
+def _given(x: Any, name: str) -> Any:
+    """The function that a property gives, or None."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = getattr(x, name)
+    except (
+        Exception
+    ):  # a property may say anything of an object that is not ready for it; then there is no function to save
+        return None
+    return value if isinstance(value, FUNCTIONS) else None
 
 
 def _kept(x: dict[Any, Any]) -> dict[Any, Any]:

@@ -93,6 +93,8 @@ class LoadOptions:
       links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
         keep the files of a model elsewhere. What they lead to is checked as ever.
       experimental_io_device: Taken; files are read where the program runs.
+      allow_partial_checkpoint: Taken: a saved model holds the values of all its variables. What a checkpoint and a program
+        have in common is restored by `train.Checkpoint.restore`.
       experimental_load_function_aliases: Give the loaded object an attribute `function_aliases`, a dict of the functions that
         were saved with `SaveOptions(function_aliases=...)`.
     Raises: InvalidArgumentError (a ValueError): no such way to verify, or to treat links.
@@ -104,10 +106,12 @@ class LoadOptions:
         limits: Any = None,
         links: str = "refuse",
         *,
+        allow_partial_checkpoint: bool = False,
         experimental_io_device: Any = None,
         experimental_load_function_aliases: bool = False,
     ) -> None:
         self.experimental_io_device = experimental_io_device
+        self.allow_partial_checkpoint = bool(allow_partial_checkpoint)
         self.experimental_load_function_aliases = bool(experimental_load_function_aliases)
         self.verify = verify
         self.limits = limits

@@ -64,6 +64,13 @@ def test_slices_of_batches_and_by_coordinates(way):
     assert v.sparse_read([1]).numpy().tolist() == [[5.0, 4.0]]
 
 
+def test_slices_may_be_made_of_lists():
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    v.batch_scatter_update(tf.IndexedSlices([[9.0], [8.0]], [[0], [1]]))
+    v.scatter_add(tf.IndexedSlices([[1.0, 1.0]], [1]))
+    np.testing.assert_array_equal(v, [[9.0, 2.0], [4.0, 9.0]])
+
+
 def test_integers_divide_down_and_never_by_zero():
     v = tf.Variable([7, -7])
     v.scatter_div(tf.IndexedSlices(tf.constant([2, 2]), tf.constant([0, 1])))

@@ -602,3 +602,47 @@ def test_tensors_and_variables_are_unhashable():
         return x
 
     f(tf.constant(1.0))
+
+
+@pytest.mark.parametrize(
+    "initial", [lambda x: x * 2.0, lambda x: lambda: x * 2.0], ids=["tensor", "function"]
+)
+def test_a_variable_made_of_an_argument_of_unknown_size_takes_every_size(initial):
+    class Keeper(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.kept = None
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+        def __call__(self, x):
+            if self.kept is None:
+                self.kept = tf.Variable(initial(x), trainable=False)
+            before = self.kept + 0.0
+            self.kept.assign(x)
+            return before
+
+    keeper = Keeper()
+    np.testing.assert_array_equal(keeper(tf.ones([3, 2])), np.full([3, 2], 2.0))
+    assert keeper.kept.shape.as_list() == [None, 2]
+    np.testing.assert_array_equal(keeper(tf.zeros([5, 2])), np.ones([3, 2]))
+    np.testing.assert_array_equal(keeper(tf.zeros([1, 2])), np.zeros([5, 2]))
+
+
+def test_a_function_as_initial_value_is_called_once_where_it_needs_no_traced_tensor():
+    calls = []
+
+    def initial():
+        calls.append(tf.executing_eagerly())
+        return tf.zeros([2])
+
+    made = []
+
+    @tf.function
+    def f(x):
+        if not made:
+            made.append(tf.Variable(initial))
+        return made[0] + x
+
+    f(tf.ones([2]))
+    f(tf.ones([2]))
+    assert calls == [True]

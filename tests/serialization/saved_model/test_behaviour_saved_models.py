@@ -156,3 +156,50 @@ def test_options_about_what_no_file_holds_are_taken(tmp_path):
     )
     assert loaded.f(2.0).numpy() == 4.0
     assert list(loaded.signatures) == [tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
+
+
+# -- functions behind properties -----------------------------------------------------------------------------------------------
+
+
+class Counted(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = tf.Variable(2.0)
+        self.asked = 0
+
+    @property
+    def alias(self):
+        return self._scale
+
+    @tf.function(input_signature=[SCALAR])
+    def _scale(self, x):
+        return x * self.factor
+
+    @property
+    def fresh(self):
+        self.asked += 1
+        return tf.function(lambda x: x + self.factor, input_signature=[SCALAR])
+
+    @property
+    def number(self):
+        return 3
+
+    @property
+    def broken(self):
+        raise KeyError("not ready")
+
+
+def test_functions_behind_properties_are_saved_and_each_property_is_asked_once(through):
+    model = Counted()
+    loaded = through(model)
+    assert float(loaded.alias(3.0)) == 6.0
+    assert loaded.alias is loaded._scale
+    assert float(loaded.fresh(3.0)) == 5.0
+    assert model.asked == 1
+    assert not hasattr(loaded, "number") and not hasattr(loaded, "broken")
+
+
+def test_a_partial_checkpoint_is_allowed_where_none_is_partial(tmp_path):
+    tf.saved_model.save(Counted(), tmp_path)
+    options = tf.saved_model.LoadOptions(allow_partial_checkpoint=True)
+    assert float(tf.saved_model.load(tmp_path, options=options).factor) == 2.0
