@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Collection
+from importlib.machinery import PathFinder
 from typing import Any
 
 HERE = ""  # in place of a module: the source beside the stub
@@ -87,9 +88,15 @@ def _spec_of(package: str) -> Any:
     return find_spec(package)
 
 
+def _is_module(package: str, name: str) -> bool:
+    places = getattr(sys.modules.get(package), "__path__", None)
+    return places is not None and PathFinder.find_spec(f"{package}.{name}", places) is not None
+
+
 def refusal_of(package: str, name: str) -> str:
     """What is said of a name that a package does not have."""
-    if name.startswith("_"):  # Python and its tools ask for many of those
+    # Python and its tools ask for many private names, and `from package import module` for the module before it is imported.
+    if name.startswith("_") or _is_module(package, name):
         return f"module {package!r} has no attribute {name!r}"
     sentence: str = importlib.import_module("graphad.core.absent").refusal(
         package, name

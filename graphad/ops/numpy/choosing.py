@@ -6,15 +6,12 @@ What has as many elements as the values say (`nonzero`, `unique_values`, masks) 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from graphad.core import dtypes
-from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnsupportedOptionError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -22,30 +19,7 @@ from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.sort import ArgSort
 from graphad.ops.math import search
 from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
-from graphad.ops.numpy.shapes import broadcast_arrays, concat, ravel
-
-
-class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
-
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
-
-
-class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
-
-    values: Any
-    counts: Any
-
-
-class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
-
-    values: Any
-    inverse_indices: Any
+from graphad.ops.numpy.shapes import broadcast_arrays, ravel
 
 
 def _index(name: str, x: TensorLike) -> Tensor:
@@ -61,10 +35,17 @@ def take(a: TensorLike, indices: TensorLike, /, axis: int | None = None, mode: s
     """The slices at some indices along an axis, or without one elements of all as one vector.
 
     Args:
-      a: Tensor.
-      indices: Integers; negative ones count from the end.
+      a: Tensor of any shape and dtype.
+      indices: Integers of any shape; negative ones count from the end.
       axis: The axis.
       mode: "raise", or "wrap" or "clip" for indices that are out of range.
+    Returns: Tensor with the shape of `indices` in place of the axis, of the dtype of `a`.
+    Raises: InvalidArgumentError (a ValueError): `mode` is another, or the axis is out of range; OutOfRangeError (an
+      IndexError): an index is, unless `mode` says what to do;
+      ArgumentTypeError (a TypeError): indices of another dtype.
+    Example:
+      >>> numpy.take([10, 20, 30], [2, 0]).numpy()
+      array([30, 10])
     """
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
@@ -82,7 +63,19 @@ def take(a: TensorLike, indices: TensorLike, /, axis: int | None = None, mode: s
 
 
 def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int | None = -1) -> Tensor:
-    """x[..., indices[..., j, ...], ...] along an axis; the other axes of both broadcast together."""
+    """x[..., indices[..., j, ...], ...] along an axis; the other axes of both broadcast together.
+
+    Args:
+      x: Tensor [..., size, ...], any dtype.
+      indices: Integers [..., picks, ...] of the same rank.
+      axis: The axis; None takes from all elements as one vector.
+    Returns: Tensor [..., picks, ...] of the dtype of x.
+    Raises: InvalidArgumentError (a ValueError): the ranks differ, or the axis is out of range; ArgumentTypeError (a
+      TypeError): indices of another dtype.
+    Example:
+      >>> numpy.take_along_axis([[10, 30, 20]], [[0, 2, 1]], axis=1).numpy()
+      array([[10, 20, 30]])
+    """
     x, index = tensor_of(x), _index("take_along_axis", indices)
     x, axis = on_axis(x, axis)
     rank = rank_of("take_along_axis", x)
@@ -103,7 +96,19 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: int | None = -1
 
 
 def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None, /) -> Any:
-    """x1 where `condition` holds, elsewhere x2; with one argument the indices where it holds, as `nonzero`."""
+    """x1 where `condition` holds, elsewhere x2; with one argument the indices where it holds, as `nonzero`.
+
+    Args:
+      condition: Tensor of any shape; what is not of dtype bool holds where it is not 0.
+      x1, x2: Tensors of shapes that broadcast with it, of any dtypes, which become one first.
+    Returns: Tensor of the shape that they have together; the gradient of x1 is 0 where x2 was taken, and the other way
+      round. With one
+      argument a tuple of int64 vectors, one for each axis.
+    Raises: InvalidArgumentError (a ValueError): x1 is given without x2, or shapes do not broadcast.
+    Example:
+      >>> numpy.where([True, False], [1, 2], [10, 20]).numpy()
+      array([ 1, 20])
+    """
     if (x1 is None) != (x2 is None):
         raise InvalidArgumentError("where: x1 and x2 must be given together, or neither.")
     if x1 is None:
@@ -116,7 +121,20 @@ def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | 
 
 
 def select(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tensor:
-    """For each element the choice of the first condition that holds, `default` where none does."""
+    """For each element the choice of the first condition that holds, `default` where none does.
+
+    Args:
+      condlist: Tensors of dtype bool, of shapes that broadcast with the choices.
+      choicelist: As many tensors of any dtypes, which become one.
+      default: A number or a tensor.
+    Returns: Tensor of the shape that they have together.
+    Raises: ValueError: there are not as many choices as conditions; InvalidArgumentError (a ValueError): shapes do not
+      broadcast.
+    Example:
+      >>> x = numpy.arange(4)
+      >>> numpy.select([x < 1, x > 2], [x - 10, x + 10]).numpy()
+      array([-10,   0,   0,  13])
+    """
     *choices, found = promoted(*choicelist, default)
     for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
         found = where(condition, choice, found)
@@ -124,7 +142,15 @@ def select(condlist: Any, choicelist: Any, default: TensorLike = 0) -> Tensor:
 
 
 def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
-    """For each axis the indices of the elements that are not 0, in row-major order."""
+    """For each axis the indices of the elements that are not 0, in row-major order.
+
+    Args: x: Tensor of any shape but [], any dtype.
+    Returns: A tuple of int64 vectors, one for each axis.
+    Raises: InvalidArgumentError (a ValueError): x is a scalar.
+    Example:
+      >>> [k.numpy().tolist() for k in numpy.nonzero([[0, 1], [2, 0]])]
+      [[0, 1], [1, 0]]
+    """
     x = tensor_of(x)
     rank = rank_of("nonzero", x)
     if not rank:
@@ -133,17 +159,46 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
 
 
 def argwhere(a: TensorLike) -> Tensor:
-    """The indices of the elements that are not 0, one row for each."""
+    """The indices of the elements that are not 0, one row for each.
+
+    Args: a: Tensor of any shape and dtype.
+    Returns: int64 tensor [elements, rank].
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.argwhere([[0, 1], [2, 0]]).numpy()
+      array([[0, 1],
+             [1, 0]])
+    """
     return math.where(tensor_of(a))
 
 
 def flatnonzero(a: TensorLike) -> Tensor:
-    """The indices of the elements that are not 0 in all of them as one vector."""
+    """The indices of the elements that are not 0 in all of them as one vector.
+
+    Args: a: Tensor of any shape and dtype.
+    Returns: int64 vector.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.flatnonzero([[0, 1], [2, 0]]).numpy()
+      array([1, 2])
+    """
     return nonzero(ravel(a))[0]
 
 
 def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> Tensor:
-    """The slices along an axis where a vector of bools holds."""
+    """The slices along an axis where a vector of bools holds.
+
+    Args:
+      condition: Vector of bools, or of numbers that hold where they are not 0.
+      a: Tensor of any shape and dtype.
+      axis: The axis; by default all elements are one vector.
+    Returns: Tensor [..., slices, ...] of the dtype of `a`.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; OutOfRangeError (an IndexError): the condition
+      holds beyond its end.
+    Example:
+      >>> numpy.compress([True, False, True], [1, 2, 3]).numpy()
+      array([1, 3])
+    """
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
     chosen = flatnonzero(condition)
@@ -151,12 +206,33 @@ def compress(condition: TensorLike, a: TensorLike, axis: int | None = None) -> T
 
 
 def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
-    """The elements where a condition of the same shape holds."""
+    """The elements where a condition of the same shape holds.
+
+    Args:
+      condition: Tensor of any shape; what is not of dtype bool holds where it is not 0.
+      arr: Tensor of as many elements, any dtype.
+    Returns: Vector of the dtype of `arr`.
+    Raises: OutOfRangeError (an IndexError): the condition has more elements.
+    Example:
+      >>> numpy.extract([[True, False], [False, True]], [[1, 2], [3, 4]]).numpy()
+      array([1, 4])
+    """
     return compress(ravel(condition), ravel(arr))
 
 
 def choose(a: Any, choices: Any) -> Tensor:
-    """For each element k of `a` that of choices[k]."""
+    """For each element k of `a` that of choices[k].
+
+    Args:
+      a: Integer tensor of any shape.
+      choices: Tensors of shapes that broadcast with it, of any dtypes, which become one.
+    Returns: Tensor of the shape that they have together.
+    Raises: OutOfRangeError (an IndexError): an element is not the number of a choice; ArgumentTypeError (a TypeError): `a`
+      has another dtype.
+    Example:
+      >>> numpy.choose([0, 1], [[1, 2], [10, 20]]).numpy()
+      array([ 1, 20])
+    """
     stacked = array.stack([broadcast_arrays(a, choice)[1] for choice in promoted(*choices)], 0)
     whole = broadcast_arrays(_index("choose", a), stacked[0])[0]
     return bind(TakeAlong(0), stacked, array.expand_dims(whole, 0))[0]
@@ -176,7 +252,19 @@ def argsort(
     descending: bool = False,
     stable: bool = True,
 ) -> Tensor:
-    """The indices that sort along an axis, equal elements in their order, NaN last. No gradient."""
+    """The indices that sort along an axis, equal elements in their order, NaN last. No gradient.
+
+    Args:
+      a: Tensor [..., size, ...], any dtype but a complex one.
+      axis: The axis; None for all elements as one vector.
+      kind, order, stable: Are taken as NumPy takes them; the order of equal elements is always kept.
+      descending: Whether the largest comes first.
+    Returns: int64 tensor of the shape of `a`.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> numpy.argsort([3, 1, 2]).numpy()
+      array([1, 2, 0])
+    """
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
     return bind(
@@ -194,7 +282,19 @@ def sort(
     descending: bool = False,
     stable: bool = True,
 ) -> Tensor:
-    """The elements in order along an axis, NaN last; the gradient goes back to where each came from."""
+    """The elements in order along an axis, NaN last; the gradient goes back to where each came from.
+
+    Args:
+      a: Tensor [..., size, ...], any dtype but a complex one.
+      axis: The axis; None for all elements as one vector.
+      kind, order, stable: Are taken as NumPy takes them; the order of equal elements is always kept.
+      descending: Whether the largest comes first.
+    Returns: Tensor of the shape and dtype of `a`.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> numpy.sort([3.0, 1.0, 2.0]).numpy()
+      array([1., 2., 3.])
+    """
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
     axis = normalize_axis("sort", axis, rank_of("sort", a))
@@ -202,23 +302,54 @@ def sort(
 
 
 def sort_complex(a: TensorLike) -> Tensor:
-    """The elements in order along the last axis, complex."""
+    """The elements in order along the last axis, complex.
+
+    Args: a: Tensor [..., size], a real dtype.
+    Returns: complex128 tensor of the shape of `a`.
+    Raises: DTypeError (a TypeError): complex numbers, which graphad does not order.
+    """
     a = sort(a)
     return a if a.dtype.is_complex else math.cast(a, dtypes.complex128)
 
 
 def partition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
-    """The elements in an order with element `kth` where sorting puts it: sorted, which is one."""
+    """The elements in an order with element `kth` where sorting puts it: sorted, which is one.
+
+    Args:
+      a: Tensor [..., size, ...], any dtype but a complex one.
+      kth: Which element; all are where sorting puts them.
+      axis: The axis; None for all elements as one vector.
+    Returns: Tensor of the shape and dtype of `a`, with the gradient of `sort`.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    """
     return sort(a, axis)
 
 
 def argpartition(a: TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
-    """The indices of `partition`."""
+    """The indices of `partition`: those that sort.
+
+    Args:
+      a: Tensor [..., size, ...], any dtype but a complex one.
+      kth: Which element; all are where sorting puts them.
+      axis: The axis; None for all elements as one vector.
+    Returns: int64 tensor of the shape of `a`. No gradient.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    """
     return argsort(a, axis)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Tensor:
-    """The indices that sort by several keys, the last one first."""
+    """The indices that sort by several keys, the last one first.
+
+    Args:
+      keys: Tensors of one shape, or a tensor whose slices along axis 0 they are; any dtypes but complex ones.
+      axis: The axis.
+    Returns: int64 tensor of that shape. No gradient.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> numpy.lexsort([[1, 0, 1], [2, 2, 1]]).numpy()
+      array([2, 1, 0])
+    """
     keys = [tensor_of(key) for key in keys]
     axis = normalize_axis("lexsort", axis, rank_of("lexsort", keys[0]))
     order = argsort(keys[0], axis)
@@ -228,7 +359,19 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
 
 
 def searchsorted(x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: Any = None) -> Tensor:
-    """Where each element of x2 would be put into the sorted vector x1: before equal ones, or with "right" behind them."""
+    """Where each element of x2 would be put into the sorted vector x1: before equal ones, or with "right" behind them.
+
+    Args:
+      x1: Vector in rising order, any dtype but a complex one.
+      x2: Tensor of any shape.
+      side: "left" or "right".
+      sorter: Indices that sort x1, where it is not in order.
+    Returns: int64 tensor of the shape of x2. No gradient.
+    Raises: InvalidArgumentError (a ValueError): x1 is no vector, or `side` is another.
+    Example:
+      >>> numpy.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0]).numpy()
+      array([0, 1])
+    """
     x1, x2 = promoted(x1, x2)
     if rank_of("searchsorted", x1) != 1:
         raise InvalidArgumentError(f"searchsorted: x1 has rank {x1.ndim}; it is a vector.")
@@ -239,7 +382,18 @@ def searchsorted(x1: TensorLike, x2: TensorLike, /, side: str = "left", sorter: 
 
 
 def digitize(x: TensorLike, bins: Any, right: bool = False) -> Tensor:
-    """Between which of some rising or falling bounds each element lies."""
+    """Between which of some rising or falling bounds each element lies.
+
+    Args:
+      x: Tensor of any shape, a real dtype.
+      bins: Vector of bounds, rising or falling.
+      right: Whether a part holds its upper bound and not its lower one.
+    Returns: int64 tensor of the shape of x: 0 before the first bound, the number of bounds behind the last.
+    Raises: InvalidArgumentError (a ValueError): `bins` is no vector.
+    Example:
+      >>> numpy.digitize([0.5, 1.0, 2.5], [1.0, 2.0]).numpy()
+      array([0, 1, 2])
+    """
     x, bins = promoted(x, bins)
     sides = ("left", "right") if right else ("right", "left")
     rising = searchsorted(bins, x, sides[0])
@@ -249,143 +403,18 @@ def digitize(x: TensorLike, bins: Any, right: bool = False) -> Tensor:
     return math.where(math.less_equal(bins[:1], bins[-1:]), rising, falling)
 
 
-def _groups(x: TensorLike) -> tuple[Any, Any, Any, Any]:
-    """The elements as a vector, the order that sorts them, where groups of equal ones start, and which element starts one."""
-    flat = ravel(x)
-    order = argsort(flat)
-    ranked = array.gather(flat, order)
-    starts = array.concat(
-        [array.ones_like(ranked[:1], dtypes.bool_), math.not_equal(ranked[1:], ranked[:-1])], 0
-    )
-    return flat, order, array.reshape(math.where(starts), [-1]), starts
-
-
-def unique_all(x: TensorLike, /) -> UniqueAll:
-    """The different elements in order, where each is first, where each element of x is among them, and how often it occurs.
-
-    NaN differs from all, so each is an element of its own. The values are differentiable.
-    """
-    flat, order, starts, is_start = _groups(x)
-    indices = array.gather(order, starts)
-    group = math.cumsum(math.cast(is_start, dtypes.int64)) - lift(np.int64(1))
-    inverse = array.scatter_nd(array.expand_dims(order, 1), group, array.shape(flat, dtypes.int64))
-    ends = array.concat([starts[1:], array.shape(flat, dtypes.int64)], 0)
-    return UniqueAll(
-        array.gather(flat, indices),
-        indices,
-        array.reshape(inverse, array.shape(tensor_of(x))),
-        (ends - starts)[: _first(starts)],
-    )
-
-
-def _first(starts: Any) -> Tensor:
-    return array.shape(starts)[0]
-
-
-def unique_counts(x: TensorLike, /) -> UniqueCounts:
-    """The different elements in order, and how often each occurs."""
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
-
-
-def unique_inverse(x: TensorLike, /) -> UniqueInverse:
-    """The different elements in order, and where each element of x is among them."""
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
-
-
-def unique_values(x: TensorLike, /) -> Tensor:
-    """The different elements in order; differentiable."""
-    flat, order, starts, _ = _groups(x)
-    return array.gather(flat, array.gather(order, starts))
-
-
-def unique(
-    ar: TensorLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: AxisLike = None,
-    *, equal_nan: bool = True
-) -> Any:  # fmt: skip
-    """The different elements in order, all NaN being one, and on request what `unique_all` gives."""
-    if axis is not None:
-        raise UnsupportedOptionError("unique: axis is not supported; call it on the elements of a vector.")
-    ar = tensor_of(ar)
-    found = unique_all(ar)
-    if equal_nan and ar.dtype.is_differentiable:
-        found = _one_nan(found)
-    wanted = [True, return_index, return_inverse, return_counts]
-    parts = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-def _one_nan(found: UniqueAll) -> UniqueAll:
-    nan = math.is_nan(math.real(found.values))
-    kept = array.reshape(math.where(math.logical_or(math.logical_not(nan), _is_first(nan))), [-1])
-    last = math.cast(array.shape(kept)[0], dtypes.int64) - lift(np.int64(1))
-    many = math.reduce_sum(math.where(nan, found.counts, array.zeros_like(found.counts)))
-    values, indices, counts = (
-        array.gather(part, kept) for part in (found.values, found.indices, found.counts)
-    )
-    counts = math.where(math.is_nan(math.real(values)), many, counts)
-    return UniqueAll(values, indices, math.minimum(found.inverse_indices, last), counts)
-
-
-def _is_first(mask: Any) -> Tensor:
-    return math.equal(math.cumsum(math.cast(mask, dtypes.int64)), lift(np.int64(1)))
-
-
-def isin(
-    element: TensorLike,
-    test_elements: TensorLike,
-    assume_unique: bool = False,
-    invert: bool = False,
-    *,
-    kind: str | None = None,
-) -> Tensor:
-    """Which elements are among others."""
-    element, others = promoted(element, test_elements)
-    others = sort(ravel(others))
-    if others.dims == (0,):
-        found = array.zeros_like(element, dtypes.bool_)
-    else:
-        place = searchsorted(others, element)
-        size = math.cast(array.shape(others)[0], dtypes.int64)
-        near = math.minimum(place, math.maximum(size - lift(np.int64(1)), lift(np.int64(0))))
-        found = math.equal(array.gather(others, near), element)
-    return math.logical_not(found) if invert else found
-
-
-def union1d(ar1: TensorLike, ar2: TensorLike) -> Tensor:
-    """The different elements of two tensors, in order."""
-    found: Tensor = unique(concat([ravel(ar1), ravel(ar2)]))
-    return found
-
-
-def intersect1d(
-    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: bool = False
-) -> Any:
-    """The different elements that are in both of two tensors, in order, and on request where they are first."""
-    first, second = unique_all(ar1), unique_all(ar2)
-    a, b = promoted(first.values, second.values)
-    chosen = flatnonzero(isin(a, b))
-    values = array.gather(a, chosen)
-    if not return_indices:
-        return values
-    where_second = array.gather(second.indices, searchsorted(b, values))
-    return values, array.gather(first.indices, chosen), where_second
-
-
-def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
-    """The different elements of the first tensor that are not in the second, in order."""
-    values = unique(ar1)
-    return array.gather(values, flatnonzero(isin(values, ar2, invert=True)))
-
-
-def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
-    """The different elements that are in one of two tensors and not in both, in order."""
-    return union1d(setdiff1d(ar1, ar2), setdiff1d(ar2, ar1))
-
-
 def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
-    """The index along each axis of elements that are numbered in row-major order."""
+    """The index along each axis of elements that are numbered in row-major order.
+
+    Args:
+      indices: Integers of any shape.
+      shape: The sizes.
+    Returns: A tuple of integer tensors of the shape of `indices`, one for each axis.
+    Raises: ArgumentTypeError (a TypeError): indices of another dtype.
+    Example:
+      >>> [k.numpy().tolist() for k in numpy.unravel_index([5, 2], [2, 3])]
+      [[1, 0], [2, 2]]
+    """
     rest = _index("unravel_index", indices)
     found = []
     for size in reversed(list(shape)):
@@ -395,7 +424,17 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
 
 
 def ravel_multi_index(multi_index: Any, dims: Sequence[int]) -> Tensor:
-    """The numbers in row-major order of elements whose indices are given for each axis."""
+    """The numbers in row-major order of elements whose indices are given for each axis.
+
+    Args:
+      multi_index: For each axis integers of one shape.
+      dims: The sizes.
+    Returns: int64 tensor of that shape.
+    Raises: ValueError: there are not as many indices as sizes; ArgumentTypeError (a TypeError): indices of another dtype.
+    Example:
+      >>> numpy.ravel_multi_index([[1, 0], [2, 2]], [2, 3]).numpy()
+      array([5, 2])
+    """
     total = tensor_of(0)
     for index, size in zip(multi_index, dims, strict=True):
         total = total * cast_to(int(size), total.dtype) + math.cast(

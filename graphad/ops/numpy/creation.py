@@ -19,7 +19,7 @@ from graphad.ops.numpy.promotion import cast_to, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
 
-def _of(dtype: DTypeLike | None, otherwise: DType) -> DType:
+def given_dtype(dtype: DTypeLike | None, otherwise: DType) -> DType:
     return otherwise if dtype is None else default_dtype(dtype)
 
 
@@ -40,10 +40,18 @@ def asarray(
     """`obj` as a tensor.
 
     Args:
-      obj: A tensor, an array, a number, or a nested list of these.
+      obj: A tensor, an array, a number, or a nested list of these, of any shape.
       dtype: The dtype; by default that of `obj`, float64, int64 and complex128 for Python's numbers.
+      order: Is taken as NumPy takes it; a tensor has no order.
+      device: "cpu" or None.
       copy: Whether a new tensor is made: always, never (False), or where it has to be (None).
+    Returns: Tensor of the shape of `obj`; `obj` itself where it is such a tensor already.
     Raises: InvalidArgumentError (a ValueError): a copy is needed and refused. What is no tensor is always copied.
+    Example:
+      >>> numpy.asarray([[1, 2], [3, 4]])
+      <tf.Tensor: shape=(2, 2), dtype=int64, numpy=
+      array([[1, 2],
+             [3, 4]])>
     """
     require_cpu("asarray", device)
     if copy is False and (
@@ -74,12 +82,30 @@ def _any_tensor(x: Any) -> bool:
 
 
 def array_of(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> Tensor:
-    """`object` as a tensor; see `asarray`."""
+    """`object` as a tensor; as `asarray`, but a copy unless `copy` says otherwise.
+
+    Args:
+      object: A tensor, an array, a number, or a nested list of these, of any shape.
+      dtype: The dtype; by default that of `object`, float64, int64 and complex128 for Python's numbers.
+      copy: Whether a new tensor is made: always (the default), never (False), or where it has to be (None).
+    Returns: Tensor of the shape of `object`.
+    Raises: InvalidArgumentError (a ValueError): a copy is needed and refused.
+    Example:
+      >>> numpy.array([1.0, 2.0])
+      <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 2.])>
+    """
     return asarray(object, dtype, copy=copy)
 
 
 def asanyarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """`a` as a tensor; see `asarray`."""
+    """`a` as a tensor: `asarray` without its further options, since tensors have neither subclasses nor an order in memory.
+
+    Args:
+      a: A tensor, an array, a number, or a nested list of these, of any shape.
+      dtype: The dtype; by default that of `a`, float64, int64 and complex128 for Python's numbers.
+    Returns: Tensor of the shape of `a`.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return asarray(a, dtype)
 
 
@@ -87,14 +113,27 @@ ascontiguousarray = asanyarray
 
 
 def copy(a: TensorLike) -> Tensor:
-    """A tensor with the same elements."""
+    """A tensor with the same elements.
+
+    Args: a: Tensor of any shape and dtype.
+    Returns: Another tensor of the same shape and dtype, with the same gradient.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return asarray(a, copy=True)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """The elements that another library hands out by DLPack, copied.
 
-    Raises: InvalidArgumentError (a ValueError): `copy` is False.
+    Args:
+      x: What has `__dlpack__`: an array of NumPy, a tensor of PyTorch or of graphad.
+      device: "cpu" or None.
+      copy: None or True; a tensor of graphad is returned itself unless a copy is asked for.
+    Returns: Tensor of its shape and dtype. What another library recorded for its own gradients is not followed.
+    Raises: InvalidArgumentError (a ValueError): `copy` is False, since another library may write to its elements.
+    Example:
+      >>> numpy.from_dlpack(np.array([1.0, 2.0])).numpy()
+      array([1., 2.])
     """
     require_cpu("from_dlpack", device)
     if isinstance(x, Tensor):
@@ -107,26 +146,69 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 
 def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
-    """Zeros, float64 unless `dtype` says otherwise."""
+    """Zeros, float64 unless `dtype` says otherwise.
+
+    Args:
+      shape: The sizes, or one size of a vector; a tensor of them too.
+      dtype: The dtype.
+      device: "cpu" or None.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Example:
+      >>> numpy.zeros([2, 3]).dtype
+      tf.float64
+    """
     require_cpu("zeros", device)
-    return array.zeros(_sizes(shape), _of(dtype, dtypes.float64))
+    return array.zeros(_sizes(shape), given_dtype(dtype, dtypes.float64))
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
-    """Ones, float64 unless `dtype` says otherwise."""
+    """Ones, float64 unless `dtype` says otherwise.
+
+    Args:
+      shape: The sizes, or one size of a vector; a tensor of them too.
+      dtype: The dtype.
+      device: "cpu" or None.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Example:
+      >>> numpy.ones(3).numpy()
+      array([1., 1., 1.])
+    """
     require_cpu("ones", device)
-    return array.ones(_sizes(shape), _of(dtype, dtypes.float64))
+    return array.ones(_sizes(shape), given_dtype(dtype, dtypes.float64))
 
 
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
-    """Zeros: a tensor cannot be filled later."""
+    """Zeros, float64 unless `dtype` says otherwise: a tensor cannot be filled later, so that nothing is left undefined.
+
+    Args:
+      shape: The sizes, or one size of a vector; a tensor of them too.
+      dtype: The dtype.
+      device: "cpu" or None.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    """
     return zeros(shape, dtype, device=device)
 
 
 def full(
     shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Tensor:
-    """`fill_value` everywhere, broadcast to `shape`; differentiable."""
+    """`fill_value` everywhere, broadcast to `shape`; differentiable.
+
+    Args:
+      shape: The sizes, or one size of a vector; a tensor of them too.
+      fill_value: A number, or a tensor that broadcasts to `shape`.
+      dtype: The dtype; by default that of `fill_value`.
+      device: "cpu" or None.
+    Returns: Tensor of that shape and dtype; its gradient in `fill_value` is summed.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or `fill_value` does not broadcast.
+    Example:
+      >>> numpy.full([2, 2], 7.0).numpy()
+      array([[7., 7.],
+             [7., 7.]])
+    """
     require_cpu("full", device)
     value = asarray(fill_value, dtype)
     return array.broadcast_to(value, _sizes(shape)) if value.ndim else array.fill(_sizes(shape), value)
@@ -143,7 +225,7 @@ def _like(name: str, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     ) -> Tensor:
         require_cpu(name, device)
         x = tensor_of(x)
-        wanted = _of(dtype, x.dtype)
+        wanted = given_dtype(dtype, x.dtype)
         if shape is not None:
             return make(_sizes(shape), wanted)
         same = {"zeros_like": array.zeros_like, "ones_like": array.ones_like}[
@@ -152,7 +234,24 @@ def _like(name: str, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return same(x, wanted)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`numpy.{name}` of a tensor: of its shape and dtype unless others are given."
+    word = "Ones" if name == "ones_like" else "Zeros"
+    why = (
+        ": a tensor cannot be filled later, so that nothing is left undefined" if name == "empty_like" else ""
+    )
+    shown = "[1., 1.]" if name == "ones_like" else "[0., 0.]"
+    function.__doc__ = f"""{word} of the shape and dtype of a tensor, unless others are given{why}.
+
+Args:
+  x: Tensor of any shape and dtype; its elements are not read.
+  dtype: The dtype; by default that of x.
+  shape: The sizes; by default those of x.
+  device: "cpu" or None.
+Returns: Tensor of that shape and dtype. No gradient goes to x.
+Raises: InvalidArgumentError (a ValueError): a size is negative.
+Example:
+  >>> numpy.{name}([3.0, 4.0]).numpy()
+  array({shown})
+"""
     return function
 
 
@@ -164,10 +263,23 @@ empty_like = _like("empty_like", array.zeros)
 def full_like(
     x: Any, /, fill_value: Any, dtype: Any = None, *, shape: Any = None, device: Any = None
 ) -> Tensor:
-    """`fill_value` everywhere, of the shape and dtype of `x` unless others are given."""
+    """`fill_value` everywhere, of the shape and dtype of `x` unless others are given.
+
+    Args:
+      x: Tensor of any shape and dtype; its elements are not read.
+      fill_value: A number, or a tensor that broadcasts to the shape.
+      dtype: The dtype; by default that of `x`.
+      shape: The sizes; by default those of `x`.
+      device: "cpu" or None.
+    Returns: Tensor of that shape and dtype, differentiable in `fill_value`.
+    Raises: InvalidArgumentError (a ValueError): `fill_value` does not broadcast to the shape.
+    Example:
+      >>> numpy.full_like([1, 2], 5).numpy()
+      array([5, 5])
+    """
     x = tensor_of(x)
     return full(array.shape(x) if shape is None and None in _dims(x) else shape if shape is not None else x.dims,
-                fill_value, _of(dtype, x.dtype), device=device)  # fmt: skip
+                fill_value, given_dtype(dtype, x.dtype), device=device)  # fmt: skip
 
 
 def _dims(x: Any) -> Any:
@@ -187,7 +299,20 @@ def arange(
     *,
     device: str | None = None,
 ) -> Tensor:
-    """start, start + step, ... as far as `stop`, which is left out; from 0 where only one number is given."""
+    """start, start + step, ... as far as `stop`, which is left out; from 0 where only one number is given.
+
+    Args:
+      start: The first number; where `stop` is not given, the end, and 0 is the first.
+      stop: The end, which is left out.
+      step: The distance, not 0.
+      dtype: The dtype; by default that of the numbers, int64 for Python's integers.
+      device: "cpu" or None.
+    Returns: Vector of that dtype.
+    Raises: ZeroDivisionError: `step` is 0; InvalidArgumentError (a ValueError): it is a tensor of 0.
+    Example:
+      >>> numpy.arange(1, 7, 2).numpy()
+      array([1, 3, 5])
+    """
     require_cpu("arange", device)
     if stop is None:
         start, stop = 0, start
@@ -195,7 +320,7 @@ def arange(
         wanted: Any = None if dtype is None else default_dtype(dtype).numpy
         return lift(np.arange(start, stop, step, wanted))  # type: ignore[call-overload]
     start, stop, step = promoted(start, stop, step)
-    return cast_to(array.range(start, stop, step), _of(dtype, start.dtype))
+    return cast_to(array.range(start, stop, step), given_dtype(dtype, start.dtype))
 
 
 def linspace(
@@ -212,7 +337,19 @@ def linspace(
 ) -> Any:
     """`num` numbers in equal steps from `start` to `stop`, which is among them with `endpoint`.
 
-    Returns: Tensor, float64 for Python's numbers; with `retstep` also the step. Differentiable in `start` and `stop`.
+    Args:
+      start, stop: Numbers, or tensors that broadcast together.
+      num: How many, 0 or more.
+      endpoint: Whether `stop` is the last.
+      retstep: Whether the step is returned too.
+      dtype: The dtype; float64 for Python's numbers.
+      axis: The axis of the result along which the numbers stand.
+      device: "cpu" or None.
+    Returns: Tensor with a new axis of size `num`; with `retstep` also the step. Differentiable in `start` and `stop`.
+    Raises: ValueError: `num` is negative.
+    Example:
+      >>> numpy.linspace(0.0, 1.0, 5).numpy()
+      array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     require_cpu("linspace", device)
     if _are_known(start, stop, num):
@@ -242,7 +379,21 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`base` to the powers from `start` to `stop` in equal steps."""
+    """`base` to the powers from `start` to `stop` in equal steps.
+
+    Args:
+      start, stop: The first and the last power: numbers, or tensors that broadcast together.
+      num: How many, 0 or more.
+      endpoint: Whether `stop` is the last.
+      base: The base.
+      dtype: The dtype; by default that of the powers, float64 for Python's numbers.
+      axis: The axis of the result along which the numbers stand.
+    Returns: Tensor with a new axis of size `num`; differentiable in `start`, `stop` and `base`.
+    Raises: ValueError: `num` is negative.
+    Example:
+      >>> numpy.logspace(0.0, 2.0, 3).numpy()
+      array([  1.,  10., 100.])
+    """
     powers = linspace(start, stop, num, endpoint, axis=axis)
     found = math.pow(cast_to(tensor_of(base), powers.dtype), powers)
     return found if dtype is None else cast_to(found, default_dtype(dtype))
@@ -251,97 +402,23 @@ def logspace(
 def geomspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> Tensor:
-    """`num` numbers from `start` to `stop`, of one sign, each the same multiple of the one before."""
+    """`num` numbers from `start` to `stop`, of one sign, each the same multiple of the one before.
+
+    Args:
+      start, stop: The first and the last number, real, of one sign, not 0; or tensors that broadcast together.
+      num: How many, 0 or more.
+      endpoint: Whether `stop` is the last.
+      dtype: The dtype; by default that of the ends, float64 for Python's numbers.
+      axis: The axis of the result along which the numbers stand.
+    Returns: Tensor with a new axis of size `num`; differentiable in `start` and `stop`. NaN or 0 where an end is 0.
+    Raises: ValueError: `num` is negative.
+    Example:
+      >>> numpy.geomspace(1.0, 8.0, 4).numpy()
+      array([1., 2., 4., 8.])
+    """
     start, stop = promoted(start, stop)
     if not start.dtype.is_differentiable:
         start, stop = math.cast(start, dtypes.float64), math.cast(stop, dtypes.float64)
     steps = linspace(math.log(math.abs(start)), math.log(math.abs(stop)), num, endpoint, axis=axis)
     found = math.multiply(math.exp(steps), math.sign(start))
     return found if dtype is None else cast_to(found, default_dtype(dtype))
-
-
-def eye(
-    n_rows: Any,
-    n_cols: Any = None,
-    /,
-    k: int = 0,
-    dtype: DTypeLike | None = None,
-    *,
-    device: str | None = None,
-) -> Tensor:
-    """A matrix with ones on diagonal `k` and zeros elsewhere, float64 unless `dtype` says otherwise."""
-    require_cpu("eye", device)
-    return lift(np.eye(n_rows, n_cols, k, _of(dtype, dtypes.float64).numpy))
-
-
-def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
-    """A square matrix with ones on its diagonal."""
-    return eye(n, dtype=dtype)
-
-
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
-    """A matrix with ones at and below diagonal `k`, and zeros above."""
-    return lift(np.tri(N, M, k, _of(dtype, dtypes.float64).numpy))
-
-
-def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
-    sizes = array.shape(x)
-    rows = array.expand_dims(array.range(sizes[-2]), 1)
-    columns = array.range(sizes[-1]) - k
-    kept = math.greater_equal(rows, columns) if lower else math.less_equal(rows, columns)
-    return math.where(kept, x, array.zeros_like(x))
-
-
-def tril(x: TensorLike, /, k: int = 0) -> Tensor:
-    """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere."""
-    return _band(tensor_of(x), k, True)
-
-
-def triu(x: TensorLike, /, k: int = 0) -> Tensor:
-    """The upper triangle of the last two axes, from diagonal `k`, and zeros elsewhere."""
-    return _band(tensor_of(x), k, False)
-
-
-def ix_(*args: Any) -> tuple[Tensor, ...]:
-    """Vectors shaped to index together: number k has its elements along axis k. One of bools stands for where it is True."""
-    found = []
-    for k, vector in enumerate(args):
-        x = tensor_of(vector)
-        if rank_of("ix_", x) != 1:
-            raise InvalidArgumentError(f"ix_: argument {k} has shape {x.shape}; a vector is needed.")
-        x = array.reshape(math.where(x), [-1]) if x.dtype.is_bool else x
-        found.append(array.reshape(x, [1] * k + [-1] + [1] * (len(args) - 1 - k)))
-    return tuple(found)
-
-
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
-    """Grids of coordinates of vectors, as many as there are vectors; the second varies along axis 0 with "xy"."""
-    return array.meshgrid(*[tensor_of(x) for x in arrays], indexing=indexing) if arrays else []
-
-
-def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
-    """A matrix whose columns are powers of x, falling unless `increasing`."""
-    x = tensor_of(x)
-    count = x.shape[0] if N is None else N
-    powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    return math.pow(array.expand_dims(x, 1), cast_to(lift(powers), x.dtype))
-
-
-def indices(dimensions: Any, dtype: DTypeLike | None = int) -> Tensor:
-    """The index along each axis of each element of a grid: [rank, *dimensions]."""
-    return lift(np.indices(tuple(dimensions), default_dtype(dtype).numpy))
-
-
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
-    """The indices of the lower triangle of an n by m matrix, up to diagonal `k`."""
-    return tuple([lift(found) for found in np.tril_indices(n, k, m)])
-
-
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
-    """The indices of the upper triangle of an n by m matrix, from diagonal `k`."""
-    return tuple([lift(found) for found in np.triu_indices(n, k, m)])
-
-
-def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
-    """The indices of the diagonal of a tensor whose `ndim` axes have size n."""
-    return tuple([lift(found) for found in np.diag_indices(n, ndim)])

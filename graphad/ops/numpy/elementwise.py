@@ -1,12 +1,7 @@
-"""Elementwise functions: a table of NumPy's ufuncs and the ops that are theirs, and what is put together from several.
-
-`_unary` and `_binary` make a function of an op: its operands get the dtypes in which the ufunc computes, so that integers become
-floats where they do in NumPy. What the op does not take, integers that are rounded or bools that are added, has its own way.
-"""
+"""Elementwise functions of NumPy's that are put together from several ops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,203 +12,47 @@ from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
-from graphad.ops.math import digits, incomplete, truncated
+from graphad.ops.math import digits, truncated
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, promoted, tensor_of
-
-_Unary = Callable[..., Tensor]
-
-
-def _same(x: TensorLike) -> Tensor:
-    return bind(IDENTITY, x)
-
-
-def _false(x: TensorLike) -> Tensor:
-    return array.zeros_like(x, dtypes.bool_)
-
-
-def _true(x: TensorLike) -> Tensor:
-    return array.ones_like(x, dtypes.bool_)
-
-
-def _unary(ufunc: np.ufunc, op: Callable[..., Any], discrete: Callable[..., Any] | None = None) -> _Unary:
-    """NumPy's `ufunc` by an op; `discrete` is what it is for integers and bools where the op does not take them."""
-
-    def function(x: TensorLike, /) -> Tensor:
-        if not (isinstance(x, Tensor) and x.dtype.is_differentiable):
-            (x,) = operands(ufunc, x)
-            if discrete is not None and not x.dtype.is_differentiable:
-                return discrete(x)  # type: ignore[no-any-return]
-        return op(x)  # type: ignore[no-any-return]
-
-    return _named(function, ufunc.__name__)
-
-
-def _binary(ufunc: np.ufunc, op: Callable[..., Any], bools: Callable[..., Any] | None = None) -> _Unary:
-    """NumPy's `ufunc` by an op; `bools` is what it is for bools where the op does not take them."""
-
-    def function(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-        if not (
-            isinstance(x1, Tensor)
-            and isinstance(x2, Tensor)
-            and x1.dtype is x2.dtype
-            and x1.dtype.is_differentiable
-        ):
-            x1, x2 = operands(ufunc, x1, x2)
-            if bools is not None and x1.dtype.is_bool and x2.dtype.is_bool:
-                return bools(x1, x2)  # type: ignore[no-any-return]
-        return op(x1, x2)  # type: ignore[no-any-return]
-
-    return _named(function, ufunc.__name__)
-
-
-def _named(function: _Unary, name: str, doc: str | None = None) -> _Unary:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc or f"`numpy.{name}` of tensors, elementwise."
-    return function
-
-
-def _bytes(compare: Callable[..., Any]) -> Callable[..., Any]:
-    """A comparison of bools as of the numbers 0 and 1."""
-    return lambda x, y: compare(math.cast(x, dtypes.uint8), math.cast(y, dtypes.uint8))
-
-
-def _alike(compare: Callable[..., Any]) -> Callable[..., Any]:
-    """A comparison of operands that NumPy compares as they are: signed with unsigned numbers."""
-
-    def run(x: Any, y: Any) -> Any:
-        return compare(x, y) if x.dtype is y.dtype else compare(*promoted(x, y))
-
-    return run
-
-
-def _as_bools(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*xs: Any) -> Any:
-        return function(*[x if x.dtype.is_bool else math.not_equal(x, cast_to(0, x.dtype)) for x in xs])
-
-    return run
-
-
-abs = absolute = _unary(np.absolute, math.abs, lambda x: _same(x) if x.dtype.is_bool else math.abs(x))
-acos = arccos = _unary(np.arccos, math.acos)
-acosh = arccosh = _unary(np.arccosh, math.acosh)
-asin = arcsin = _unary(np.arcsin, math.asin)
-asinh = arcsinh = _unary(np.arcsinh, math.asinh)
-atan = arctan = _unary(np.arctan, math.atan)
-atanh = arctanh = _unary(np.arctanh, math.atanh)
-bitwise_invert = bitwise_not = invert = _unary(
-    np.invert, math.invert, lambda x: math.logical_not(x) if x.dtype.is_bool else math.invert(x)
+from graphad.ops.numpy.ufuncs import (
+    degrees,
+    floor_divide,
+    greater,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    maximum,
+    minimum,
+    remainder,
+    trunc,
 )
-cbrt = _unary(np.cbrt, digits.cbrt)
-ceil = _unary(np.ceil, math.ceil, _same)
-conj = conjugate = _unary(np.conjugate, math.conj, _same)
-cos = _unary(np.cos, math.cos)
-cosh = _unary(np.cosh, math.cosh)
-deg2rad = radians = _unary(np.radians, lambda x: math.multiply(x, cast_to(np.pi / 180.0, x.dtype)))
-degrees = rad2deg = _unary(np.degrees, lambda x: math.multiply(x, cast_to(180.0 / np.pi, x.dtype)))
-exp = _unary(np.exp, math.exp)
-exp2 = _unary(np.exp2, digits.exp2)
-expm1 = _unary(np.expm1, math.expm1)
-fabs = _unary(np.fabs, math.abs)
-floor = _unary(np.floor, math.floor, _same)
-isfinite = _unary(np.isfinite, math.is_finite, _true)
-isinf = _unary(np.isinf, math.is_inf, _false)
-isnan = _unary(np.isnan, math.is_nan, _false)
-log = _unary(np.log, math.log)
-log10 = _unary(np.log10, digits.log10)
-log1p = _unary(np.log1p, math.log1p)
-log2 = _unary(np.log2, digits.log2)
-logical_not = _unary(np.logical_not, _as_bools(math.logical_not), _as_bools(math.logical_not))
-negative = _unary(np.negative, math.negative)
-positive = _unary(np.positive, _same, _same)
-reciprocal = _unary(np.reciprocal, math.reciprocal)
-rint = _unary(np.rint, math.rint)
-sign = _unary(np.sign, math.sign)
-sin = _unary(np.sin, math.sin)
-sinh = _unary(np.sinh, math.sinh)
-sqrt = _unary(np.sqrt, math.sqrt)
-square = _unary(np.square, math.square)
-tan = _unary(np.tan, math.tan)
-tanh = _unary(np.tanh, math.tanh)
-trunc = _unary(np.trunc, math.trunc, _same)
-
-add = _binary(np.add, math.add, math.logical_or)
-arctan2 = atan2 = _binary(np.arctan2, math.atan2)
-bitwise_and = _binary(np.bitwise_and, math.bitwise_and, math.logical_and)
-bitwise_left_shift = left_shift = _binary(np.left_shift, math.left_shift)
-bitwise_or = _binary(np.bitwise_or, math.bitwise_or, math.logical_or)
-bitwise_right_shift = right_shift = _binary(np.right_shift, math.right_shift)
-bitwise_xor = _binary(np.bitwise_xor, math.bitwise_xor, math.logical_xor)
-copysign = _binary(np.copysign, digits.copysign)
-divide = true_divide = _binary(np.divide, math.divide)
-equal = _binary(np.equal, _alike(math.equal))
-floor_divide = _binary(np.floor_divide, math.floordiv)
-greater = _binary(np.greater, _alike(math.greater), _bytes(math.greater))
-greater_equal = _binary(np.greater_equal, _alike(math.greater_equal), _bytes(math.greater_equal))
-hypot = _binary(np.hypot, digits.hypot)
-less = _binary(np.less, _alike(math.less), _bytes(math.less))
-less_equal = _binary(np.less_equal, _alike(math.less_equal), _bytes(math.less_equal))
-logaddexp = _binary(np.logaddexp, math.logaddexp)
-logical_and = _binary(np.logical_and, _as_bools(math.logical_and))
-logical_or = _binary(np.logical_or, _as_bools(math.logical_or))
-logical_xor = _binary(np.logical_xor, _as_bools(math.logical_xor))
-maximum = _binary(np.maximum, math.maximum, math.logical_or)
-minimum = _binary(np.minimum, math.minimum, math.logical_and)
-mod = remainder = _binary(np.remainder, math.mod)
-multiply = _binary(np.multiply, math.multiply, math.logical_and)
-nextafter = _binary(np.nextafter, incomplete.nextafter)
-not_equal = _binary(np.not_equal, _alike(math.not_equal))
-pow = power = _binary(np.power, math.pow)
-subtract = _binary(np.subtract, math.subtract)
-
-
-def _logaddexp2(x: Any, y: Any) -> Tensor:
-    large, least = math.maximum(x, y), math.minimum(x, y)
-    gap = math.where(math.equal(large, least), array.zeros_like(large), math.subtract(least, large))
-    ratio = cast_to(float(np.log2(np.e)), x.dtype)
-    return math.add(large, math.multiply(math.log1p(digits.exp2(gap)), ratio))
-
-
-def _fmod(x: Any, y: Any) -> Tensor:
-    if x.dtype.is_integer:
-        rest = math.mod(x, y)
-        none = cast_to(0, x.dtype)
-        other = math.logical_and(
-            math.not_equal(rest, none), math.not_equal(math.less(x, none), math.less(y, none))
-        )
-        return math.where(other, math.subtract(rest, y), rest)
-    return digits.copysign(math.mod(math.abs(x), math.abs(y)), x)
-
-
-def _heaviside(x: Any, y: Any) -> Tensor:
-    zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
-    step = math.where(math.less(x, zero), zero, math.where(math.equal(x, zero), y, one))
-    return math.where(math.is_nan(x), x, step)
-
-
-def _skipping_nan(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(x: Any, y: Any) -> Any:
-        if not x.dtype.is_floating:
-            return function(x, y)
-        return math.where(math.is_nan(x), y, math.where(math.is_nan(y), x, function(x, y)))
-
-    return run
-
-
-logaddexp2 = _binary(np.logaddexp2, _logaddexp2)
-fmod = _binary(np.fmod, _fmod)
-heaviside = _binary(np.heaviside, _heaviside)
-fmax = _binary(np.fmax, _skipping_nan(math.maximum), math.logical_or)
-fmin = _binary(np.fmin, _skipping_nan(math.minimum), math.logical_and)
-float_power = _binary(np.float_power, math.pow)
 
 
 def divmod(x1: TensorLike, x2: TensorLike, /) -> tuple[Tensor, Tensor]:
-    """(floor_divide(x1, x2), remainder(x1, x2)), elementwise."""
+    """`(floor_divide(x1, x2), remainder(x1, x2))`, elementwise.
+
+    Args: x1, x2: Tensors of shapes that broadcast together, of integer or float dtypes, which become one first.
+    Returns: Two tensors of the shape that they have together: quotients, without a gradient, and what is left.
+    Raises: DTypeError (a TypeError): complex numbers or bools; InvalidArgumentError (a ValueError): shapes that do not
+      broadcast.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.divmod([7.0, -7.0], 3.0)]
+      [[2.0, -3.0], [1.0, 2.0]]
+    """
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
 def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
-    """The fraction and the whole part of each element, both with its sign."""
+    """The fraction and the whole part of each element, both with its sign.
+
+    Args: x: Tensor of any shape, a float dtype; integers and bools become floats.
+    Returns: Two tensors of the shape of x: fractions, whose gradient is that of x, and whole parts, which have none.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.modf([1.5, -2.25])]
+      [[0.5, -0.25], [1.0, -2.0]]
+    """
     (x,) = operands(np.modf, x)
     whole = math.trunc(x)
     rest = math.where(math.is_inf(x), array.zeros_like(x), math.subtract(x, whole))
@@ -221,7 +60,17 @@ def modf(x: TensorLike, /) -> tuple[Tensor, Tensor]:
 
 
 def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """x1 * 2^x2, elementwise, x2 of an integer dtype."""
+    """x1 * 2^x2, elementwise, with no overflow on the way.
+
+    Args:
+      x1: Tensor of any shape, a float dtype; integers become floats.
+      x2: Tensor of an integer dtype, of a shape that broadcasts with that of x1. No gradient.
+    Returns: Tensor of the shape that they have together, of the dtype of x1.
+    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> numpy.ldexp([1.0, 3.0], [2, -1]).numpy()
+      array([4. , 1.5])
+    """
     x1, x2 = operands(np.ldexp, x1, x2)
     half = math.floordiv(
         x2, cast_to(2, x2.dtype)
@@ -233,7 +82,15 @@ def ldexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def signbit(x: TensorLike, /) -> Tensor:
-    """Which elements have their sign bit set: negative numbers, and -0.0."""
+    """Which elements have their sign bit set: negative numbers, and -0.0.
+
+    Args: x: Tensor of any shape, a float dtype; integers become floats.
+    Returns: Bool tensor of the shape of x. No gradient.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> numpy.signbit([-0.0, 0.0, -2.0]).numpy()
+      array([ True, False,  True])
+    """
     x = tensor_of(x)
     if not x.dtype.is_floating:
         (x,) = operands(np.signbit, x)
@@ -245,8 +102,13 @@ def round(x: TensorLike, /, decimals: int = 0) -> Tensor:
     """Rounded to a number of decimals, halves to even.
 
     Args:
-      x: Tensor of a numeric dtype; of complex numbers both parts are rounded.
-      decimals: How many decimals, a Python int.
+      x: Tensor of any shape, a numeric dtype; of complex numbers both parts are rounded. Bools become float16.
+      decimals: How many decimals, a Python int; negative ones round to tens, hundreds and so on.
+    Returns: Tensor of the shape and dtype of x. No gradient.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.round([1.25, 2.35], 1).numpy()
+      array([1.2, 2.4])
     """
     x = tensor_of(x)
     if x.dtype.is_complex:
@@ -271,33 +133,84 @@ around = round
 
 
 def fix(x: TensorLike, /) -> Tensor:
-    """Each element without its fraction."""
+    """Each element without its fraction: `trunc`.
+
+    Args: x: Tensor of any shape, a real dtype.
+    Returns: Tensor of the shape and dtype of x. No gradient.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> numpy.fix([1.7, -1.7]).numpy()
+      array([ 1., -1.])
+    """
     return trunc(x)
 
 
 def real(x: TensorLike, /) -> Tensor:
-    """The real part."""
+    """The real part.
+
+    Args: x: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the shape of x, real.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.real([1.0 + 2.0j]).numpy()
+      array([1.])
+    """
     return math.real(tensor_of(x))
 
 
 def imag(x: TensorLike, /) -> Tensor:
-    """The imaginary part."""
+    """The imaginary part, 0 for real numbers.
+
+    Args: x: Tensor of any shape, a numeric dtype.
+    Returns: Tensor of the shape of x, real.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.imag([1.0 + 2.0j]).numpy()
+      array([2.])
+    """
     return math.imag(tensor_of(x))
 
 
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
-    """The angle of complex numbers, from -pi to pi, or in degrees."""
+    """The angle of complex numbers, from -pi to pi, or in degrees; 0 or pi for real numbers.
+
+    Args:
+      z: Tensor of any shape, a numeric dtype; integers count as float64.
+      deg: Whether in degrees.
+    Returns: Tensor of the shape of z, real.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.angle([1j], deg=True).numpy()
+      array([90.])
+    """
     radians_of = math.angle(inexact(z))
     return degrees(radians_of) if deg else radians_of
 
 
 def sinc(x: TensorLike, /) -> Tensor:
-    """sin(pi x) / (pi x), and 1 for 0."""
+    """sin(pi x) / (pi x), and 1 for 0.
+
+    Args: x: Tensor of any shape, a numeric dtype; integers and bools count as float64.
+    Returns: Tensor of the shape of x, of that dtype; derivatives of all orders are exact at 0 too.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.sinc([0.0, 0.5, 1.0]).numpy()
+      array([ 1.        ,  0.63661977, -0.        ])
+    """
     return math.sinc(inexact(x))
 
 
 def i0(x: TensorLike, /) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0.
+
+    Args: x: Tensor of any shape, a float dtype; integers and bools count as float64.
+    Returns: Tensor of the shape of x, of that dtype.
+    Raises: DTypeError (a TypeError): complex numbers.
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 9.6.
+    Example:
+      >>> numpy.i0([0.0, 1.0]).numpy()
+      array([1.        , 1.26606588])
+    """
     return math.bessel_i0(inexact(x))
 
 
@@ -307,14 +220,22 @@ def clip(
     """Elements below `min` become it, those above `max` become that.
 
     Args:
-      x: Tensor of a real dtype.
+      x: Tensor of any shape, a real dtype.
       min, max: Numbers or tensors that broadcast with x; None for no bound.
+      a_min, a_max: The same under NumPy's older names.
+    Returns: Tensor of the shape that they have together, of the dtype that NumPy gives them. The gradient goes to x within
+      the bounds
+      and at them.
+    Raises: DTypeError (a TypeError): complex numbers; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> numpy.clip([-1.0, 0.5, 2.0], 0.0, 1.0).numpy()
+      array([0. , 0.5, 1. ])
     """
     x = tensor_of(x)
     low, high = min if min is not None else a_min, max if max is not None else a_max
     given = [bound for bound in (low, high) if bound is not None]
     if not given:
-        return _same(x)
+        return bind(IDENTITY, x)
     if not all(type(bound) in NUMBERS for bound in given):
         x, *given = promoted(x, *given)
     low = given.pop(0) if low is not None else None
@@ -336,13 +257,24 @@ def _within(bound: Any, x: Any) -> Any:
 def nan_to_num(
     x: TensorLike, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Tensor:
-    """NaN replaced by `nan`, and infinities by the largest and lowest numbers or by what is given."""
+    """NaN replaced by `nan`, and infinities by the largest and lowest numbers or by what is given.
+
+    Args:
+      x: Tensor of any shape and dtype; integers and bools stay as they are.
+      copy: Is taken as NumPy takes it; a new tensor is made in any case.
+      nan, posinf, neginf: What is put in place of NaN, inf and -inf.
+    Returns: Tensor of the shape and dtype of x. The gradient is 0 where an element was replaced.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.nan_to_num([np.nan, 1.0], nan=0.5).numpy()
+      array([0.5, 1. ])
+    """
     x = tensor_of(x)
     if x.dtype.is_complex:
         first, second = (nan_to_num(part, copy, nan, posinf, neginf) for part in (math.real(x), math.imag(x)))
         return math.complex(first, second)
     if not x.dtype.is_floating:
-        return _same(x)
+        return bind(IDENTITY, x)
     high = float(x.dtype.max) if posinf is None else posinf
     low = float(x.dtype.min) if neginf is None else neginf
     infinite = math.is_inf(x)
@@ -353,34 +285,68 @@ def nan_to_num(
 
 
 def isposinf(x: TensorLike, /) -> Tensor:
-    """Which elements are inf."""
+    """Which elements are inf.
+
+    Args: x: Tensor of any shape, a real dtype.
+    Returns: Bool tensor of the shape of x.
+    Raises: DTypeError (a TypeError): complex numbers, which have no order.
+    """
     x = tensor_of(x)
     return math.logical_and(isinf(x), greater(x, 0))
 
 
 def isneginf(x: TensorLike, /) -> Tensor:
-    """Which elements are -inf."""
+    """Which elements are -inf.
+
+    Args: x: Tensor of any shape, a real dtype.
+    Returns: Bool tensor of the shape of x.
+    Raises: DTypeError (a TypeError): complex numbers, which have no order.
+    """
     x = tensor_of(x)
     return math.logical_and(isinf(x), less(x, 0))
 
 
 def isreal(x: TensorLike, /) -> Tensor:
-    """Which elements have an imaginary part of 0."""
+    """Which elements have an imaginary part of 0; all of a real dtype.
+
+    Args: x: Tensor of any shape and dtype.
+    Returns: Bool tensor of the shape of x.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.isreal([1.0 + 0.0j, 1.0j]).numpy()
+      array([ True, False])
+    """
     x = tensor_of(x)
     if not x.dtype.is_complex:
-        return _true(x)
+        return array.ones_like(x, dtypes.bool_)
     return math.equal(math.imag(x), cast_to(0, x.dtype.real_dtype))
 
 
 def iscomplex(x: TensorLike, /) -> Tensor:
-    """Which elements have an imaginary part that is not 0."""
+    """Which elements have an imaginary part that is not 0; none of a real dtype.
+
+    Args: x: Tensor of any shape and dtype.
+    Returns: Bool tensor of the shape of x.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return math.logical_not(isreal(x))
 
 
 def isclose(
     a: TensorLike, b: TensorLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Which elements of a and b differ by `atol + rtol * |b|` at most; infinities only from others than themselves."""
+    """Which elements of a and b differ by `atol + rtol * |b|` at most; an infinity is close to itself alone.
+
+    Args:
+      a, b: Tensors of shapes that broadcast together, any dtypes.
+      rtol, atol: The relative and the absolute difference that is allowed.
+      equal_nan: Whether NaN is close to NaN.
+    Returns: Bool tensor of the shape that they have together.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> numpy.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1]).numpy()
+      array([ True, False])
+    """
     a, b = promoted(a, b)
     if not a.dtype.is_differentiable:
         a, b = math.cast(a, dtypes.float64), math.cast(b, dtypes.float64)
@@ -397,12 +363,33 @@ def isclose(
 def allclose(
     a: TensorLike, b: TensorLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether all elements are close; see `isclose`."""
+    """Whether all elements are close; see `isclose`.
+
+    Args:
+      a, b: Tensors of shapes that broadcast together, any dtypes.
+      rtol, atol: The relative and the absolute difference that is allowed.
+      equal_nan: Whether NaN is close to NaN.
+    Returns: Bool scalar.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> bool(numpy.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]))
+      True
+    """
     return math.reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
 def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tensor:
-    """Whether two tensors have the same shape and the same elements."""
+    """Whether two tensors have the same shape and the same elements.
+
+    Args:
+      a1, a2: Tensors of any shapes and dtypes.
+      equal_nan: Whether NaN is equal to NaN.
+    Returns: Bool scalar.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> bool(numpy.array_equal([1, 2], [1.0, 2.0]))
+      True
+    """
     a1, a2 = promoted(a1, a2)
     if a1.dims is not None and a2.dims is not None and len(a1.dims) != len(a2.dims):
         return tensor_of(False)
@@ -415,7 +402,15 @@ def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tens
 
 
 def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
-    """Whether two tensors broadcast together and have the same elements then."""
+    """Whether two tensors broadcast together and have the same elements then.
+
+    Args: a1, a2: Tensors of any shapes and dtypes.
+    Returns: Bool scalar.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> bool(numpy.array_equiv([1, 2], [[1, 2], [1, 2]]))
+      True
+    """
     a1, a2 = promoted(a1, a2)
     try:
         same = math.equal(a1, a2)
@@ -424,11 +419,16 @@ def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
     return math.reduce_all(same)
 
 
-gcd = _binary(np.gcd, truncated.gcd)
-
-
 def lcm(x1: Any, x2: Any, /) -> Tensor:
-    """The least common multiple of integers, not negative; 0 where one is 0."""
+    """The least common multiple of integers, not negative; 0 where one is 0.
+
+    Args: x1, x2: Tensors of shapes that broadcast together, of integer dtypes, which become one first.
+    Returns: Tensor of the shape that they have together, of that dtype.
+    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): shapes that do not broadcast.
+    Example:
+      >>> numpy.lcm([4, 6], 10).numpy()
+      array([20, 30])
+    """
     x1, x2 = operands(np.lcm, x1, x2)
     divisor = truncated.gcd(x1, x2)
     return math.abs(math.floordiv(x1, math.maximum(divisor, array.ones_like(divisor))) * x2)

@@ -1,7 +1,6 @@
 """Linear algebra by NumPy's names."""
 
 from graphad.ops.numpy.matrices import cholesky as cholesky
-from graphad.ops.numpy.matrices import cond as cond
 from graphad.ops.numpy.matrices import cross as cross
 from graphad.ops.numpy.matrices import det as det
 from graphad.ops.numpy.matrices import diagonal as diagonal
@@ -11,12 +10,10 @@ from graphad.ops.numpy.matrices import eigvals as eigvals
 from graphad.ops.numpy.matrices import eigvalsh as eigvalsh
 from graphad.ops.numpy.matrices import inv as inv
 from graphad.ops.numpy.matrices import lstsq as lstsq
-from graphad.ops.numpy.matrices import matrix_norm as matrix_norm
 from graphad.ops.numpy.matrices import matrix_power as matrix_power
 from graphad.ops.numpy.matrices import matrix_rank as matrix_rank
 from graphad.ops.numpy.matrices import matrix_transpose as matrix_transpose
 from graphad.ops.numpy.matrices import multi_dot as multi_dot
-from graphad.ops.numpy.matrices import norm as norm
 from graphad.ops.numpy.matrices import outer as outer
 from graphad.ops.numpy.matrices import pinv as pinv
 from graphad.ops.numpy.matrices import qr as qr
@@ -24,10 +21,13 @@ from graphad.ops.numpy.matrices import slogdet as slogdet
 from graphad.ops.numpy.matrices import solve as solve
 from graphad.ops.numpy.matrices import svd as svd
 from graphad.ops.numpy.matrices import svdvals as svdvals
-from graphad.ops.numpy.matrices import tensorinv as tensorinv
-from graphad.ops.numpy.matrices import tensorsolve as tensorsolve
 from graphad.ops.numpy.matrices import trace as trace
-from graphad.ops.numpy.matrices import vector_norm as vector_norm
+from graphad.ops.numpy.norms import cond as cond
+from graphad.ops.numpy.norms import matrix_norm as matrix_norm
+from graphad.ops.numpy.norms import norm as norm
+from graphad.ops.numpy.norms import tensorinv as tensorinv
+from graphad.ops.numpy.norms import tensorsolve as tensorsolve
+from graphad.ops.numpy.norms import vector_norm as vector_norm
 from graphad.ops.numpy.products import matmul as matmul
 from graphad.ops.numpy.products import tensordot as tensordot
 from graphad.ops.numpy.products import vecdot as vecdot

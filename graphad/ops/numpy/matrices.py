@@ -1,4 +1,4 @@
-"""Linear algebra by NumPy's names: factorisations, systems, norms. Integers become float64."""
+"""Linear algebra by NumPy's names: factorisations, systems, products. Integers become float64."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
@@ -53,7 +53,7 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
-def _matrix(name: str, x: TensorLike) -> Any:
+def matrix_of(name: str, x: TensorLike) -> Any:
     x = inexact(x)
     if rank_of(name, x) < 2:
         raise InvalidArgumentError(f"{name}: x has rank {x.ndim}; matrices have rank 2 or more.")
@@ -61,29 +61,72 @@ def _matrix(name: str, x: TensorLike) -> Any:
 
 
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
-    """The lower triangular L with L L^H = x of positive definite matrices, or with `upper` L^H."""
-    found = ops.cholesky(_matrix("cholesky", x))
+    """The lower triangular L with L L^H = x of positive definite matrices, or with `upper` L^H.
+
+    Args:
+      x: Tensor [..., n, n], a float or complex dtype; integers count as float64. The lower triangle is read.
+      upper: Whether to return L^H.
+    Returns: Tensor [..., n, n] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a matrix is not positive definite or not square.
+    Example:
+      >>> numpy.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).numpy()
+      array([[2., 0.],
+             [1., 2.]])
+    """
+    found = ops.cholesky(matrix_of("cholesky", x))
     return ops.adjoint(found) if upper else found
 
 
 def det(x: TensorLike, /) -> Tensor:
-    """The determinants of square matrices."""
-    return ops.det(_matrix("det", x))
+    """The determinants of square matrices.
+
+    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Returns: Tensor [...] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square.
+    Example:
+      >>> numpy.linalg.det([[1.0, 2.0], [3.0, 4.0]]).numpy()
+      np.float64(-2.0000000000000004)
+    """
+    return ops.det(matrix_of("det", x))
 
 
 def slogdet(x: TensorLike, /) -> SlogdetResult:
-    """The signs of determinants, and the logarithms of their absolute values."""
-    return SlogdetResult(*ops.slogdet(_matrix("slogdet", x)))
+    """The signs of determinants, and the logarithms of their absolute values.
+
+    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Returns: (sign, logabsdet), each [...]; for complex matrices the sign is a number of absolute value 1.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square.
+    Example:
+      >>> [part.numpy().tolist() for part in numpy.linalg.slogdet([[2.0, 0.0], [0.0, -0.5]])]
+      [-1.0, 0.0]
+    """
+    return SlogdetResult(*ops.slogdet(matrix_of("slogdet", x)))
 
 
 def eig(x: TensorLike, /) -> EigResult:
-    """The eigenvalues and eigenvectors of square matrices, complex."""
-    return EigResult(*ops.eig(_matrix("eig", x)))
+    """The eigenvalues and eigenvectors of square matrices, complex.
+
+    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Returns: (eigenvalues [..., n], eigenvectors [..., n, n] in columns), complex, in the order that LAPACK gives. The
+      derivative is that
+      of vectors of length 1; it is undefined where eigenvalues are equal.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square.
+    Example:
+      >>> numpy.linalg.eig([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.numpy()
+      array([2.+0.j, 3.+0.j])
+    """
+    return EigResult(*ops.eig(matrix_of("eig", x)))
 
 
 def eigvals(x: TensorLike, /) -> Tensor:
-    """The eigenvalues of square matrices, complex."""
-    return ops.eigvals(_matrix("eigvals", x))
+    """The eigenvalues of square matrices, complex.
+
+    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Returns: Complex tensor [..., n], in the order that LAPACK gives. The derivative is undefined where eigenvalues are
+      equal.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square.
+    """
+    return ops.eigvals(matrix_of("eigvals", x))
 
 
 def _lower(x: Any, UPLO: str) -> Tensor:
@@ -93,23 +136,66 @@ def _lower(x: Any, UPLO: str) -> Tensor:
 
 
 def eigh(x: TensorLike, /, UPLO: str = "L") -> EighResult:
-    """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read."""
-    return EighResult(*ops.eigh(_lower(_matrix("eigh", x), UPLO)))
+    """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read.
+
+    Args:
+      x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+      UPLO: "L" for the lower triangle, "U" for the upper one.
+    Returns: (eigenvalues [..., n], real; eigenvectors [..., n, n] in columns). The derivative of vectors is undefined where
+      eigenvalues are equal.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or `UPLO` is another.
+    Example:
+      >>> numpy.linalg.eigh([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.numpy()
+      array([2., 3.])
+    """
+    return EighResult(*ops.eigh(_lower(matrix_of("eigh", x), UPLO)))
 
 
 def eigvalsh(x: TensorLike, /, UPLO: str = "L") -> Tensor:
-    """The eigenvalues, ascending, of Hermitian matrices."""
-    return ops.eigvalsh(_lower(_matrix("eigvalsh", x), UPLO))
+    """The eigenvalues, ascending, of Hermitian matrices.
+
+    Args:
+      x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+      UPLO: "L" for the lower triangle, "U" for the upper one.
+    Returns: Real tensor [..., n].
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or `UPLO` is another.
+    Example:
+      >>> numpy.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
+      array([1., 3.])
+    """
+    return ops.eigvalsh(_lower(matrix_of("eigvalsh", x), UPLO))
 
 
 def inv(x: TensorLike, /) -> Tensor:
-    """The inverses of square matrices."""
-    return ops.inv(_matrix("inv", x))
+    """The inverses of square matrices.
+
+    Args: x: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+    Returns: Tensor [..., n, n] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a matrix is singular or not square.
+    Example:
+      >>> numpy.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy()
+      array([[0.5 , 0.  ],
+             [0.  , 0.25]])
+    """
+    return ops.inv(matrix_of("inv", x))
 
 
 def pinv(x: Any, /, *, rcond: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """The Moore-Penrose inverses of matrices; singular values up to `rtol` times the largest count as 0."""
-    x = _matrix("pinv", x)
+    """The Moore-Penrose inverses of matrices; singular values up to `rtol` times the largest count as 0.
+
+    Args:
+      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      rcond, rtol: The bound, under NumPy's name and under the standard's; the larger size times the dtype's epsilon by
+        default.
+      hermitian: Is taken as NumPy takes it; singular values are used in any case.
+    Returns: Tensor [..., columns, rows] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Example:
+      >>> numpy.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).numpy()
+      array([[0.5, 0. ],
+             [0. , 0. ]])
+    """
+    x = matrix_of("pinv", x)
     bound = rcond if rtol is None else rtol
     if bound is None:
         bound = max(x.dims[-2:]) * float(x.dtype.info.eps) if None not in x.dims[-2:] else None
@@ -117,7 +203,19 @@ def pinv(x: Any, /, *, rcond: Any = None, rtol: Any = None, hermitian: bool = Fa
 
 
 def matrix_rank(x: TensorLike, /, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
-    """How many singular values of matrices are above `tol`, or above `rtol` times the largest."""
+    """How many singular values of matrices are above `tol`, or above `rtol` times the largest.
+
+    Args:
+      x: Tensor [..., rows, columns], a float or complex dtype; of a vector, 1 unless it is 0.
+      tol: The bound.
+      hermitian: Is taken as NumPy takes it; singular values are used in any case.
+      rtol: The bound by the largest one; the larger size times the dtype's epsilon by default.
+    Returns: int64 tensor [...]. No gradient.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy()
+      np.int64(1)
+    """
     x = inexact(x)
     if rank_of("matrix_rank", x) < 2:
         return math.cast(reductions.any(math.not_equal(x, cast_to(0, x.dtype))), dtypes.int64)
@@ -136,18 +234,42 @@ def matrix_rank(x: TensorLike, /, tol: Any = None, hermitian: bool = False, *, r
 
 
 def qr(x: TensorLike, /, mode: str = "reduced") -> Any:
-    """(Q, R) with Q R = x, Q with orthonormal columns, all of them with mode "complete"; R alone with mode "r"."""
+    """(Q, R) with Q R = x, Q with orthonormal columns, all of them with mode "complete"; R alone with mode "r".
+
+    Args:
+      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      mode: "reduced", "complete" or "r".
+    Returns: (Q [..., rows, k], R [..., k, columns]), k being the smaller size, or `rows` with "complete"; or R.
+    Raises: InvalidArgumentError (a ValueError): `mode` is another, or x has rank below 2.
+    Example:
+      >>> numpy.linalg.qr([[3.0, 0.0], [4.0, 5.0]], mode="r").shape
+      TensorShape([2, 2])
+    """
     if mode not in ("reduced", "complete", "r"):
         raise InvalidArgumentError(f"qr: mode {mode!r} is unknown; it is 'reduced', 'complete' or 'r'.")
-    q, r = ops.qr(_matrix("qr", x), mode == "complete")
+    q, r = ops.qr(matrix_of("qr", x), mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
 def svd(
     x: TensorLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
-    """(U, S, Vh) with U diag(S) Vh = x, the singular values S descending; or S alone."""
-    x = _matrix("svd", x)
+    """(U, S, Vh) with U diag(S) Vh = x, the singular values S descending; or S alone.
+
+    Args:
+      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      full_matrices: Whether U and Vh are square.
+      compute_uv: Whether U and Vh are returned too.
+      hermitian: Is taken as NumPy takes it.
+    Returns: (U [..., rows, k], S [..., k], Vh [..., k, columns]), S real; or S. The derivative of U and Vh is undefined
+      where singular
+      values are equal.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Example:
+      >>> numpy.linalg.svd([[3.0, 0.0], [0.0, 4.0]]).S.numpy()
+      array([4., 3.])
+    """
+    x = matrix_of("svd", x)
     if not compute_uv:
         return svdvals(x)
     s, u, v = ops.svd(x, full_matrices, True)
@@ -155,12 +277,30 @@ def svd(
 
 
 def svdvals(x: TensorLike, /) -> Tensor:
-    """The singular values of matrices, descending."""
-    return ops.svd(_matrix("svdvals", x), compute_uv=False)
+    """The singular values of matrices, descending.
+
+    Args: x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+    Returns: Real tensor [..., min(rows, columns)].
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Example:
+      >>> numpy.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]]).numpy()
+      array([4., 3.])
+    """
+    return ops.svd(matrix_of("svdvals", x), compute_uv=False)
 
 
 def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The solutions of x1 x = x2, x2 being one vector or matrices, over leading axes that broadcast."""
+    """The solutions of x1 x = x2, x2 being one vector or matrices, over leading axes that broadcast.
+
+    Args:
+      x1: Tensor [..., n, n], a float or complex dtype; integers count as float64.
+      x2: Tensor [n] or [..., n, columns]; both dtypes become one.
+    Returns: Tensor of the shape of x2 after broadcasting.
+    Raises: InvalidArgumentError (a ValueError): a matrix is singular or not square, or the sizes differ.
+    Example:
+      >>> numpy.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).numpy()
+      array([1. , 0.5])
+    """
     x1, x2 = promoted(inexact(x1), inexact(x2))
     if rank_of("solve", x2) == 1:
         return array.squeeze(ops.solve(x1, array.expand_dims(x2, 1)), [-1])
@@ -168,7 +308,19 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
-    """The x that makes |a x - b| smallest, of least norm; the squares of what is left over, the rank, the singular values."""
+    """The x that makes |a x - b| smallest, of least norm; the squares of what is left over, the rank, the singular values.
+
+    Args:
+      a: Tensor [rows, columns] of known sizes, a float or complex dtype; integers count as float64.
+      b: Tensor [rows] or [rows, several]; both dtypes become one.
+      rcond: Singular values up to this part of the largest count as 0; the larger size times the dtype's epsilon by
+        default.
+    Returns: (x [columns] or [columns, several], squares, empty where rows <= columns; rank, int64; singular values).
+    Raises: ValueError: `a` is no matrix; InvalidArgumentError (a ValueError): the numbers of rows differ.
+    Example:
+      >>> numpy.linalg.lstsq([[1.0, 0.0], [0.0, 2.0]], [1.0, 4.0])[0].numpy()
+      array([1., 2.])
+    """
     a, b = promoted(inexact(a), inexact(b))
     column = array.expand_dims(b, 1) if rank_of("lstsq", b) == 1 else b
     rows, columns = a.dims
@@ -183,7 +335,18 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
-    """Square matrices multiplied n times; their inverses for a negative n."""
+    """Square matrices multiplied n times; their inverses for a negative n.
+
+    Args:
+      x: Tensor [..., n, n], any dtype; for a negative n a float or complex one, integers count as float64.
+      n: How often; 0 gives identities.
+    Returns: Tensor of the same shape.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or one is singular and n is negative.
+    Example:
+      >>> numpy.linalg.matrix_power([[1, 1], [0, 1]], 3).numpy()
+      array([[1, 3],
+             [0, 1]])
+    """
     x = tensor_of(x)
     if n < 0:
         x, n = inv(x), -n
@@ -200,7 +363,15 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
 
 
 def multi_dot(arrays: Any) -> Tensor:
-    """The product of several matrices, in the order of the fewest multiplications; the first and the last may be vectors."""
+    """The product of several matrices, in the order of the fewest multiplications; the first and the last may be vectors.
+
+    Args: arrays: Tensors [rows, columns] whose sizes fit, of any dtypes, which become one.
+    Returns: Tensor [rows of the first, columns of the last], without the axes that vectors lack.
+    Raises: InvalidArgumentError (a ValueError): sizes differ.
+    Example:
+      >>> numpy.linalg.multi_dot([[[1, 2]], [[1], [1]], [[3]]]).numpy()
+      array([[9]])
+    """
     xs = promoted(*arrays)
     first, last = rank_of("multi_dot", xs[0]) == 1, rank_of("multi_dot", xs[-1]) == 1
     if first:
@@ -246,22 +417,52 @@ def _chain(xs: list[Tensor], sizes: list[Any], split: dict[tuple[int, int], int]
 
 
 def matrix_transpose(x: TensorLike, /) -> Tensor:
-    """The last two axes exchanged."""
+    """The last two axes exchanged.
+
+    Args: x: Tensor [..., rows, columns], any dtype.
+    Returns: Tensor [..., columns, rows] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    """
     return shapes.matrix_transpose(x)
 
 
 def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
-    """A diagonal of the last two axes."""
+    """A diagonal of the last two axes.
+
+    Args:
+      x: Tensor [..., rows, columns], any dtype.
+      offset: Which diagonal: above the main one where it is positive.
+    Returns: Tensor [..., elements] of the same dtype; empty where there is no such diagonal.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Example:
+      >>> numpy.linalg.diagonal([[1, 2], [3, 4]], offset=1).numpy()
+      array([2])
+    """
     return shapes.diagonal(x, offset, -2, -1)
 
 
 def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
-    """The sums of a diagonal of the last two axes."""
+    """The sums of a diagonal of the last two axes.
+
+    Args:
+      x: Tensor [..., rows, columns], any dtype.
+      offset: Which diagonal: above the main one where it is positive.
+      dtype: In which dtype to sum; by default that of x, int64 or uint64 for integers and bools.
+    Returns: Tensor [...].
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    """
     return products.trace(x, offset, -2, -1, dtype)
 
 
 def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """The cross products of vectors of 3 elements along an axis of both."""
+    """The cross products of vectors of 3 elements along an axis of both.
+
+    Args:
+      x1, x2: Tensors [..., 3, ...] whose other axes broadcast, numeric dtypes, which become one.
+      axis: The axis of both.
+    Returns: Tensor [..., 3, ...].
+    Raises: InvalidArgumentError (a ValueError): the vectors have another size, or the axis is out of range.
+    """
     x1, x2 = tensor_of(x1), tensor_of(x2)
     for x in (x1, x2):
         if x.dims is not None and x.dims[normalize_axis("cross", axis, len(x.dims))] not in (None, 3):
@@ -270,107 +471,10 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
 
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The products of each element of a vector with each of another."""
-    return products.outer(x1, x2)
+    """The products of each element of a vector with each of another.
 
-
-def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
-    """The norms of vectors over axes, all by default.
-
-    Args:
-      x: Tensor.
-      axis: The axis or axes whose elements are one vector.
-      ord: 2, inf, -inf, 0 (how many elements are not 0), or another number p, for the p-th root of the sum of |x|^p.
+    Args: x1, x2: Vectors [n] and [m] of any dtypes, which become one; other tensors are taken as vectors.
+    Returns: Tensor [n, m].
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
     """
-    x = inexact(x)
-    if isinstance(axis, list | tuple):
-        axis = list(axis)
-        if not axis:
-            return (
-                math.abs(x)
-                if ord != 0
-                else math.cast(math.not_equal(x, cast_to(0, x.dtype)), x.dtype.real_dtype)
-            )
-    size = math.abs(x)
-    if ord == np.inf:
-        return (
-            math.reduce_max(size, axis, keepdims)
-            if 0 not in (x.dims or ())
-            else math.reduce_sum(size, axis, keepdims)
-        )
-    if ord == -np.inf:
-        return math.reduce_min(size, axis, keepdims)
-    if ord == 0:
-        return math.reduce_sum(math.cast(math.not_equal(x, cast_to(0, x.dtype)), size.dtype), axis, keepdims)
-    if ord == 1:
-        return math.reduce_sum(size, axis, keepdims)
-    if ord == 2:
-        squares = math.real(math.multiply(x, math.conj(x))) if x.dtype.is_complex else math.square(x)
-        return math.sqrt(math.reduce_sum(squares, axis, keepdims))
-    power = cast_to(float(ord), size.dtype)
-    return math.pow(math.reduce_sum(math.pow(size, power), axis, keepdims), cast_to(1.0 / ord, size.dtype))
-
-
-def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """The norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
-    x = _matrix("matrix_norm", x)
-    if ord == "fro" or ord is None:
-        return vector_norm(x, axis=[-2, -1], keepdims=keepdims)
-    if ord in ("nuc", 2, -2):
-        s = svdvals(x)
-        if ord == "nuc":
-            found = math.reduce_sum(s, -1)
-        else:
-            found = s[..., 0] if ord == 2 else s[..., -1]
-    elif ord in (1, -1, np.inf, -np.inf):
-        sums = math.reduce_sum(math.abs(x), -2 if abs(ord) == 1 else -1)
-        found = math.reduce_max(sums, -1) if ord > 0 else math.reduce_min(sums, -1)
-    else:
-        raise InvalidArgumentError(
-            f"matrix_norm: ord {ord!r} is unknown; it is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."
-        )
-    return array.expand_dims(array.expand_dims(found, -1), -1) if keepdims else found
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The norm of vectors, of matrices where `axis` names two axes, or of all elements; see `vector_norm` and `matrix_norm`."""
-    x = inexact(x)
-    rank = rank_of("norm", x)
-    if axis is None and ord is None:
-        return vector_norm(x, keepdims=keepdims)
-    if axis is None:
-        axis = list(range(rank))
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    if len(axes) == 1:
-        return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
-    if len(axes) != 2:
-        raise InvalidArgumentError(f"norm: axis names {len(axes)} axes; one or two are taken.")
-    places = [normalize_axis("norm", k, rank) for k in axes]
-    found = matrix_norm(shapes.moveaxis(x, places, [-2, -1]), ord="fro" if ord is None else ord)
-    return shapes.expand_dims(found, places) if keepdims else found
-
-
-def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
-    """The condition numbers of matrices: by singular values, or for another norm `p` of x and of its inverse."""
-    x = _matrix("cond", x)
-    if p is None or p in (2, -2):
-        s = svdvals(x)
-        return math.divide(s[..., 0], s[..., -1]) if p != -2 else math.divide(s[..., -1], s[..., 0])
-    return math.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
-
-
-def tensorinv(a: Any, ind: int = 2) -> Tensor:
-    """The inverse of `a` as a linear map from its last axes to its first `ind` ones."""
-    a = inexact(a)
-    count = int(np.prod(a.dims[:ind]))
-    return array.reshape(inv(array.reshape(a, [count, -1])), [*a.dims[ind:], *a.dims[:ind]])
-
-
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
-    """The x with tensordot(a, x, x.ndim) = b."""
-    a, b = inexact(a), inexact(b)
-    if axes is not None:
-        a = shapes.moveaxis(a, list(axes), list(range(a.ndim - len(axes), a.ndim)))
-    sizes = a.dims[b.ndim :]
-    count = int(np.prod(b.dims))
-    return array.reshape(solve(array.reshape(a, [count, count]), array.reshape(b, [-1])), sizes)
+    return products.outer(x1, x2)

@@ -25,7 +25,17 @@ def _of_bools(function: Any, *xs: Any) -> Tensor:
 
 
 def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The matrix product over leading axes that broadcast; a vector is a row on the left, a column on the right."""
+    """The matrix product over leading axes that broadcast; a vector is a row on the left, a column on the right.
+
+    Args:
+      x1: Tensor [..., rows, inner] or [inner], any dtype.
+      x2: Tensor [..., inner, columns] or [inner], any dtype; both dtypes become one.
+    Returns: Tensor [..., rows, columns] without the axes that vectors lack.
+    Raises: InvalidArgumentError (a ValueError): one is a scalar, or the inner sizes differ.
+    Example:
+      >>> numpy.matmul([[1, 2], [3, 4]], [1, 1]).numpy()
+      array([3, 7])
+    """
     x1, x2 = promoted(x1, x2)
     ranks = rank_of("matmul", x1), rank_of("matmul", x2)
     if 0 in ranks:
@@ -42,7 +52,15 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def dot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum over the last axis of `a` and the last but one of `b`, or its only one; of scalars the product."""
+    """The sum over the last axis of `a` and the last but one of `b`, or its only one; of scalars the product.
+
+    Args: a, b: Tensors of any shapes and dtypes; both dtypes become one.
+    Returns: Tensor of the other axes of `a`, then those of `b`.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Example:
+      >>> numpy.dot([1, 2], [3, 4]).numpy()
+      np.int64(11)
+    """
     a, b = promoted(a, b)
     if a.dtype.is_bool:
         return _of_bools(dot, a, b)
@@ -55,20 +73,46 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
 
 
 def vdot(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum of the products of all elements, those of `a` conjugated."""
+    """The sum of the products of all elements, those of `a` conjugated.
+
+    Args: a, b: Tensors of as many elements, of any shapes and dtypes; both dtypes become one.
+    Returns: Scalar of that dtype.
+    Raises: InvalidArgumentError (a ValueError): the numbers of elements differ.
+    Example:
+      >>> numpy.vdot([1j, 2], [1j, 1]).numpy()
+      np.complex128(3+0j)
+    """
     a, b = promoted(ravel(a), ravel(b))
     return dot(math.conj(a), b)
 
 
 def inner(a: TensorLike, b: TensorLike) -> Tensor:
-    """The sum over the last axes of both; of scalars the product."""
+    """The sum over the last axes of both; of scalars the product.
+
+    Args: a, b: Tensors [..., size], any dtypes; both dtypes become one.
+    Returns: Tensor of the other axes of `a`, then those of `b`.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Example:
+      >>> numpy.inner([1, 2], [3, 4]).numpy()
+      np.int64(11)
+    """
     a, b = promoted(a, b)
     ranks = rank_of("inner", a), rank_of("inner", b)
     return math.multiply(a, b) if 0 in ranks else linalg.tensordot(a, b, [[ranks[0] - 1], [ranks[1] - 1]])
 
 
 def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
-    """The products of vectors along an axis of both, x1 conjugated, over other axes that broadcast."""
+    """The products of vectors along an axis of both, x1 conjugated, over other axes that broadcast.
+
+    Args:
+      x1, x2: Tensors [..., size, ...], any dtypes; both dtypes become one.
+      axis: The axis.
+    Returns: Tensor of the other axes.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ, or the axis is out of range.
+    Example:
+      >>> numpy.vecdot([[1, 2], [3, 4]], [1, 1]).numpy()
+      array([3, 7])
+    """
     x1, x2 = promoted(x1, x2)
     sizes = []
     for x in (x1, x2):
@@ -86,14 +130,33 @@ def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
 
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The products of each element of one with each of another, as a matrix."""
+    """The products of each element of one with each of another, as a matrix.
+
+    Args: x1, x2: Tensors of any shapes and dtypes, taken as vectors; both dtypes become one.
+    Returns: Tensor [elements of x1, elements of x2].
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.outer([1, 2], [3, 4]).numpy()
+      array([[3, 4],
+             [6, 8]])
+    """
     x1, x2 = promoted(x1, x2)
     multiply = math.logical_and if x1.dtype.is_bool else math.multiply
     return multiply(array.reshape(x1, [-1, 1]), array.reshape(x2, [1, -1]))
 
 
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Tensor:
-    """The sum of products over axes: the last of one and as many first ones of the other, or those named for each."""
+    """The sum of products over axes: the last of one and as many first ones of the other, or those named for each.
+
+    Args:
+      x1, x2: Tensors of any shapes and dtypes; both dtypes become one.
+      axes: How many axes, or a pair of axes or lists of axes.
+    Returns: Tensor of the other axes of x1, then those of x2.
+    Raises: InvalidArgumentError (a ValueError): sizes differ, or an axis is out of range.
+    Example:
+      >>> numpy.tensordot([[1, 2], [3, 4]], [1, 1], 1).numpy()
+      array([3, 7])
+    """
     x1, x2 = promoted(x1, x2)
     if x1.dtype.is_bool:
         return _of_bools(lambda a, b: tensordot(a, b, axes=axes), x1, x2)
@@ -119,24 +182,64 @@ def _all_with_all(x1: Any, x2: Any) -> Tensor:
 
 
 def matvec(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The products of matrices and vectors, over leading axes that broadcast."""
+    """The products of matrices and vectors, over leading axes that broadcast.
+
+    Args:
+      x1: Tensor [..., rows, columns], any dtype.
+      x2: Tensor [..., columns], any dtype; both dtypes become one.
+    Returns: Tensor [..., rows].
+    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Example:
+      >>> numpy.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
+      array([3, 7])
+    """
     return array.squeeze(matmul(x1, array.expand_dims(tensor_of(x2), -1)), [-1])
 
 
 def vecmat(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The products of vectors, conjugated, and matrices, over leading axes that broadcast."""
+    """The products of vectors, conjugated, and matrices, over leading axes that broadcast.
+
+    Args:
+      x1: Tensor [..., rows], a numeric dtype.
+      x2: Tensor [..., rows, columns], any dtype; both dtypes become one.
+    Returns: Tensor [..., columns].
+    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Example:
+      >>> numpy.vecmat([1, 1], [[1, 2], [3, 4]]).numpy()
+      array([4, 6])
+    """
     return array.squeeze(matmul(array.expand_dims(math.conj(tensor_of(x1)), -2), x2), [-2])
 
 
 def einsum(subscripts: str, /, *operands: Any, optimize: Any = None) -> Tensor:
-    """Sums of products by Einstein's convention, such as "ij,jk->ik"."""
+    """Sums of products by Einstein's convention, such as "ij,jk->ik".
+
+    Args:
+      subscripts: A letter for each axis of each operand, and of the result; without "->" the letters that stand once, in
+        order.
+      operands: Tensors of any shapes and dtypes; the dtypes become one.
+      optimize: Is taken as NumPy takes it; the order of the products is chosen by their cost.
+    Returns: Tensor with the axes that stand behind "->".
+    Raises: InvalidArgumentError (a ValueError): the letters do not fit the operands, or sizes under one letter differ.
+    Example:
+      >>> numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
+      array([3, 7])
+    """
     if not isinstance(subscripts, str):
         raise InvalidArgumentError("einsum: subscripts are a text, such as 'ij,jk->ik'.")
     return contraction.einsum(subscripts, *promoted(*operands))
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """The product of Kronecker: b scaled by each element of a, laid out as they are in it."""
+    """The product of Kronecker: b scaled by each element of a, laid out as they are in it.
+
+    Args: a, b: Tensors of any shapes and dtypes; both dtypes become one.
+    Returns: Tensor whose sizes are the products of theirs.
+    Raises: InvalidArgumentError (a ValueError): a rank is not known while tracing.
+    Example:
+      >>> numpy.kron([1, 10], [1, 2]).numpy()
+      array([ 1,  2, 10, 20])
+    """
     a, b = promoted(a, b)
     rank = max(rank_of("kron", a), rank_of("kron", b))
     for _ in range(rank - a.ndim):
@@ -157,7 +260,18 @@ def kron(a: Any, b: Any) -> Tensor:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Tensor:
-    """The cross products of vectors of 3 elements along an axis of both, over other axes that broadcast."""
+    """The cross products of vectors of 3 elements along an axis of both, over other axes that broadcast.
+
+    Args:
+      a, b: Tensors [..., 3, ...], numeric dtypes, which become one.
+      axisa, axisb, axisc: The axes of `a`, of `b` and of the result.
+      axis: One axis for all three.
+    Returns: Tensor [..., 3, ...].
+    Raises: InvalidArgumentError (a ValueError): the vectors have another size, or an axis is out of range.
+    Example:
+      >>> numpy.cross([1, 0, 0], [0, 1, 0]).numpy()
+      array([0, 0, 1])
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = promoted(a, b)
@@ -172,12 +286,35 @@ def cross(
 def trace(
     a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """The sum of a diagonal over two axes."""
+    """The sum of a diagonal over two axes.
+
+    Args:
+      a: Tensor of rank 2 or more, any dtype.
+      offset: Which diagonal: above the main one where it is positive.
+      axis1, axis2: The axes of its rows and columns.
+      dtype: In which dtype to sum; by default that of `a`, int64 or uint64 for integers and bools.
+    Returns: Tensor of the other axes.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range.
+    Example:
+      >>> numpy.trace([[1, 2], [3, 4]]).numpy()
+      np.int64(5)
+    """
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    """The convolution of two vectors: "full", "same" in the size of the longer one, or "valid" where both overlap wholly."""
+    """The convolution of two vectors: "full", "same" in the size of the longer one, or "valid" where both overlap wholly.
+
+    Args:
+      a, v: Vectors of known sizes, not 0, of numeric dtypes, which become one.
+      mode: "full", "same" or "valid".
+    Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
+    Raises: InvalidArgumentError (a ValueError): one is no vector or is empty, a size is not known while tracing, or `mode`
+      is another.
+    Example:
+      >>> numpy.convolve([1, 2, 3], [1, 1]).numpy()
+      array([1, 3, 5, 3])
+    """
     a, v = promoted(a, v)
     if rank_of("convolve", a) != 1 or rank_of("convolve", v) != 1:
         raise InvalidArgumentError(f"convolve: a has rank {a.ndim}, v {v.ndim}; both must be vectors.")
@@ -202,7 +339,18 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """The sums of products of `a` and the conjugate of `v` moved along it; see `convolve`."""
+    """The sums of products of `a` and the conjugate of `v` moved along it; see `convolve`.
+
+    Args:
+      a, v: Vectors of known sizes, not 0, of numeric dtypes, which become one.
+      mode: "full", "same" or "valid".
+    Returns: Vector of that dtype: [n + m - 1], [max(n, m)] or [max(n, m) - min(n, m) + 1].
+    Raises: InvalidArgumentError (a ValueError): one is no vector or is empty, a size is not known while tracing, or `mode`
+      is another.
+    Example:
+      >>> numpy.correlate([1, 2, 3], [1, 1]).numpy()
+      array([3, 5])
+    """
     a, v = promoted(a, v)
     swapped = a.dims[0] is not None and v.dims[0] is not None and a.dims[0] < v.dims[0]
     found = convolve(a, array.reverse(math.conj(v), [0]), mode)

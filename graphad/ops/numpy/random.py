@@ -12,37 +12,94 @@ from graphad.ops.random import uniform as drawn_between
 
 
 def seed(s: float) -> None:
-    """Begin anew with this seed."""
+    """Begin anew with this seed: what is drawn afterwards is the same each time. It is `random.set_seed`.
+
+    Args: s: A whole number.
+    Raises: ArgumentTypeError (a TypeError): what is no whole number.
+    Example:
+      >>> numpy.random.seed(1)
+    """
     set_seed(s)
 
 
 def rand(*size: int) -> Tensor:
-    """Numbers from 0 to below 1; the sizes are arguments."""
+    """Numbers from 0 to below 1, drawn evenly; the sizes are arguments.
+
+    Args: size: The sizes of the result.
+    Returns: float64 tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    Example:
+      >>> numpy.random.rand(2, 3).shape
+      TensorShape([2, 3])
+    """
     return drawn_between(size, dtype=float64)
 
 
 def random(size: Any = None) -> Tensor:
-    """Numbers from 0 to below 1."""
+    """Numbers from 0 to below 1, drawn evenly.
+
+    Args: size: The sizes of the result, or one size of a vector; a scalar by default.
+    Returns: float64 tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return drawn_between(_sizes(size), dtype=float64)
 
 
 def uniform(low: float = 0.0, high: float = 1.0, size: Any = None) -> Tensor:
-    """Numbers from `low` to below `high`."""
+    """Numbers from `low` to below `high`, drawn evenly.
+
+    Args:
+      low, high: The bounds.
+      size: The sizes of the result, or one size of a vector; a scalar by default.
+    Returns: float64 tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return drawn_between(_sizes(size), low, high, float64)
 
 
 def randn(*size: int) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1; the sizes are arguments."""
+    """Normally distributed numbers of mean 0 and deviation 1; the sizes are arguments.
+
+    Args: size: The sizes of the result.
+    Returns: float64 tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Source: See `graphad.random.normal`.
+    Example:
+      >>> numpy.random.randn(4).shape
+      TensorShape([4])
+    """
     return normal(size, dtype=float64)
 
 
 def standard_normal(size: Any = None) -> Tensor:
-    """Normally distributed numbers of mean 0 and deviation 1."""
+    """Normally distributed numbers of mean 0 and deviation 1.
+
+    Args: size: The sizes of the result, or one size of a vector; a scalar by default.
+    Returns: float64 tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Source: See `graphad.random.normal`.
+    """
     return normal(_sizes(size), dtype=float64)
 
 
 def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = "int64") -> Tensor:
-    """Integers from `low` to below `high`, or from 0 to below `low`."""
+    """Integers from `low` to below `high`, or from 0 to below `low`.
+
+    Args:
+      low: The lowest number; where `high` is not given, the bound above, and 0 is the lowest.
+      high: The bound above, which is left out.
+      size: The sizes of the result, or one size of a vector; a scalar by default.
+      dtype: The dtype of the result.
+    Returns: Tensor of that shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative, or no number is between the bounds.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    Example:
+      >>> numpy.random.randint(6, size=3).shape
+      TensorShape([3])
+    """
     first, last = (0, low) if high is None else (low, high)
     return cast(drawn_between(_sizes(size), first, last, "int64"), dtype)
 

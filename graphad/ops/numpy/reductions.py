@@ -50,7 +50,21 @@ def sum(
     initial: TensorLike | None = None,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """The sum over axes, all by default; of small integers in the largest of their sign unless `dtype` is given."""
+    """The sum over axes, all by default; of small integers in the largest of their sign unless `dtype` is given.
+
+    Args:
+      a: Tensor of any shape, a numeric dtype or bool.
+      axis: The axis or axes; all by default.
+      dtype: In which dtype to sum; by default that of `a`, int64 or uint64 for integers and bools.
+      keepdims: Whether the axes stay, with size 1.
+      initial: A number that is added.
+      where: Bools that broadcast with `a`: the elements that count.
+    Returns: Tensor without the axes, of that dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.sum([[1.0, 2.0], [3.0, 4.0]], axis=0).numpy()
+      array([4., 6.])
+    """
     return _from(math.reduce_sum(_kept(wide(a, dtype), where, 0), axis, keepdims), initial, math.add)
 
 
@@ -63,7 +77,21 @@ def prod(
     initial: TensorLike | None = None,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """The product over axes, all by default; of small integers in the largest of their sign unless `dtype` is given."""
+    """The product over axes, all by default; of small integers in the largest of their sign unless `dtype` is given.
+
+    Args:
+      a: Tensor of any shape, a numeric dtype or bool.
+      axis: The axis or axes; all by default.
+      dtype: In which dtype to multiply; by default that of `a`, int64 or uint64 for integers and bools.
+      keepdims: Whether the axes stay, with size 1.
+      initial: A number with which the product begins.
+      where: Bools that broadcast with `a`: the elements that count.
+    Returns: Tensor without the axes, of that dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.prod([1.0, 2.0, 3.0]).numpy()
+      np.float64(6.0)
+    """
     return _from(math.reduce_prod(_kept(wide(a, dtype), where, 1), axis, keepdims), initial, math.multiply)
 
 
@@ -89,7 +117,21 @@ def _extreme(
 
     function.__name__ = function.__qualname__ = name
     word = "largest" if name == "max" else "smallest"
-    function.__doc__ = f"The {word} element over axes, all by default; NaN where there is one."
+    shown = {"max": "array([2., 4.])", "min": "array([1., 3.])"}[name]
+    function.__doc__ = f"""The {word} element over axes, all by default; NaN where there is one.
+
+Args:
+  a: Tensor of any shape, a real dtype or bool.
+  axis: The axis or axes; all by default.
+  keepdims: Whether the axes stay, with size 1.
+  initial: A number that counts as one more element.
+  where: Bools that broadcast with `a`: the elements that count; `initial` must be given then.
+Returns: Tensor without the axes, of the dtype of `a`. Equal elements share the gradient.
+Raises: InvalidArgumentError (a ValueError): an axis is out of range, `where` stands without `initial`, or there is no element.
+Example:
+  >>> numpy.{name}([[1.0, 2.0], [3.0, 4.0]], axis=1).numpy()
+  {shown}
+"""
     return function
 
 
@@ -104,24 +146,70 @@ min = amin = _extreme("min", math.reduce_min, math.reduce_all, math.minimum)
 def all(
     a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> Tensor:
-    """Whether all elements over axes are true, or not 0."""
+    """Whether all elements over axes are true, or not 0.
+
+    Args:
+      a: Tensor of any shape and dtype.
+      axis: The axis or axes; all by default.
+      keepdims: Whether the axes stay, with size 1.
+      where: Bools that broadcast with `a`: the elements that count.
+    Returns: Bool tensor without the axes; True where there is no element.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.all([[True, True], [True, False]], axis=1).numpy()
+      array([ True, False])
+    """
     return math.reduce_all(_kept(_truth(a), where, True), axis, keepdims)
 
 
 def any(
     a: TensorLike, axis: AxisLike = None, keepdims: bool = False, *, where: TensorLike | None = None
 ) -> Tensor:
-    """Whether one of the elements over axes is true, or not 0."""
+    """Whether one of the elements over axes is true, or not 0.
+
+    Args:
+      a: Tensor of any shape and dtype.
+      axis: The axis or axes; all by default.
+      keepdims: Whether the axes stay, with size 1.
+      where: Bools that broadcast with `a`: the elements that count.
+    Returns: Bool tensor without the axes; False where there is no element.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.any([[False, False], [True, False]], axis=1).numpy()
+      array([False,  True])
+    """
     return math.reduce_any(_kept(_truth(a), where, False), axis, keepdims)
 
 
 def count_nonzero(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
-    """How many elements over axes are true, or not 0."""
+    """How many elements over axes are true, or not 0.
+
+    Args:
+      a: Tensor of any shape and dtype.
+      axis: The axis or axes; all by default.
+      keepdims: Whether the axes stay, with size 1.
+    Returns: int64 tensor without the axes.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.count_nonzero([0.0, 2.0, 3.0]).numpy()
+      np.int64(2)
+    """
     return math.count_nonzero(tensor_of(a), axis, keepdims)
 
 
 def ptp(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
-    """The largest element less the smallest, over axes."""
+    """The largest element less the smallest, over axes.
+
+    Args:
+      a: Tensor of any shape, a real dtype.
+      axis: The axis or axes; all by default.
+      keepdims: Whether the axes stay, with size 1.
+    Returns: Tensor without the axes, of the dtype of `a`. The gradient goes to the elements that are largest and smallest.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> numpy.ptp([1.0, 7.0, 3.0]).numpy()
+      np.float64(6.0)
+    """
     return math.subtract(max(a, axis, keepdims), min(a, axis, keepdims))
 
 
@@ -138,7 +226,19 @@ def _position(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     word = "largest" if name == "argmax" else "smallest"
-    function.__doc__ = f"Where the {word} element is along an axis, or in all elements as one vector. Of equal ones the first."
+    shown = {"argmax": "np.int64(1)", "argmin": "np.int64(2)"}[name]
+    function.__doc__ = f"""Where the {word} element is along an axis, or in all elements as one vector. Of equal ones the first.
+
+Args:
+  a: Tensor of any shape, a real dtype or bool.
+  axis: The axis; by default all elements are one vector.
+  keepdims: Whether the axis stays, with size 1.
+Returns: int64 tensor without the axis; the first NaN where there is one. No gradient.
+Raises: InvalidArgumentError (a ValueError): the axis is out of range or of size 0.
+Example:
+  >>> numpy.{name}([2.0, 5.0, 1.0]).numpy()
+  {shown}
+"""
     return function
 
 
@@ -153,7 +253,19 @@ def _running(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(a, axis)  # type: ignore[no-any-return]
 
     run.__name__ = run.__qualname__ = name
-    run.__doc__ = f"Running {'sums' if name == 'cumsum' else 'products'} along an axis, or of all elements as one vector."
+    word, shown = ("sums", "[1, 3, 6]") if name == "cumsum" else ("products", "[1, 2, 6]")
+    run.__doc__ = f"""Running {word} along an axis, or of all elements as one vector.
+
+Args:
+  a: Tensor of any shape, a numeric dtype or bool.
+  axis: The axis; by default all elements are one vector.
+  dtype: In which dtype to compute; by default that of `a`, int64 or uint64 for integers and bools.
+Returns: Tensor of the shape of `a`, or a vector, of that dtype.
+Raises: InvalidArgumentError (a ValueError): the axis is out of range.
+Example:
+  >>> numpy.{name}([1, 2, 3]).numpy()
+  array({shown})
+"""
     return run
 
 
@@ -184,7 +296,20 @@ def _cumulative(name: str, function: Callable[..., Any], start: int) -> Callable
 
     run.__name__ = run.__qualname__ = name
     word = "sums" if name == "cumulative_sum" else "products"
-    run.__doc__ = f"Running {word} along an axis, with `include_initial` those of no element first."
+    shown = "[0, 1, 3, 6]" if name == "cumulative_sum" else "[1, 1, 2, 6]"
+    run.__doc__ = f"""Running {word} along an axis, with `include_initial` those of no element first.
+
+Args:
+  x: Tensor [..., size, ...], a numeric dtype or bool.
+  axis: The axis, which may be left out for a vector alone.
+  dtype: In which dtype to compute; by default that of x, int64 or uint64 for integers and bools.
+  include_initial: Whether the result begins with {start}, that of no element.
+Returns: Tensor of the shape of x, or [..., size + 1, ...], of that dtype.
+Raises: InvalidArgumentError (a ValueError): the axis is out of range, or left out where x is no vector.
+Example:
+  >>> numpy.{name}([1, 2, 3], include_initial=True).numpy()
+  array({shown})
+"""
     return run
 
 
@@ -199,7 +324,19 @@ def diff(
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
 ) -> Tensor:
-    """Differences of neighbours along an axis, `n` times; `prepend` and `append` are put before and behind first."""
+    """Differences of neighbours along an axis, `n` times; `prepend` and `append` are put before and behind first.
+
+    Args:
+      a: Tensor [..., size, ...], any dtype; of bools, whether neighbours differ.
+      n: How many times, 0 or more.
+      axis: The axis.
+      prepend, append: Tensors of the other sizes of `a`, or numbers that fill a slice.
+    Returns: Tensor [..., size - n, ...] of the dtype of `a`.
+    Raises: InvalidArgumentError (a ValueError): `n` is negative, or the axis is out of range.
+    Example:
+      >>> numpy.diff([1.0, 4.0, 9.0]).numpy()
+      array([3., 5.])
+    """
     a = tensor_of(a)
     axis = normalize_axis("diff", axis, rank_of("diff", a))
     if n < 0:
@@ -227,7 +364,17 @@ def _slab(x: Any, a: Any, axis: int) -> Any:
 
 
 def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorLike | None = None) -> Tensor:
-    """Differences of neighbours of all elements as one vector, between what is given for the ends."""
+    """Differences of neighbours of all elements as one vector, between what is given for the ends.
+
+    Args:
+      ary: Tensor of any shape, a numeric dtype.
+      to_end, to_begin: What stands behind and before the differences, cast to their dtype.
+    Returns: Vector of one element less than `ary` and what is given, of the dtype of `ary`.
+    Raises: DTypeError (a TypeError): `to_end` or `to_begin` is complex where `ary` is real.
+    Example:
+      >>> numpy.ediff1d([1.0, 4.0, 9.0], to_begin=0.0).numpy()
+      array([0., 3., 5.])
+    """
     found = diff(array.reshape(tensor_of(ary), [-1]))
     ends = [None if x is None else array.reshape(tensor_of(x, found.dtype), [-1]) for x in (to_begin, to_end)]
     parts = [part for part in (ends[0], found, ends[1]) if part is not None]
@@ -238,11 +385,16 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """Differences along axes as derivatives: central ones inside, one-sided ones at both ends.
 
     Args:
-      f: Tensor.
+      f: Tensor of any shape of rank 1 or more, a float or complex dtype; integers count as float64.
       varargs: The distance of neighbours: one number for all axes, or a number or vector of places for each.
       axis: The axis or axes; all by default.
       edge_order: 1 or 2, the order of the one-sided differences.
-    Returns: A tensor for one axis, a tuple for several.
+    Returns: A tensor of the shape of `f` for one axis, a tuple of them for several.
+    Raises: InvalidArgumentError (a ValueError): there are neither one nor as many distances as axes, or `edge_order` is
+      another.
+    Example:
+      >>> numpy.gradient([1.0, 4.0, 9.0, 16.0]).numpy()
+      array([3., 4., 6., 7.])
     """
     f = inexact(f)
     rank = rank_of("gradient", f)
@@ -303,7 +455,19 @@ def _slopes(f: Any, h: Tensor, axis: int, order: int) -> Any:
 
 
 def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
-    """The integral along an axis by straight lines between values, at places `x` or `dx` apart."""
+    """The integral along an axis by straight lines between values, at places `x` or `dx` apart.
+
+    Args:
+      y: Tensor [..., size, ...], a float or complex dtype; integers count as float64.
+      x: The places: a vector, or a tensor of the shape of `y`.
+      dx: The distance of the places where `x` is not given.
+      axis: The axis.
+    Returns: Tensor without the axis, of the dtype of `y`.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the sizes differ.
+    Example:
+      >>> numpy.trapezoid([0.0, 1.0, 4.0]).numpy()
+      np.float64(3.0)
+    """
     y = inexact(y)
     rank = rank_of("trapezoid", y)
     axis = normalize_axis("trapezoid", axis, rank)

@@ -85,6 +85,30 @@ def _transformed(name: str, x: Any, sizes: Any, axes: Any, norm: Any, inverse: b
     )
 
 
+def _described(name: str, inverse: bool, real: bool, doc: str, plural: bool) -> str:
+    each = " along each axis" if plural else ""
+    if inverse and real:
+        x, found = "Complex tensor of any shape; real numbers become it", "Real tensor"
+        count = (
+            f"How many elements the result has{each}; 2 * (k - 1) along the last axis, of size k, by default"
+        )
+    else:
+        x = "Tensor of any shape, a real dtype" if real else "Tensor of any shape and dtype"
+        found = "Complex tensor, the last axis of n // 2 + 1 elements" if real else "Complex tensor"
+        count = f"To how many elements x is cut or continued by zeros{each}; its sizes by default"
+    none, whole = ("divided by n", "no factor") if inverse else ("no factor", "divided by n")
+    sample = [[1.0, 2.0], [3.0, 4.0]] if plural else [1.0, 2.0, 3.0, 4.0]
+    lines = [doc, "", "Args:", f"  x: {x}; integers and bools count as float64."]
+    lines += [f"  {'s' if plural else 'n'}: {count}."]
+    lines += ["  axes: The axes." if plural else "  axis: The axis."]
+    lines += [f'  norm: "backward" ({none}), "ortho" (divided by the root of n) or "forward" ({whole}).']
+    lines += [f"Returns: {found}."]
+    lines += ["Raises: InvalidArgumentError (a ValueError): `norm` is another, or an axis is out of range."]
+    lines += ["Example:", f"  >>> numpy.fft.{name}({sample}).numpy()"]
+    lines += [f"  {line}" for line in repr(getattr(np.fft, name)(sample)).splitlines()]
+    return "\n".join(lines)
+
+
 def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor]:
     def function(
         x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
@@ -92,7 +116,7 @@ def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor
         return _transformed(name, x, [n], [axis], norm, inverse, real)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc} along an axis, cut or continued by zeros to n elements."
+    function.__doc__ = _described(name, inverse, real, f"{doc} along an axis.", False)
     return function
 
 
@@ -107,7 +131,9 @@ def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Cal
         return _transformed(name, x, s, axes, norm, inverse, real)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc} along {'two axes' if plane else 'axes'}, cut or continued by zeros to sizes s."
+    function.__doc__ = _described(
+        name, inverse, real, f"{doc} along {'two axes' if plane else 'axes'}.", True
+    )
     return function
 
 
@@ -133,13 +159,37 @@ _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward":
 
 
 def hfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real."""
+    """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real.
+
+    Args:
+      x: Tensor [..., k, ...], complex; real numbers become it.
+      n: The size of the result; 2 * (k - 1) by default.
+      axis: The axis.
+      norm: "backward" (no factor), "ortho" (divided by the root of n) or "forward" (divided by n).
+    Returns: Real tensor [..., n, ...].
+    Raises: InvalidArgumentError (a ValueError): `norm` is another, or the axis is out of range.
+    Example:
+      >>> numpy.fft.hfft([1.0, 1.0, 1.0]).numpy()
+      array([4., 0., 0., 0.])
+    """
     _power("hfft", norm)
     return irfft(math.conj(_operand(x, True)), n, axis, _SWAPPED[norm])
 
 
 def ihfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
-    """The inverse of `hfft`."""
+    """The inverse of `hfft`.
+
+    Args:
+      x: Tensor [..., size, ...], a real dtype; integers count as float64.
+      n: To how many elements x is cut or continued by zeros; its size by default.
+      axis: The axis.
+      norm: "backward" (divided by n), "ortho" (divided by the root of n) or "forward" (no factor).
+    Returns: Complex tensor [..., n // 2 + 1, ...].
+    Raises: InvalidArgumentError (a ValueError): complex numbers, `norm` is another, or the axis is out of range.
+    Example:
+      >>> numpy.fft.ihfft([4.0, 0.0, 0.0, 0.0]).numpy()
+      array([1.-0.j, 1.-0.j, 1.-0.j])
+    """
     _power("ihfft", norm)
     return math.conj(rfft(x, n, axis, _SWAPPED[norm]))
 
@@ -147,7 +197,19 @@ def ihfft(x: TensorLike, /, n: int | None = None, axis: int = -1, norm: str | No
 def fftfreq(
     n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Tensor:
-    """The frequencies of `fft` of n elements that are d apart."""
+    """The frequencies of `fft` of n elements that are d apart: 0, 1, ..., -2, -1, each by n d.
+
+    Args:
+      n: How many, not 0.
+      d: The distance of neighbours.
+      dtype: The dtype; float64 by default.
+      device: "cpu" or None.
+    Returns: Vector [n] of that dtype.
+    Raises: ValueError: n is no integer; ZeroDivisionError: it is 0.
+    Example:
+      >>> numpy.fft.fftfreq(4).numpy()
+      array([ 0.  ,  0.25, -0.5 , -0.25])
+    """
     require_cpu("fftfreq", device)
     return lift(np.fft.fftfreq(n, d).astype(_real(dtype)))
 
@@ -155,7 +217,19 @@ def fftfreq(
 def rfftfreq(
     n: int, /, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None
 ) -> Tensor:
-    """The frequencies of `rfft` of n elements that are d apart."""
+    """The frequencies of `rfft` of n elements that are d apart: 0, 1, ..., n // 2, each by n d.
+
+    Args:
+      n: How many, not 0.
+      d: The distance of neighbours.
+      dtype: The dtype; float64 by default.
+      device: "cpu" or None.
+    Returns: Vector [n // 2 + 1] of that dtype.
+    Raises: ValueError: n is no integer; ZeroDivisionError: it is 0.
+    Example:
+      >>> numpy.fft.rfftfreq(4).numpy()
+      array([0.  , 0.25, 0.5 ])
+    """
     require_cpu("rfftfreq", device)
     return lift(np.fft.rfftfreq(n, d).astype(_real(dtype)))
 
@@ -165,12 +239,32 @@ def _real(dtype: DTypeLike | None) -> Any:
 
 
 def fftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
-    """The number of frequency 0 moved to the middle of axes, all by default."""
+    """The number of frequency 0 moved to the middle of axes, all by default.
+
+    Args:
+      x: Tensor of any shape and dtype.
+      axes: The axis or axes.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range.
+    Example:
+      >>> numpy.fft.fftshift([0, 1, -2, -1]).numpy()
+      array([-2, -1,  0,  1])
+    """
     return signal.fftshift(tensor_of(x), _list(axes))
 
 
 def ifftshift(x: TensorLike, /, axes: AxisLike = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Args:
+      x: Tensor of any shape and dtype.
+      axes: The axis or axes.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range.
+    Example:
+      >>> numpy.fft.ifftshift([-2, -1, 0, 1]).numpy()
+      array([ 0,  1, -2, -1])
+    """
     return signal.ifftshift(tensor_of(x), _list(axes))
 
 

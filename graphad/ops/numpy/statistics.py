@@ -1,8 +1,7 @@
-"""Means, spreads, quantiles, histograms, correlations, and the reductions that leave NaN out."""
+"""Means, spreads, quantiles, histograms, correlations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,12 @@ from graphad.ops.array.gather import TakeAlong
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted, sort
 from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
-from graphad.ops.numpy.reductions import argmax, argmin, cumprod, cumsum, prod
 from graphad.ops.numpy.types import default_dtype
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _floats(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+def floats_of(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     return inexact(a) if dtype is None else cast_to(tensor_of(a), default_dtype(dtype))
 
 
@@ -43,8 +41,21 @@ def mean(
     *,
     where: TensorLike | None = None,
 ) -> Tensor:
-    """The mean over axes, all by default; of integers float64."""
-    a = _floats(a, dtype)
+    """The mean over axes, all by default; of integers float64.
+
+    Args:
+      a: Tensor of any shape, a numeric dtype or bool.
+      axis: The axis or axes; all by default.
+      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
+      keepdims: Whether the axes stay, with size 1.
+      where: Bools that broadcast to the shape of `a`: the elements that count.
+    Returns: Tensor without the axes, of that dtype; NaN of no elements.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.mean([[1, 2], [3, 5]], axis=1).numpy()
+      array([1.5, 4. ])
+    """
+    a = floats_of(a, dtype)
     if where is None or where is True:
         return math.reduce_mean(a, axis, keepdims)
     chosen = array.broadcast_to(tensor_of(where), array.shape(a))
@@ -64,10 +75,22 @@ def var(
     correction: Any = None,
     mean: TensorLike | None = None,
 ) -> Tensor:
-    """The variance over axes: the sum of squared distances from the mean, divided by the number of elements less `ddof`, which
-    the standard calls `correction`.
+    """The variance over axes: the sum of squared distances from the mean, divided by the number of elements less `ddof`.
+
+    Args:
+      a: Tensor of any shape, a numeric dtype or bool.
+      axis: The axis or axes; all by default.
+      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
+      ddof, correction: What is taken from the number of elements, under NumPy's name and under the standard's.
+      keepdims: Whether the axes stay, with size 1.
+      mean: The mean, where it is known already.
+    Returns: Tensor without the axes, of that dtype, real.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.var([1.0, 3.0]).numpy()
+      np.float64(1.0)
     """
-    a = _floats(a, dtype)
+    a = floats_of(a, dtype)
     ddof = ddof if correction is None else correction
     spread = math.reduce_variance(a, axis, keepdims)
     if mean is not None:
@@ -92,14 +115,41 @@ def std(
     correction: Any = None,
     mean: TensorLike | None = None,
 ) -> Tensor:
-    """The standard deviation over axes, the square root of `var`."""
+    """The standard deviation over axes, the square root of `var`.
+
+    Args:
+      a: Tensor of any shape, a numeric dtype or bool.
+      axis: The axis or axes; all by default.
+      dtype: In which dtype to compute; by default that of `a`, float64 for integers and bools.
+      ddof, correction: What is taken from the number of elements, under NumPy's name and under the standard's.
+      keepdims: Whether the axes stay, with size 1.
+      mean: The mean, where it is known already.
+    Returns: Tensor without the axes, of that dtype, real. The gradient where all elements are equal is NaN.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.std([1.0, 3.0]).numpy()
+      np.float64(1.0)
+    """
     return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean))
 
 
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
-    """The weighted mean over axes, with `returned` also the sum of the weights."""
+    """The weighted mean over axes, with `returned` also the sum of the weights.
+
+    Args:
+      a: Tensor of any shape, a numeric dtype; integers and bools count as float64.
+      axis: The axis or axes; all by default.
+      weights: Tensor that broadcasts to the shape of `a`, or a vector along the one axis; all 1 by default.
+      returned: Whether to return the sum of the weights too.
+      keepdims: Whether the axes stay, with size 1.
+    Returns: Tensor without the axes; with `returned` two of them.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the weights do not broadcast.
+    Example:
+      >>> numpy.average([1.0, 4.0], weights=[2.0, 1.0]).numpy()
+      np.float64(2.0)
+    """
     a = inexact(a)
     if weights is None:
         found = math.reduce_mean(a, axis, keepdims)
@@ -150,7 +200,7 @@ def _places(q: TensorLike, last: Any, method: str) -> tuple[Any, Any, Any]:
     return low, high, part
 
 
-def _quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips_nan: bool) -> Tensor:
+def quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips_nan: bool) -> Tensor:
     if method not in _METHODS:
         raise UnsupportedOptionError(
             f"{name}: method {method!r} is not supported; it is one of {', '.join(_METHODS)}."
@@ -195,136 +245,73 @@ def quantile(
     """Below which a part `q`, from 0 to 1, of the elements over axes lies; differentiable.
 
     Args:
-      a: Real tensor.
+      a: Tensor of any shape, a real dtype; integers and bools count as float64.
       q: A number, or a tensor of them, whose axes come first in the result.
       axis: The axis or axes; all by default.
       method: What is taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      keepdims: Whether the axes stay, with size 1.
+    Returns: Tensor [*shape of q, ...] without the axes; NaN where there is one.
+    Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
+      range; DTypeError (a TypeError): complex numbers.
+    Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996; "linear" is their definition 7.
+    Example:
+      >>> numpy.quantile([1.0, 2.0, 4.0], [0.25, 0.5]).numpy()
+      array([1.5, 2. ])
     """
-    return _quantiles("quantile", a, q, axis, method, keepdims, False)
+    return quantiles("quantile", a, q, axis, method, keepdims, False)
 
 
 def percentile(
     a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """`quantile` of q percent."""
+    """`quantile` of q percent.
+
+    Args:
+      a: Tensor of any shape, a real dtype; integers and bools count as float64.
+      q: A number from 0 to 100, or a tensor of them, whose axes come first in the result.
+      axis: The axis or axes; all by default.
+      method: What is taken between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      keepdims: Whether the axes stay, with size 1.
+    Returns: Tensor [*shape of q, ...] without the axes; NaN where there is one.
+    Raises: UnsupportedOptionError (a ValueError): another method; InvalidArgumentError (a ValueError): an axis is out of
+      range; DTypeError (a TypeError): complex numbers.
+    Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996; "linear" is their definition 7.
+    Example:
+      >>> numpy.percentile([1.0, 2.0, 4.0], 75).numpy()
+      np.float64(3.0)
+    """
     return quantile(a, inexact(q) / 100.0, axis, method=method, keepdims=keepdims)
 
 
 def median(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
-    """The middle element over axes, or the mean of the middle two; differentiable."""
+    """The middle element over axes, or the mean of the middle two; differentiable.
+
+    Args:
+      a: Tensor of any shape, a real dtype; integers and bools count as float64.
+      axis: The axis or axes; all by default.
+      keepdims: Whether the axes stay, with size 1.
+    Returns: Tensor without the axes; NaN where there is one.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): complex numbers.
+    Example:
+      >>> numpy.median([1.0, 4.0, 2.0]).numpy()
+      np.float64(2.0)
+    """
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
-def nanquantile(
-    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
-) -> Tensor:
-    """`quantile` of the elements that are not NaN."""
-    return _quantiles("nanquantile", a, q, axis, method, keepdims, True)
-
-
-def nanpercentile(
-    a: TensorLike, q: TensorLike, axis: AxisLike = None, *, method: str = "linear", keepdims: bool = False
-) -> Tensor:
-    """`percentile` of the elements that are not NaN."""
-    return nanquantile(a, inexact(q) / 100.0, axis, method=method, keepdims=keepdims)
-
-
-def nanmedian(a: TensorLike, axis: AxisLike = None, *, keepdims: bool = False) -> Tensor:
-    """`median` of the elements that are not NaN."""
-    return nanquantile(a, 0.5, axis, keepdims=keepdims)
-
-
-def _instead(a: TensorLike, value: TensorLike) -> tuple[Any, Any]:
-    """The elements with a value in place of NaN, and where there was one; None where there can be none."""
-    a = tensor_of(a)
-    if not a.dtype.is_differentiable:
-        return a, None
-    missing = math.is_nan(math.real(a)) if not a.dtype.is_complex else math.not_equal(a, a)
-    return math.where(missing, cast_to(value, a.dtype), a), missing
-
-
-def _without(name: str, function: Callable[..., Any], value: int) -> Callable[..., Any]:
-    def run(a: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None, **options: Any) -> Tensor:
-        return function(_instead(a, value)[0], axis, dtype, **options)  # type: ignore[no-any-return]
-
-    run.__name__ = run.__qualname__ = name
-    run.__doc__ = f"`{name[3:]}`, NaN counting as {value}."
-    return run
-
-
-nansum = _without("nansum", reductions.sum, 0)
-nanprod = _without("nanprod", prod, 1)
-nancumsum = _without("nancumsum", cumsum, 0)
-nancumprod = _without("nancumprod", cumprod, 1)
-
-
-def _extreme(name: str, function: Callable[..., Any], value: float) -> Callable[..., Any]:
-    def run(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-        a, missing = _instead(a, value)
-        found = function(a, axis, keepdims)
-        if missing is None:
-            return found  # type: ignore[no-any-return]
-        return math.where(math.reduce_all(missing, axis, keepdims), cast_to(float("nan"), a.dtype), found)
-
-    run.__name__ = run.__qualname__ = name
-    run.__doc__ = f"`{name[3:]}` of the elements that are not NaN; NaN where there is none."
-    return run
-
-
-nanmax = _extreme("nanmax", reductions.max, -np.inf)
-nanmin = _extreme("nanmin", reductions.min, np.inf)
-
-
-def nanargmax(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """`argmax` of the elements that are not NaN."""
-    return argmax(_instead(a, -np.inf)[0], axis, keepdims=keepdims)  # type: ignore[no-any-return]
-
-
-def nanargmin(a: TensorLike, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """`argmin` of the elements that are not NaN."""
-    return argmin(_instead(a, np.inf)[0], axis, keepdims=keepdims)  # type: ignore[no-any-return]
-
-
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """`mean` of the elements that are not NaN."""
-    a, missing = _instead(_floats(a, dtype), 0)
-    count = math.reduce_sum(math.cast(math.logical_not(missing), a.dtype), axis, keepdims)
-    return math.divide(math.reduce_sum(a, axis, keepdims), count)
-
-
-def nanvar(
-    a: TensorLike,
-    axis: AxisLike = None,
-    dtype: DTypeLike | None = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-) -> Tensor:
-    """`var` of the elements that are not NaN."""
-    a = _floats(a, dtype)
-    filled, missing = _instead(a, 0)
-    off = math.abs(math.subtract(filled, nanmean(a, axis, keepdims=True)))
-    squares = math.where(missing, array.zeros_like(off), math.square(off))
-    count = math.reduce_sum(math.cast(math.logical_not(missing), off.dtype), axis, keepdims)
-    free = math.subtract(count, cast_to(tensor_of(ddof), count.dtype))
-    none = math.less_equal(free, cast_to(0.0, free.dtype))
-    return math.divide(
-        math.reduce_sum(squares, axis, keepdims), math.where(none, cast_to(float("nan"), free.dtype), free)
-    )
-
-
-def nanstd(
-    a: TensorLike,
-    axis: AxisLike = None,
-    dtype: DTypeLike | None = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-) -> Tensor:
-    """`std` of the elements that are not NaN."""
-    return math.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
-
-
 def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights."""
+    """How often each of 0, 1, 2, ... occurs in a vector of integers, or the sum of its weights.
+
+    Args:
+      x: Vector of integers, 0 or more.
+      weights: Vector of as many numbers, a float or complex dtype; others count as float64.
+      minlength: How many counts there are at least.
+    Returns: int64 vector, or one of the dtype of the weights, in which it is differentiable.
+    Raises: InvalidArgumentError (a ValueError): the sizes differ.
+    Example:
+      >>> numpy.bincount([0, 2, 2]).numpy()
+      array([1, 0, 2])
+    """
     x = math.cast(tensor_of(x), dtypes.int64)
     size = math.maximum(
         math.reduce_max(array.concat([x, lift(np.array([-1]))], 0)) + lift(np.int64(1)),
@@ -337,7 +324,19 @@ def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int
 def histogram_bin_edges(
     a: TensorLike, bins: Any = 10, range: Any = None, weights: TensorLike | None = None
 ) -> Tensor:
-    """The bounds of a histogram: as many equal parts of `range`, by default from the least to the largest element."""
+    """The bounds of a histogram: as many equal parts of `range`, by default from the least to the largest element.
+
+    Args:
+      a: Tensor of any shape, a real dtype; integers and bools count as float64.
+      bins: How many parts, or the bounds themselves, which are returned.
+      range: The first and the last bound.
+      weights: Is taken as NumPy takes it; the bounds do not depend on it.
+    Returns: Vector [bins + 1] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): `a` is empty and no range is given.
+    Example:
+      >>> numpy.histogram_bin_edges([0.0, 1.0, 4.0], 2).numpy()
+      array([0., 2., 4.])
+    """
     if not isinstance(bins, int | np.integer):
         return tensor_of(bins)
     a = inexact(a)
@@ -355,7 +354,18 @@ def histogram(
 ) -> tuple[Tensor, Tensor]:
     """How many elements, or which sum of weights, lie between neighbours of some bounds; the last part includes its end.
 
-    Returns: (counts, bounds); with `density` divided by the total and the widths. Counts have a gradient in the weights alone.
+    Args:
+      a: Tensor of any shape, a real dtype; integers and bools count as float64.
+      bins: How many parts, or the bounds, in rising order.
+      range: The first and the last bound; by default the least and the largest element.
+      density: Whether to divide by the total and the widths, so that the integral is 1.
+      weights: Tensor of as many elements.
+    Returns: (counts, bounds); counts are int64, or of the dtype of the weights, in which alone they have a gradient.
+    Raises: InvalidArgumentError (a ValueError): there are not as many weights as elements; DTypeError (a TypeError):
+      complex numbers.
+    Example:
+      >>> [part.numpy().tolist() for part in numpy.histogram([0.0, 1.0, 4.0], 2)]
+      [[2, 1], [0.0, 2.0, 4.0]]
     """
     edges = histogram_bin_edges(a, bins, range)
     flat, bounds = promoted(array.reshape(tensor_of(a), [-1]), edges)
@@ -378,7 +388,17 @@ def interp(
 ) -> Tensor:
     """Values at x of the straight lines through points (xp, fp), xp rising; the ends' values outside, or `left` and `right`.
 
-    Differentiable in x, xp and fp.
+    Args:
+      x: Tensor of any shape, a float dtype; integers count as float64.
+      xp: Vector [points] in rising order.
+      fp: Vector [points], a float or complex dtype.
+      left, right: The values before and behind the points; those of the ends by default.
+      period: A period of x and xp, which then need no order.
+    Returns: Tensor of the shape of x; differentiable in x, xp and fp. At a point the slope is that of the line behind it.
+    Raises: InvalidArgumentError (a ValueError): xp or fp is no vector.
+    Example:
+      >>> numpy.interp([0.5, 1.5], [0.0, 1.0, 2.0], [0.0, 10.0, 40.0]).numpy()
+      array([ 5., 25.])
     """
     x, xp = (inexact(part) for part in promoted(x, xp))
     fp = inexact(fp)
@@ -414,7 +434,21 @@ def interp(
 def cov(
     m: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False, ddof: Any = None
 ) -> Tensor:
-    """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False."""
+    """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False.
+
+    Args:
+      m: Matrix [variables, samples], or a vector of one variable; a float or complex dtype, integers count as float64.
+      y: Further variables.
+      rowvar: Whether variables are rows; columns otherwise.
+      bias: Whether to divide by the number of samples and not by one less.
+      ddof: What is taken from that number, in place of what `bias` says.
+    Returns: Tensor [variables, variables], a scalar for one variable.
+    Raises: InvalidArgumentError (a ValueError): the numbers of samples differ.
+    Example:
+      >>> numpy.cov([[0.0, 2.0], [1.0, 5.0]]).numpy()
+      array([[2., 4.],
+             [4., 8.]])
+    """
     rows = [inexact(x) for x in (m, y) if x is not None]
     rows = [
         array.expand_dims(x, 0) if rank_of("cov", x) == 1 else x if rowvar else array.transpose(x)
@@ -429,7 +463,20 @@ def cov(
 
 
 def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
-    """The correlation of variables, which are the rows of `x`, and those of `y`; the columns with rowvar=False."""
+    """The correlation of variables, which are the rows of `x`, and those of `y`; the columns with rowvar=False.
+
+    Args:
+      x: Matrix [variables, samples], or a vector of one variable; a float or complex dtype, integers count as float64.
+      y: Further variables.
+      rowvar: Whether variables are rows; columns otherwise.
+    Returns: Tensor [variables, variables] of numbers from -1 to 1, a scalar for one variable; NaN for a variable that does
+      not vary.
+    Raises: InvalidArgumentError (a ValueError): the numbers of samples differ.
+    Example:
+      >>> numpy.corrcoef([[0.0, 1.0, 2.0], [0.0, -2.0, -4.0]]).numpy()
+      array([[ 1., -1.],
+             [-1.,  1.]])
+    """
     c = cov(x, y, rowvar)
     if c.ndim == 0:
         return math.divide(c, c)
@@ -446,7 +493,17 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
 
 
 def polyval(p: TensorLike, x: TensorLike) -> Tensor:
-    """The polynomial with coefficients `p`, that of the highest power first, at x."""
+    """The polynomial with coefficients `p`, that of the highest power first, at x.
+
+    Args:
+      p: Vector [degree + 1], a numeric dtype.
+      x: Tensor of any shape; both dtypes become one.
+    Returns: Tensor of the shape of x, by Horner's rule.
+    Raises: InvalidArgumentError (a ValueError): `p` is a scalar.
+    Example:
+      >>> numpy.polyval([1.0, 0.0, 2.0], 3.0).numpy()
+      np.float64(11.0)
+    """
     p, x = promoted(p, x)
     found = array.zeros_like(x)
     for coefficient in array.unstack(p):

@@ -75,7 +75,15 @@ def default_dtype(x: Any) -> DType:
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """The numbers of a float dtype, or of the parts of a complex one, given as the dtype or by a tensor of it."""
+    """The numbers of a float dtype, or of the parts of a complex one, given as the dtype or by a tensor of it.
+
+    Args: type: A float or complex dtype, its name, or a tensor of it.
+    Returns: What has `bits`, `eps`, `max`, `min`, `smallest_normal` and `dtype`.
+    Raises: InvalidArgumentError (a ValueError): another dtype.
+    Example:
+      >>> numpy.finfo("float32").bits
+      32
+    """
     dtype = _dtype_of(type)
     if not dtype.is_differentiable:
         raise InvalidArgumentError(f"finfo: {dtype.name} is no float dtype; ask iinfo.")
@@ -91,7 +99,15 @@ def finfo(type: Any, /) -> FloatInfo:
 
 
 def iinfo(type: Any, /) -> IntInfo:
-    """The numbers of an integer dtype, given as the dtype or by a tensor of it."""
+    """The numbers of an integer dtype, given as the dtype or by a tensor of it.
+
+    Args: type: An integer dtype, its name, or a tensor of it.
+    Returns: What has `bits`, `max`, `min` and `dtype`.
+    Raises: InvalidArgumentError (a ValueError): another dtype.
+    Example:
+      >>> numpy.iinfo("int8").max
+      127
+    """
     dtype = _dtype_of(type)
     if not dtype.is_integer:
         raise InvalidArgumentError(f"iinfo: {dtype.name} is no integer dtype; ask finfo.")
@@ -105,6 +121,11 @@ def isdtype(dtype: Any, kind: Any) -> bool:
       dtype: A dtype.
       kind: Another dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating" or
         "numeric"; or a tuple of these.
+    Returns: A bool of Python's.
+    Raises: InvalidArgumentError (a ValueError): another kind.
+    Example:
+      >>> numpy.isdtype("float32", "real floating")
+      True
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
@@ -119,7 +140,16 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype of tensors, dtypes and Python's numbers together."""
+    """The dtype of tensors, dtypes and Python's numbers together.
+
+    Args: arrays_and_dtypes: Tensors of any shapes, arrays, dtypes, and numbers, which take the dtype of the others where
+      they can.
+    Returns: The dtype.
+    Raises: InvalidArgumentError (a ValueError): there is no argument.
+    Example:
+      >>> numpy.result_type("float32", "int8", 1.0)
+      tf.float32
+    """
     if not arrays_and_dtypes:
         raise InvalidArgumentError("result_type: no arguments; give at least one tensor or dtype.")
     xs = [x if builtin(x) else _dtype_of(x) for x in arrays_and_dtypes]
@@ -127,12 +157,30 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The smallest dtype that holds the elements of two."""
+    """The smallest dtype that holds the elements of two.
+
+    Args: type1, type2: Dtypes or their names.
+    Returns: The dtype.
+    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Example:
+      >>> numpy.promote_types("int8", "uint8")
+      tf.int16
+    """
     return result_type(default_dtype(type1), default_dtype(type2))
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is another one, or below an abstract one of NumPy's, such as `numpy.floating`."""
+    """Whether a dtype is another one, or below an abstract one of NumPy's, such as `numpy.floating`.
+
+    Args:
+      arg1: A dtype or its name.
+      arg2: Another one, or an abstract type of NumPy's.
+    Returns: A bool of Python's.
+    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Example:
+      >>> numpy.issubdtype("float32", np.floating)
+      True
+    """
     above = arg2 if isinstance(arg2, type) and issubclass(arg2, np.generic) else default_dtype(arg2).numpy
     return bool(np.issubdtype(default_dtype(arg1).numpy, above))
 
@@ -143,12 +191,35 @@ def builtin(x: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Whether elements of a dtype, or a tensor's, may become those of another: of no lesser kind and size, for "safe"."""
+    """Whether elements of a dtype, or a tensor's, may become those of another: of no lesser kind and size, for "safe".
+
+    Args:
+      from_: A dtype, or a tensor of any shape.
+      to: The other dtype.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe", as NumPy means them.
+    Returns: A bool of Python's.
+    Raises: ArgumentTypeError (a TypeError): no such dtype; ValueError: another word for `casting`.
+    Example:
+      >>> numpy.can_cast("int32", "float32")
+      False
+    """
     return bool(np.can_cast(_dtype_of(from_).numpy, default_dtype(to).numpy, casting))
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """x with the elements in another dtype."""
+    """x with the elements in another dtype.
+
+    Args:
+      x: Tensor of any shape and dtype.
+      dtype: The dtype; of complex numbers a real one keeps the real part.
+      copy: Is taken as NumPy takes it; tensors are immutable.
+      device: "cpu" or None.
+    Returns: Tensor of the shape of x; its gradient is 0 or None where a dtype has no derivatives.
+    Raises: ArgumentTypeError (a TypeError): no such dtype.
+    Example:
+      >>> numpy.astype([1.7, -1.7], "int32").numpy()
+      array([ 1, -1], dtype=int32)
+    """
     require_cpu("astype", device)
     return cast_to(tensor_of(x), default_dtype(dtype))
 
@@ -190,31 +261,75 @@ def __array_namespace_info__() -> Information:
 
 
 def shape(a: Any) -> TensorShape:
-    """The sizes of a tensor's axes, None where one is not known yet."""
+    """The sizes of a tensor's axes, None where one is not known yet.
+
+    Args: a: Tensor of any shape and dtype.
+    Returns: A `TensorShape`, which is a tuple's like.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.shape([[1, 2, 3]])
+      TensorShape([1, 3])
+    """
     return tensor_of(a).shape
 
 
 def ndim(a: Any) -> int | None:
-    """How many axes a tensor has, None where that is not known yet."""
+    """How many axes a tensor has, None where that is not known yet.
+
+    Args: a: Tensor of any shape and dtype.
+    Returns: An int or None.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> numpy.ndim([[1, 2, 3]])
+      2
+    """
     return tensor_of(a).ndim
 
 
 def size(a: Any, axis: int | None = None) -> int | None:
-    """How many elements a tensor has, in all or along an axis; None where that is not known yet."""
+    """How many elements a tensor has, in all or along an axis; None where that is not known yet.
+
+    Args:
+      a: Tensor of any shape and dtype.
+      axis: The axis.
+    Returns: An int or None.
+    Raises: IndexError: the axis is out of range.
+    Example:
+      >>> numpy.size([[1, 2, 3]])
+      3
+    """
     x = tensor_of(a)
     return x.shape.num_elements() if axis is None else x.shape[axis]
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether x has a complex dtype."""
+    """Whether x has a complex dtype.
+
+    Args: x: Tensor of any shape and dtype, an array or a number.
+    Returns: A bool of Python's.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return bool(tensor_of(x).dtype.is_complex)
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether x has no complex dtype."""
+    """Whether x has no complex dtype.
+
+    Args: x: Tensor of any shape and dtype, an array or a number.
+    Returns: A bool of Python's.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    """
     return not iscomplexobj(x)
 
 
 def isscalar(element: Any) -> bool:
-    """Whether `element` is a number and no tensor."""
+    """Whether `element` is a number and no tensor.
+
+    Args: element: Anything.
+    Returns: A bool of Python's; False for a tensor of shape [].
+    Raises: Nothing.
+    Example:
+      >>> numpy.isscalar(3.0), numpy.isscalar(constant(3.0))
+      (True, False)
+    """
     return isinstance(element, int | float | complex | np.generic)

@@ -1,0 +1,234 @@
+"""Matrices of ones and triangles, coordinates, and the indices of parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.convert import lift
+from graphad.core.device import require_cpu
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+from graphad.ops.numpy.creation import given_dtype
+from graphad.ops.numpy.promotion import cast_to, rank_of, tensor_of
+from graphad.ops.numpy.types import default_dtype
+
+
+def eye(
+    n_rows: Any,
+    n_cols: Any = None,
+    /,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor:
+    """A matrix with ones on diagonal `k` and zeros elsewhere, float64 unless `dtype` says otherwise.
+
+    Args:
+      n_rows: How many rows.
+      n_cols: How many columns; as many by default.
+      k: The diagonal, above the main one where it is positive.
+      dtype: The dtype.
+      device: "cpu" or None.
+    Returns: Tensor [n_rows, n_cols] of that dtype.
+    Raises: ValueError: a size is negative.
+    Example:
+      >>> numpy.eye(2).numpy()
+      array([[1., 0.],
+             [0., 1.]])
+    """
+    require_cpu("eye", device)
+    return lift(np.eye(n_rows, n_cols, k, given_dtype(dtype, dtypes.float64).numpy))
+
+
+def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
+    """A square matrix with ones on its diagonal.
+
+    Args:
+      n: How many rows and columns.
+      dtype: The dtype; float64 by default.
+    Returns: Tensor [n, n] of that dtype.
+    Raises: ValueError: `n` is negative.
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
+    """A matrix with ones at and below diagonal `k`, and zeros above.
+
+    Args:
+      N: How many rows.
+      M: How many columns; as many by default.
+      k: The diagonal, above the main one where it is positive.
+      dtype: The dtype; float64 by default.
+    Returns: Tensor [N, M] of that dtype.
+    Raises: TypeError: a size is no int.
+    Example:
+      >>> numpy.tri(3).numpy()
+      array([[1., 0., 0.],
+             [1., 1., 0.],
+             [1., 1., 1.]])
+    """
+    return lift(np.tri(N, M, k, given_dtype(dtype, dtypes.float64).numpy))
+
+
+def _band(x: TensorLike, k: int, lower: bool) -> Tensor:
+    sizes = array.shape(x)
+    rows = array.expand_dims(array.range(sizes[-2]), 1)
+    columns = array.range(sizes[-1]) - k
+    kept = math.greater_equal(rows, columns) if lower else math.less_equal(rows, columns)
+    return math.where(kept, x, array.zeros_like(x))
+
+
+def tril(x: TensorLike, /, k: int = 0) -> Tensor:
+    """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere.
+
+    Args:
+      x: Tensor [..., rows, columns], any dtype.
+      k: The last diagonal that is kept.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Example:
+      >>> numpy.tril([[1, 2], [3, 4]]).numpy()
+      array([[1, 0],
+             [3, 4]])
+    """
+    return _band(tensor_of(x), k, True)
+
+
+def triu(x: TensorLike, /, k: int = 0) -> Tensor:
+    """The upper triangle of the last two axes, from diagonal `k`, and zeros elsewhere.
+
+    Args:
+      x: Tensor [..., rows, columns], any dtype.
+      k: The first diagonal that is kept.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2.
+    Example:
+      >>> numpy.triu([[1, 2], [3, 4]]).numpy()
+      array([[1, 2],
+             [0, 4]])
+    """
+    return _band(tensor_of(x), k, False)
+
+
+def ix_(*args: Any) -> tuple[Tensor, ...]:
+    """Vectors shaped to index together: number k has its elements along axis k. One of bools stands for where it is True.
+
+    Args: args: Vectors of integers or bools.
+    Returns: A tuple of integer tensors that broadcast together.
+    Raises: InvalidArgumentError (a ValueError): one is no vector.
+    Example:
+      >>> [list(x.shape) for x in numpy.ix_([0, 2], [1, 3, 4])]
+      [[2, 1], [1, 3]]
+    """
+    found = []
+    for k, vector in enumerate(args):
+        x = tensor_of(vector)
+        if rank_of("ix_", x) != 1:
+            raise InvalidArgumentError(f"ix_: argument {k} has shape {x.shape}; a vector is needed.")
+        x = array.reshape(math.where(x), [-1]) if x.dtype.is_bool else x
+        found.append(array.reshape(x, [1] * k + [-1] + [1] * (len(args) - 1 - k)))
+    return tuple(found)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
+    """Grids of coordinates of vectors, as many as there are vectors; the second varies along axis 0 with "xy".
+
+    Args:
+      arrays: Vectors; scalars count as vectors of one element.
+      indexing: "xy", where the first vector varies along axis 1 and the second along axis 0, or "ij", each along its own.
+    Returns: A list of tensors of one shape, each of its vector's dtype.
+    Raises: InvalidArgumentError (a ValueError): `indexing` is another.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.meshgrid([1, 2], [3, 4, 5])]
+      [[[1, 2], [1, 2], [1, 2]], [[3, 3], [4, 4], [5, 5]]]
+    """
+    return array.meshgrid(*[tensor_of(x) for x in arrays], indexing=indexing) if arrays else []
+
+
+def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
+    """A matrix whose columns are powers of x, falling unless `increasing`.
+
+    Args:
+      x: Vector [rows] of a numeric dtype.
+      N: How many columns; as many as rows by default.
+      increasing: Whether the first column is the power 0.
+    Returns: Tensor [rows, N] of the dtype of x.
+    Raises: DTypeError (a TypeError): a dtype that has no powers.
+    Example:
+      >>> numpy.vander([2.0, 3.0], 3).numpy()
+      array([[4., 2., 1.],
+             [9., 3., 1.]])
+    """
+    x = tensor_of(x)
+    count = x.shape[0] if N is None else N
+    powers = np.arange(count) if increasing else np.arange(count)[::-1]
+    return math.pow(array.expand_dims(x, 1), cast_to(lift(powers), x.dtype))
+
+
+def indices(dimensions: Any, dtype: DTypeLike | None = int) -> Tensor:
+    """The index along each axis of each element of a grid: [rank, *dimensions].
+
+    Args:
+      dimensions: The sizes of the grid.
+      dtype: The dtype; int64 by default.
+    Returns: Tensor [rank, *dimensions] of that dtype.
+    Raises: ValueError: a size is negative.
+    Example:
+      >>> numpy.indices([2, 2]).numpy().tolist()
+      [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    return lift(np.indices(tuple(dimensions), default_dtype(dtype).numpy))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+    """The indices of the lower triangle of an n by m matrix, up to diagonal `k`.
+
+    Args:
+      n: How many rows.
+      k: The last diagonal that counts.
+      m: How many columns; as many as rows by default.
+    Returns: Two int64 vectors: rows and columns.
+    Raises: TypeError: a size is no int.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.tril_indices(2)]
+      [[0, 1, 1], [0, 0, 1]]
+    """
+    return tuple([lift(found) for found in np.tril_indices(n, k, m)])
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
+    """The indices of the upper triangle of an n by m matrix, from diagonal `k`.
+
+    Args:
+      n: How many rows.
+      k: The first diagonal that counts.
+      m: How many columns; as many as rows by default.
+    Returns: Two int64 vectors: rows and columns.
+    Raises: TypeError: a size is no int.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.triu_indices(2)]
+      [[0, 0, 1], [0, 1, 1]]
+    """
+    return tuple([lift(found) for found in np.triu_indices(n, k, m)])
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
+    """The indices of the diagonal of a tensor whose `ndim` axes have size n.
+
+    Args:
+      n: The size.
+      ndim: How many axes.
+    Returns: As many equal int64 vectors [n] as there are axes.
+    Raises: TypeError: a size is no int.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.diag_indices(2)]
+      [[0, 1], [0, 1]]
+    """
+    return tuple([lift(found) for found in np.diag_indices(n, ndim)])

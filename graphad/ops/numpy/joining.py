@@ -1,0 +1,413 @@
+"""Tensors joined and taken apart: one behind the other, in parts, with elements put in, left out or around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.convert import stands_for_tensor
+from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
+from graphad.core.shapes import normalize_axis, ranked
+from graphad.core.tensor import Tensor
+from graphad.ops import array
+from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
+from graphad.ops.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, listed, moveaxis, ravel
+from graphad.ops.numpy.types import default_dtype
+
+
+def _together(arrays: TensorLike, dtype: DTypeLike | None) -> list[Any]:
+    xs = promoted(*_parts(arrays))
+    return xs if dtype is None else [cast_to(x, default_dtype(dtype)) for x in xs]
+
+
+def _parts(arrays: Any) -> list[Any]:
+    return array.unstack(arrays) if stands_for_tensor(arrays) else list(arrays)
+
+
+def concat(arrays: TensorLike, /, axis: int | None = 0, dtype: DTypeLike | None = None) -> Tensor:
+    """Tensors one behind the other along an axis, or without one all their elements as one vector.
+
+    Args:
+      arrays: Tensors of one rank and of equal sizes but along the axis; a tensor stands for its slices along axis 0.
+      axis: The axis; None for all elements as one vector.
+      dtype: The dtype; by default the one that NumPy gives theirs together.
+    Returns: Tensor of that dtype.
+    Raises: InvalidArgumentError (a ValueError): there is none, ranks or sizes differ, or the axis is out of range.
+    Example:
+      >>> numpy.concat([[1, 2], [3.0]]).numpy()
+      array([1., 2., 3.])
+    """
+    xs = _together(arrays, dtype)
+    if axis is None:
+        xs, axis = [array.reshape(x, [-1]) for x in xs], 0
+    return array.concat(xs, axis)
+
+
+def concatenate(arrays: TensorLike, /, axis: int | None = 0, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Tensors one behind the other along an axis, or without one all their elements as one vector: `concat`.
+
+    Args:
+      arrays: Tensors of one rank and of equal sizes but along the axis; a tensor stands for its slices along axis 0.
+      axis: The axis; None for all elements as one vector.
+      dtype: The dtype; by default the one that NumPy gives theirs together.
+    Returns: Tensor of that dtype.
+    Raises: InvalidArgumentError (a ValueError): there is none, ranks or sizes differ, or the axis is out of range.
+    Example:
+      >>> numpy.concatenate([[[1, 2]], [[3, 4]]], axis=1).numpy()
+      array([[1, 2, 3, 4]])
+    """
+    return concat(arrays, axis, dtype)
+
+
+def stack(arrays: TensorLike, /, axis: int = 0, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Args:
+      arrays: Tensors of one shape; a tensor stands for its slices along axis 0.
+      axis: The place of the new axis in the result.
+      dtype: The dtype; by default the one that NumPy gives theirs together.
+    Returns: Tensor with one axis more, of that dtype.
+    Raises: InvalidArgumentError (a ValueError): there is none, shapes differ, or the axis is out of range.
+    Example:
+      >>> numpy.stack([[1, 2], [3, 4]], axis=1).numpy()
+      array([[1, 3],
+             [2, 4]])
+    """
+    return array.stack(_together(arrays, dtype), axis)
+
+
+def vstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tensor:
+    """Rows one below the other: vectors count as one row.
+
+    Args:
+      tup: Tensors of equal sizes but along axis 0.
+      dtype: The dtype; by default the one that NumPy gives theirs together.
+    Returns: Tensor of rank 2 or more, of that dtype.
+    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ.
+    Example:
+      >>> numpy.vstack([[1, 2], [3, 4]]).numpy()
+      array([[1, 2],
+             [3, 4]])
+    """
+    return concat([atleast_2d(x) for x in _parts(tup)], 0, dtype)
+
+
+def hstack(tup: Iterable[TensorLike], *, dtype: DTypeLike | None = None) -> Tensor:
+    """Tensors side by side: along axis 1, vectors along axis 0.
+
+    Args:
+      tup: Tensors of equal sizes but along that axis.
+      dtype: The dtype; by default the one that NumPy gives theirs together.
+    Returns: Tensor of that dtype.
+    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ.
+    Example:
+      >>> numpy.hstack([[1, 2], [3]]).numpy()
+      array([1, 2, 3])
+    """
+    xs = [atleast_1d(x) for x in _parts(tup)]
+    return concat(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Iterable[TensorLike]) -> Tensor:
+    """Tensors one behind the other along axis 2.
+
+    Args: tup: Tensors that `atleast_3d` makes of equal sizes but along axis 2.
+    Returns: Tensor of rank 3 or more, of the dtype that NumPy gives theirs together.
+    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ.
+    Example:
+      >>> numpy.dstack([[1, 2], [3, 4]]).numpy().tolist()
+      [[[1, 3], [2, 4]]]
+    """
+    return concat([atleast_3d(x) for x in _parts(tup)], 2)
+
+
+def column_stack(tup: Iterable[TensorLike]) -> Tensor:
+    """Vectors as columns side by side; matrices stay as they are.
+
+    Args: tup: Vectors [rows] and matrices [rows, columns].
+    Returns: Tensor [rows, columns in all] of the dtype that NumPy gives theirs together.
+    Raises: InvalidArgumentError (a ValueError): there is none, or numbers of rows differ.
+    Example:
+      >>> numpy.column_stack([[1, 2], [3, 4]]).numpy()
+      array([[1, 3],
+             [2, 4]])
+    """
+    xs = [atleast_1d(x) for x in _parts(tup)]
+    return concat([array.expand_dims(x, 1) if x.ndim == 1 else x for x in xs], 1)
+
+
+def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
+    """`values` behind `arr` along an axis, or both as one vector.
+
+    Args:
+      arr, values: Tensors of one rank and of equal sizes but along the axis.
+      axis: The axis; by default all elements of both are one vector.
+    Returns: A new tensor of the dtype that NumPy gives theirs together.
+    Raises: InvalidArgumentError (a ValueError): ranks or sizes differ, or the axis is out of range.
+    Example:
+      >>> numpy.append([1, 2], [3]).numpy()
+      array([1, 2, 3])
+    """
+    return concat([arr, values], axis)
+
+
+def block(arrays: TensorLike) -> Tensor:
+    """Tensors put together as nested lists lay them out: the innermost lists along the last axis.
+
+    Args: arrays: Nested lists of tensors of any dtypes whose sizes fit.
+    Returns: Tensor of the dtype that NumPy gives theirs together.
+    Raises: InvalidArgumentError (a ValueError): sizes do not fit.
+    Example:
+      >>> numpy.block([[numpy.ones([1, 1]), numpy.zeros([1, 2])]]).numpy()
+      array([[1., 0., 0.]])
+    """
+
+    def depth(x: TensorLike) -> int:
+        return 1 + max(map(depth, x)) if isinstance(x, list) else 0
+
+    def put(x: TensorLike, left: int) -> Tensor:
+        if not isinstance(x, list):
+            y = tensor_of(x)
+            while rank_of("block", y) < rank:
+                y = array.expand_dims(y, 0)
+            return y
+        return concat([put(item, left - 1) for item in x], axis=-left)
+
+    def largest(x: TensorLike) -> int:
+        return max(map(largest, x)) if isinstance(x, list) else rank_of("block", tensor_of(x))
+
+    levels = depth(arrays)
+    rank = max(largest(arrays), levels)
+    return put(arrays, levels)
+
+
+def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices along an axis.
+
+    Args:
+      x: Tensor [..., size, ...], any dtype, its size known.
+      axis: The axis.
+    Returns: A tuple of `size` tensors without the axis, of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the axis is out of range, or its size is not known while tracing.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.unstack([[1, 2], [3, 4]])]
+      [[1, 2], [3, 4]]
+    """
+    return tuple(array.unstack(tensor_of(x), axis=axis))
+
+
+def split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """Parts along an axis: as many of equal size, or those that end before each of some indices.
+
+    Args:
+      ary: Tensor [..., size, ...], any dtype.
+      indices_or_sections: How many parts, or where the second and each later one begins.
+      axis: The axis.
+    Returns: A list of tensors of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the size is no multiple of the number of parts, or the axis is out of
+      range.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.split([1, 2, 3, 4, 5], [2, 4])]
+      [[1, 2], [3, 4], [5]]
+    """
+    ary = tensor_of(ary)
+    if hasattr(indices_or_sections, "__index__"):
+        return array.split(ary, int(indices_or_sections), axis)
+    return _cut(ary, list(np.asarray(indices_or_sections)), axis)
+
+
+def _cut(ary: Any, places: Sequence[Any], axis: int) -> list[Tensor]:
+    axis = normalize_axis("split", axis, rank_of("split", ary))
+    ends = [None, *(int(place) for place in places), None]
+    return [ary[along(axis, slice(start, stop))] for start, stop in pairwise(ends)]
+
+
+def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """`split`, where the first parts may be longer by one.
+
+    Args:
+      ary: Tensor [..., size, ...], any dtype.
+      indices_or_sections: How many parts, or where the second and each later one begins.
+      axis: The axis.
+    Returns: A list of tensors of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the size is not known while tracing, or the axis is out of range.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.array_split([1, 2, 3], 2)]
+      [[1, 2], [3]]
+    """
+    ary = tensor_of(ary)
+    if not hasattr(indices_or_sections, "__index__"):
+        return split(ary, indices_or_sections, axis)
+    count = int(indices_or_sections)
+    size = ary.shape[axis]
+    if size is None:
+        raise InvalidArgumentError(
+            "array_split: the size of the axis must be known while tracing; give indices."
+        )
+    longer, each = size % count, size // count
+    return _cut(ary, np.cumsum([each + (k < longer) for k in range(count)])[:-1].tolist(), axis)
+
+
+def hsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along axis 1, of vectors along axis 0.
+
+    Args:
+      ary: Tensor of rank 1 or more, any dtype.
+      indices_or_sections: How many parts, or where the second and each later one begins.
+    Returns: A list of tensors of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the size is no multiple of the number of parts.
+    """
+    ary = tensor_of(ary)
+    return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
+
+
+def vsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along axis 0.
+
+    Args:
+      ary: Tensor [size, ...], any dtype.
+      indices_or_sections: How many parts, or where the second and each later one begins.
+    Returns: A list of tensors of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the size is no multiple of the number of parts.
+    """
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary: TensorLike, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along axis 2.
+
+    Args:
+      ary: Tensor of rank 3 or more, any dtype.
+      indices_or_sections: How many parts, or where the second and each later one begins.
+    Returns: A list of tensors of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the rank is below 3, or the size is no multiple of the number of parts.
+    """
+    return split(ary, indices_or_sections, 2)
+
+
+_MODES = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"}
+
+
+def pad(array_: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Tensor:
+    """A tensor with more elements around it.
+
+    Args:
+      array_: Tensor of any shape and dtype.
+      pad_width: How many before and behind each axis: a number, a pair, or a pair for each axis; or a dict of these by
+        axis.
+      mode: "constant" (with constant_values=, one number), "edge", "reflect", "symmetric" or "wrap".
+      kwargs: `constant_values`, 0 by default.
+    Returns: Tensor of the same dtype. The gradient of an element is the sum over the places where it stands.
+    Raises: UnsupportedOptionError (a ValueError): another mode or option; InvalidArgumentError (a ValueError): the mode
+      needs a size that is not known while tracing.
+    Example:
+      >>> numpy.pad([1, 2], 1).numpy()
+      array([0, 1, 2, 0])
+    """
+    x = tensor_of(array_)
+    rank = rank_of("pad", x)
+    if isinstance(pad_width, dict):
+        pad_width = [np.broadcast_to(pad_width.get(k, pad_width.get(k - rank)) or 0, 2) for k in range(rank)]
+    widths: Any = np.broadcast_to(np.asarray(pad_width, np.int64), (rank, 2))
+    value = kwargs.pop("constant_values", 0) if mode == "constant" else 0
+    if kwargs:
+        raise UnsupportedOptionError(f"pad: {', '.join(sorted(kwargs))} with mode {mode!r} is not supported.")
+    if mode == "constant":
+        return array.pad(x, widths.tolist(), constant_values=cast_to(tensor_of(value), x.dtype))
+    if mode in _MODES and all(_fits(ranked(x.dims)[k], max(widths[k]), mode) for k in range(rank)):
+        return array.pad(x, widths.tolist(), _MODES[mode])
+    if mode not in ("edge", "wrap", *_MODES):
+        raise UnsupportedOptionError(
+            f"pad: mode {mode!r} is not supported; 'constant', 'edge', 'reflect', 'symmetric' and 'wrap' are."
+        )
+    for k in range(rank):
+        size = ranked(x.dims)[k]
+        if not isinstance(size, int):
+            raise InvalidArgumentError(
+                f"pad: mode {mode!r} needs the size of axis {k}, which is not known while tracing."
+            )
+        places = np.pad(np.arange(size), widths[k], mode)  # type: ignore[call-overload]
+        x = array.gather(x, places, axis=k)
+    return x
+
+
+def _fits(size: Any, most: int, mode: str) -> bool:
+    return not isinstance(size, int) or most < size + (mode == "symmetric")
+
+
+def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Tensor:
+    """The slices along an axis but those that `obj`, an int, a slice or a list of ints or bools, names.
+
+    Args:
+      arr: Tensor of any shape and dtype, the size of the axis known.
+      obj: What is left out: an int, a slice, a list of ints or a mask.
+      axis: The axis; by default all elements are one vector.
+    Returns: Tensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): `obj` is a tensor, the size is not known while tracing, or the axis is out
+      of range; IndexError: an index is.
+    Example:
+      >>> numpy.delete([1, 2, 3], 1).numpy()
+      array([1, 3])
+    """
+    arr = tensor_of(arr)
+    arr, axis = on_axis(arr, axis)
+    axis = normalize_axis("delete", axis, rank_of("delete", arr))
+    size = arr.shape[axis]
+    if size is None or stands_for_tensor(obj):
+        raise InvalidArgumentError("delete: the size of the axis and the indices must be known; use a mask.")
+    return array.gather(arr, np.delete(np.arange(size), obj), axis=axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+    """`values` put in before the index `obj`, an int, along an axis.
+
+    Args:
+      arr: Tensor of any shape and dtype.
+      obj: The index, an int.
+      values: What is put in, cast to the dtype of `arr`: of the other sizes of `arr`, or what broadcasts to one slice.
+      axis: The axis; by default all elements are one vector.
+    Returns: Tensor of the dtype of `arr`.
+    Raises: InvalidArgumentError (a ValueError): `obj` is no int, the axis is out of range, or sizes do not fit.
+    Example:
+      >>> numpy.insert([1, 2, 3], 1, 9).numpy()
+      array([1, 9, 2, 3])
+    """
+    arr = tensor_of(arr)
+    arr, axis = on_axis(arr, axis)
+    rank = rank_of("insert", arr)
+    axis = normalize_axis("insert", axis, rank)
+    if not hasattr(obj, "__index__"):
+        raise InvalidArgumentError(f"insert: obj is {obj!r}; an int is taken, or use concatenate.")
+    values = cast_to(tensor_of(values), arr.dtype)
+    sizes = array.shape(arr)
+    if values.ndim < rank:
+        values = moveaxis(atleast_1d(values), 0, -1) if values.ndim == 0 else values
+        values = array.expand_dims(values, axis) if rank > 1 else values
+    count = values.dims[axis] if values.ndim == rank else 1
+    values = array.broadcast_to(values, [count if k == axis else sizes[k] for k in range(rank)])
+    return array.concat(
+        [arr[along(axis, slice(None, obj))], values, arr[along(axis, slice(obj, None))]], axis
+    )
+
+
+def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
+    """The elements, repeated as often as they have to be, in another shape.
+
+    Args:
+      a: Tensor of any shape and dtype.
+      new_shape: The sizes.
+    Returns: Tensor of that shape and of the same dtype; the gradient of an element is the sum over its places.
+    Raises: TypeError: a size is no int.
+    Example:
+      >>> numpy.resize([1, 2, 3], [2, 2]).numpy()
+      array([[1, 2],
+             [3, 1]])
+    """
+    a = ravel(a)
+    sizes = listed(new_shape)
+    count = int(np.prod(sizes))
+    return array.reshape(array.gather(a, np.arange(count) % max(int(a.shape[0] or 0), 1)), sizes)

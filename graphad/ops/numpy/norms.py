@@ -1,0 +1,183 @@
+"""Norms and condition numbers of vectors and matrices, and tensors as linear maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import normalize_axis
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+from graphad.ops.numpy import shapes
+from graphad.ops.numpy.matrices import inv, matrix_of, solve, svdvals
+from graphad.ops.numpy.promotion import cast_to, inexact, rank_of
+
+
+def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+    """The norms of vectors over axes, all by default.
+
+    Args:
+      x: Tensor of any shape, a float or complex dtype; integers and bools count as float64.
+      axis: The axis or axes whose elements are one vector.
+      keepdims: Whether the axes stay, with size 1.
+      ord: 2, inf, -inf, 0 (how many elements are not 0), or another number p, for the p-th root of the sum of |x|^p.
+    Returns: Real tensor without the axes. The gradient of the norm 2 at 0 is NaN.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range or named twice.
+    Example:
+      >>> numpy.linalg.vector_norm([3.0, 4.0]).numpy()
+      np.float64(5.0)
+    """
+    x = inexact(x)
+    if isinstance(axis, list | tuple):
+        axis = list(axis)
+        if not axis:
+            return (
+                math.abs(x)
+                if ord != 0
+                else math.cast(math.not_equal(x, cast_to(0, x.dtype)), x.dtype.real_dtype)
+            )
+    size = math.abs(x)
+    if ord == np.inf:
+        return (
+            math.reduce_max(size, axis, keepdims)
+            if 0 not in (x.dims or ())
+            else math.reduce_sum(size, axis, keepdims)
+        )
+    if ord == -np.inf:
+        return math.reduce_min(size, axis, keepdims)
+    if ord == 0:
+        return math.reduce_sum(math.cast(math.not_equal(x, cast_to(0, x.dtype)), size.dtype), axis, keepdims)
+    if ord == 1:
+        return math.reduce_sum(size, axis, keepdims)
+    if ord == 2:
+        squares = math.real(math.multiply(x, math.conj(x))) if x.dtype.is_complex else math.square(x)
+        return math.sqrt(math.reduce_sum(squares, axis, keepdims))
+    power = cast_to(float(ord), size.dtype)
+    return math.pow(math.reduce_sum(math.pow(size, power), axis, keepdims), cast_to(1.0 / ord, size.dtype))
+
+
+def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+    """The norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+
+    Args:
+      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      keepdims: Whether the last two axes stay, with size 1.
+      ord: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2 and -2 (largest and smallest of them), 1
+        and -1 (of
+        the columns' sums of absolute values), inf and -inf (of the rows').
+    Returns: Real tensor [...].
+    Raises: InvalidArgumentError (a ValueError): `ord` is another, or x has rank below 2.
+    Example:
+      >>> numpy.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord="nuc").numpy()
+      np.float64(7.0)
+    """
+    x = matrix_of("matrix_norm", x)
+    if ord == "fro" or ord is None:
+        return vector_norm(x, axis=[-2, -1], keepdims=keepdims)
+    if ord in ("nuc", 2, -2):
+        s = svdvals(x)
+        if ord == "nuc":
+            found = math.reduce_sum(s, -1)
+        else:
+            found = s[..., 0] if ord == 2 else s[..., -1]
+    elif ord in (1, -1, np.inf, -np.inf):
+        sums = math.reduce_sum(math.abs(x), -2 if abs(ord) == 1 else -1)
+        found = math.reduce_max(sums, -1) if ord > 0 else math.reduce_min(sums, -1)
+    else:
+        raise InvalidArgumentError(
+            f"matrix_norm: ord {ord!r} is unknown; it is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."
+        )
+    return array.expand_dims(array.expand_dims(found, -1), -1) if keepdims else found
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The norm of vectors, of matrices where `axis` names two axes, or of all elements; see `vector_norm` and `matrix_norm`.
+
+    Args:
+      x: Tensor of any shape, a float or complex dtype; integers count as float64.
+      ord: The norm: that of all elements as one vector by default, for one axis as of `vector_norm`, for two as of
+        `matrix_norm`.
+      axis: One axis or two; by default those of a vector or a matrix where `ord` is given.
+      keepdims: Whether the axes stay, with size 1.
+    Returns: Real tensor without the axes.
+    Raises: InvalidArgumentError (a ValueError): `axis` names more than two axes, one is out of range, or `ord` is another.
+    Example:
+      >>> numpy.linalg.norm([[3.0, 4.0], [6.0, 8.0]], axis=1).numpy()
+      array([ 5., 10.])
+    """
+    x = inexact(x)
+    rank = rank_of("norm", x)
+    if axis is None and ord is None:
+        return vector_norm(x, keepdims=keepdims)
+    if axis is None:
+        axis = list(range(rank))
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise InvalidArgumentError(f"norm: axis names {len(axes)} axes; one or two are taken.")
+    places = [normalize_axis("norm", k, rank) for k in axes]
+    found = matrix_norm(shapes.moveaxis(x, places, [-2, -1]), ord="fro" if ord is None else ord)
+    return shapes.expand_dims(found, places) if keepdims else found
+
+
+def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
+    """The condition numbers of matrices: by singular values, or for another norm `p` of x and of its inverse.
+
+    Args:
+      x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
+      p: None or 2 for the largest singular value by the smallest, -2 for the inverse of that; or an `ord` of `matrix_norm`.
+    Returns: Real tensor [...]; inf for singular matrices with None, 2.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2, or `p` is another; a matrix is singular where its
+      inverse is needed.
+    Example:
+      >>> numpy.linalg.cond([[2.0, 0.0], [0.0, 4.0]]).numpy()
+      np.float64(2.0)
+    """
+    x = matrix_of("cond", x)
+    if p is None or p in (2, -2):
+        s = svdvals(x)
+        return math.divide(s[..., 0], s[..., -1]) if p != -2 else math.divide(s[..., -1], s[..., 0])
+    return math.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+
+
+def tensorinv(a: Any, ind: int = 2) -> Tensor:
+    """The inverse of `a` as a linear map from its last axes to its first `ind` ones.
+
+    Args:
+      a: Tensor of known sizes, the product of the first `ind` being that of the others; a float or complex dtype.
+      ind: How many axes are those of the result of the map.
+    Returns: Tensor with the last axes of `a` first.
+    Raises: InvalidArgumentError (a ValueError): the products differ, or the map has no inverse.
+    Example:
+      >>> numpy.linalg.tensorinv(numpy.reshape(numpy.eye(4), [2, 2, 4])).shape
+      TensorShape([4, 2, 2])
+    """
+    a = inexact(a)
+    count = int(np.prod(a.dims[:ind]))
+    return array.reshape(inv(array.reshape(a, [count, -1])), [*a.dims[ind:], *a.dims[:ind]])
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+    """The x with tensordot(a, x, x.ndim) = b.
+
+    Args:
+      a: Tensor [*sizes of b, *sizes of x], known, with equal products; a float or complex dtype.
+      b: Tensor of the first axes of `a`.
+      axes: Axes of `a` that are moved to the end first.
+    Returns: Tensor of the last axes of `a`.
+    Raises: InvalidArgumentError (a ValueError): the sizes do not fit, or the map has no inverse.
+    Example:
+      >>> numpy.linalg.tensorsolve(numpy.reshape(numpy.eye(4), [4, 2, 2]), [1.0, 2.0, 3.0, 4.0]).numpy()
+      array([[1., 2.],
+             [3., 4.]])
+    """
+    a, b = inexact(a), inexact(b)
+    if axes is not None:
+        a = shapes.moveaxis(a, list(axes), list(range(a.ndim - len(axes), a.ndim)))
+    sizes = a.dims[b.ndim :]
+    count = int(np.prod(b.dims))
+    return array.reshape(solve(array.reshape(a, [count, count]), array.reshape(b, [-1])), sizes)

@@ -1,0 +1,484 @@
+"""Elementwise functions that are NumPy's ufuncs: a table of them and of the ops that are theirs.
+
+`_unary` and `_binary` make a function of an op: its operands get the dtypes in which the ufunc computes, so that integers become
+floats where they do in NumPy. What the op does not take, integers that are rounded or bools that are added, has its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphad.core import dtypes
+from graphad.core.annotations import TensorLike
+from graphad.core.bind import bind
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math
+from graphad.ops.array.create import IDENTITY
+from graphad.ops.math import digits, incomplete, truncated
+from graphad.ops.numpy.promotion import cast_to, operands, promoted
+
+_Unary = Callable[..., Tensor]
+
+
+def _same(x: TensorLike) -> Tensor:
+    return bind(IDENTITY, x)
+
+
+def _false(x: TensorLike) -> Tensor:
+    return array.zeros_like(x, dtypes.bool_)
+
+
+def _true(x: TensorLike) -> Tensor:
+    return array.ones_like(x, dtypes.bool_)
+
+
+def _unary(
+    ufunc: np.ufunc,
+    sentence: str,
+    sample: list[Any],
+    op: Callable[..., Any],
+    discrete: Callable[..., Any] | None = None,
+) -> _Unary:
+    """NumPy's `ufunc` by an op; `discrete` is what it is for integers and bools where the op does not take them."""
+
+    def function(x: TensorLike, /) -> Tensor:
+        if not (isinstance(x, Tensor) and x.dtype.is_differentiable):
+            (x,) = operands(ufunc, x)
+            if discrete is not None and not x.dtype.is_differentiable:
+                return discrete(x)  # type: ignore[no-any-return]
+        return op(x)  # type: ignore[no-any-return]
+
+    return _described(function, ufunc, sentence, sample)
+
+
+def _binary(
+    ufunc: np.ufunc,
+    sentence: str,
+    sample: list[Any],
+    op: Callable[..., Any],
+    bools: Callable[..., Any] | None = None,
+) -> _Unary:
+    """NumPy's `ufunc` by an op; `bools` is what it is for bools where the op does not take them."""
+
+    def function(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+        if not (
+            isinstance(x1, Tensor)
+            and isinstance(x2, Tensor)
+            and x1.dtype is x2.dtype
+            and x1.dtype.is_differentiable
+        ):
+            x1, x2 = operands(ufunc, x1, x2)
+            if bools is not None and x1.dtype.is_bool and x2.dtype.is_bool:
+                return bools(x1, x2)  # type: ignore[no-any-return]
+        return op(x1, x2)  # type: ignore[no-any-return]
+
+    return _described(function, ufunc, sentence, sample)
+
+
+_LETTERS = {"bool": "?", "integer": "bBhHiIlLqQ", "float": "efd", "complex": "FD"}
+
+
+def _described(function: _Unary, ufunc: np.ufunc, sentence: str, sample: list[Any]) -> _Unary:
+    """The function with its name and docstring: the dtypes are those that the ufunc has loops for, the example is NumPy's."""
+    name = function.__name__ = function.__qualname__ = ufunc.__name__
+    loops = [loop for loop in ufunc.types if loop[0] in "?bBhHiIlLqQefdFD"]
+    taken = [kind for kind, letters in _LETTERS.items() if any(loop[0] in letters for loop in loops)]
+    known = " or ".join([", ".join(taken[:-1]), taken[-1]] if taken[1:] else taken)
+    text = (
+        "of any dtype"
+        if len(taken) == 4
+        else f"of a {known} dtype"
+        if taken[0] != "integer"
+        else f"of an {known} dtype"
+    )
+    if "integer" not in taken:
+        wide = "float64" if len(loops) < 3 else "float16, float32 or float64, by their size"
+        text += f"; integers and bools become {wide}"
+    errors = "" if len(taken) == 4 else "DTypeError (a TypeError): another dtype."
+    kind, dtype = (
+        ("Bool tensor", "") if all(loop[-1] == "?" for loop in loops) else ("Tensor", ", of that dtype")
+    )
+    dtype = ", real" if name == "absolute" else dtype
+    if ufunc.nin == 1:
+        arguments, shape = ["x: Tensor of any shape,"], "the shape of x"
+    else:
+        arguments, shape = (
+            ["x1, x2: Tensors of shapes that broadcast together,"],
+            "the shape that they have together",
+        )
+        arguments.append("  What NumPy makes of two dtypes is that of both.")
+        errors = f"{errors[:-1]}; " if errors else ""
+        errors += "InvalidArgumentError (a ValueError): shapes that do not broadcast."
+    arguments[0] += f" {text}."
+    lines = [
+        sentence,
+        "",
+        "Args:",
+        *[f"  {line}" for line in arguments],
+        f"Returns: {kind} of {shape}{dtype}.",
+    ]
+    lines += [f"Raises: {errors or 'ArgumentTypeError (a TypeError): what no tensor is made of.'}"]
+    if sample:
+        lines += ["Example:", f"  >>> numpy.{name}({', '.join(map(repr, sample))}).numpy().tolist()"]
+        lines.append(f"  {ufunc(*map(np.asarray, sample)).tolist()}")
+    function.__doc__ = "\n".join(lines)
+    return function
+
+
+def _bytes(compare: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison of bools as of the numbers 0 and 1."""
+    return lambda x, y: compare(math.cast(x, dtypes.uint8), math.cast(y, dtypes.uint8))
+
+
+def _alike(compare: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison of operands that NumPy compares as they are: signed with unsigned numbers."""
+
+    def run(x: Any, y: Any) -> Any:
+        return compare(x, y) if x.dtype is y.dtype else compare(*promoted(x, y))
+
+    return run
+
+
+def _as_bools(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*xs: Any) -> Any:
+        return function(*[x if x.dtype.is_bool else math.not_equal(x, cast_to(0, x.dtype)) for x in xs])
+
+    return run
+
+
+abs = absolute = _unary(
+    np.absolute,
+    "The absolute value; real for complex x. The gradient at 0 is chosen to be 0.",
+    [[-1.5, 2.0]],
+    math.abs,
+    lambda x: _same(x) if x.dtype.is_bool else math.abs(x),
+)
+acos = arccos = _unary(
+    np.arccos, "The inverse cosine, from 0 to pi; NaN outside of -1 to 1.", [[0.0, 1.0]], math.acos
+)
+acosh = arccosh = _unary(
+    np.arccosh, "The inverse hyperbolic cosine, 0 or more; NaN below 1.", [[1.0, 2.0]], math.acosh
+)
+asin = arcsin = _unary(
+    np.arcsin, "The inverse sine, from -pi/2 to pi/2; NaN outside of -1 to 1.", [[0.0, 1.0]], math.asin
+)
+asinh = arcsinh = _unary(np.arcsinh, "The inverse hyperbolic sine.", [[0.0, 1.0]], math.asinh)
+atan = arctan = _unary(np.arctan, "The inverse tangent, from -pi/2 to pi/2.", [[0.0, 1.0]], math.atan)
+atanh = arctanh = _unary(
+    np.arctanh, "The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.", [[0.0, 0.5]], math.atanh
+)
+bitwise_invert = bitwise_not = invert = _unary(
+    np.invert,
+    "Every bit turned over; of bools the other one.",
+    [[0, 5]],
+    math.invert,
+    lambda x: math.logical_not(x) if x.dtype.is_bool else math.invert(x),
+)
+cbrt = _unary(
+    np.cbrt,
+    "The cube root, negative for negative numbers. The gradient at 0 is infinite.",
+    [[8.0, -27.0]],
+    digits.cbrt,
+)
+ceil = _unary(np.ceil, "The smallest whole number not below x. No gradient.", [[1.2, -1.7]], math.ceil, _same)
+conj = conjugate = _unary(
+    np.conjugate, "The complex conjugate; real numbers are their own.", [[1.0, 1j]], math.conj, _same
+)
+cos = _unary(np.cos, "The cosine of an angle in radians.", [[0.0, 1.0]], math.cos)
+cosh = _unary(np.cosh, "The hyperbolic cosine.", [[0.0, 1.0]], math.cosh)
+deg2rad = radians = _unary(
+    np.radians,
+    "Degrees in radians: x pi / 180.",
+    [[0.0, 180.0]],
+    lambda x: math.multiply(x, cast_to(np.pi / 180.0, x.dtype)),
+)
+degrees = rad2deg = _unary(
+    np.degrees,
+    "Radians in degrees: 180 x / pi.",
+    [[0.0, 1.0]],
+    lambda x: math.multiply(x, cast_to(180.0 / np.pi, x.dtype)),
+)
+exp = _unary(np.exp, "e to the power x.", [[0.0, 1.0]], math.exp)
+exp2 = _unary(np.exp2, "2 to the power x.", [[0.0, 3.0]], digits.exp2)
+expm1 = _unary(np.expm1, "exp(x) - 1, with all digits near 0.", [[0.0, 1e-10]], math.expm1)
+fabs = _unary(
+    np.fabs,
+    "The absolute value of a real number, as a float. The gradient at 0 is chosen to be 0.",
+    [[-1.5, 2.0]],
+    math.abs,
+)
+floor = _unary(
+    np.floor, "The largest whole number not above x. No gradient.", [[1.7, -1.2]], math.floor, _same
+)
+isfinite = _unary(
+    np.isfinite,
+    "Whether x is neither infinite nor NaN; integers and bools always are.",
+    [],
+    math.is_finite,
+    _true,
+)
+isinf = _unary(
+    np.isinf,
+    "Whether x is inf or -inf, or has such a part; integers and bools never are.",
+    [],
+    math.is_inf,
+    _false,
+)
+isnan = _unary(
+    np.isnan, "Whether x is NaN, or has such a part; integers and bools never are.", [], math.is_nan, _false
+)
+log = _unary(np.log, "The natural logarithm; -inf at 0, NaN below 0 for real dtypes.", [[1.0, 2.0]], math.log)
+log10 = _unary(
+    np.log10,
+    "The logarithm to base 10; -inf at 0, NaN below 0 for real dtypes.",
+    [[1.0, 1000.0]],
+    digits.log10,
+)
+log1p = _unary(
+    np.log1p,
+    "log(1 + x), with all digits near 0; -inf at -1, NaN below it for real dtypes.",
+    [[0.0, 1e-10]],
+    math.log1p,
+)
+log2 = _unary(
+    np.log2, "The logarithm to base 2; -inf at 0, NaN below 0 for real dtypes.", [[1.0, 8.0]], digits.log2
+)
+logical_not = _unary(
+    np.logical_not,
+    "Whether x is 0 or False. No gradient.",
+    [[0.0, 2.0]],
+    _as_bools(math.logical_not),
+    _as_bools(math.logical_not),
+)
+negative = _unary(np.negative, "-x.", [[1.0, -2.0]], math.negative)
+positive = _unary(np.positive, "x itself, as a new tensor.", [[1.0, -2.0]], _same, _same)
+reciprocal = _unary(np.reciprocal, "1 / x; of integers the whole part.", [[2.0, 4.0]], math.reciprocal)
+rint = _unary(np.rint, "The nearest whole number, halves to even ones. No gradient.", [[0.5, 1.7]], math.rint)
+sign = _unary(
+    np.sign,
+    "-1, 0 or 1 by the sign of x, NaN for NaN; for complex x, x / abs(x). The gradient of real x is 0.",
+    [[-3.0, 0.0, 2.0]],
+    math.sign,
+)
+sin = _unary(np.sin, "The sine of an angle in radians.", [[0.0, 1.0]], math.sin)
+sinh = _unary(np.sinh, "The hyperbolic sine.", [[0.0, 1.0]], math.sinh)
+sqrt = _unary(
+    np.sqrt,
+    "The square root; NaN below 0 for real dtypes. The gradient at 0 is infinite.",
+    [[4.0, 9.0]],
+    math.sqrt,
+)
+square = _unary(np.square, "x^2.", [[2.0, -3.0]], math.square)
+tan = _unary(np.tan, "The tangent of an angle in radians.", [[0.0, 1.0]], math.tan)
+tanh = _unary(np.tanh, "The hyperbolic tangent.", [[0.0, 1.0]], math.tanh)
+trunc = _unary(np.trunc, "x without its fraction. No gradient.", [[1.7, -1.7]], math.trunc, _same)
+
+add = _binary(np.add, "x1 + x2; of bools, whether one holds.", [[1.0, 2.0], 3.0], math.add, math.logical_or)
+arctan2 = atan2 = _binary(
+    np.arctan2,
+    "The angle of the point (x2, x1) from the first axis, from -pi to pi. The gradient at the origin is NaN.",
+    [[1.0, 0.0], [0.0, -1.0]],
+    math.atan2,
+)
+bitwise_and = _binary(
+    np.bitwise_and, "The bits that are set in both.", [[6, 5], 3], math.bitwise_and, math.logical_and
+)
+bitwise_left_shift = left_shift = _binary(
+    np.left_shift,
+    "The bits of x1 moved up by x2 places, those beyond the dtype lost.",
+    [[1, 5], 2],
+    math.left_shift,
+)
+bitwise_or = _binary(
+    np.bitwise_or, "The bits that are set in one or both.", [[6, 5], 3], math.bitwise_or, math.logical_or
+)
+bitwise_right_shift = right_shift = _binary(
+    np.right_shift,
+    "The bits of x1 moved down by x2 places, negative numbers staying negative.",
+    [[8, 5], 1],
+    math.right_shift,
+)
+bitwise_xor = _binary(
+    np.bitwise_xor, "The bits that are set in one alone.", [[6, 5], 3], math.bitwise_xor, math.logical_xor
+)
+copysign = _binary(
+    np.copysign,
+    "The size of x1 with the sign of x2, that of -0.0 and NaN too. The gradient goes to x1.",
+    [[1.0, 2.0], [-0.0, 3.0]],
+    digits.copysign,
+)
+divide = true_divide = _binary(
+    np.divide, "x1 / x2; 0 as divisor gives inf, -inf or NaN.", [[1.0, 3.0], 2.0], math.divide
+)
+equal = _binary(np.equal, "Whether x1 and x2 are equal. No gradient.", [[1.0, 2.0], 2.0], _alike(math.equal))
+floor_divide = _binary(
+    np.floor_divide,
+    "The largest whole number not above x1 / x2. No gradient.",
+    [[7.0, -7.0], 2.0],
+    math.floordiv,
+)
+greater = _binary(
+    np.greater,
+    "Whether x1 is larger than x2. No gradient.",
+    [[1.0, 3.0], 2.0],
+    _alike(math.greater),
+    _bytes(math.greater),
+)
+greater_equal = _binary(
+    np.greater_equal,
+    "Whether x1 is larger than x2 or equal to it. No gradient.",
+    [[1.0, 2.0], 2.0],
+    _alike(math.greater_equal),
+    _bytes(math.greater_equal),
+)
+hypot = _binary(
+    np.hypot,
+    "The length of (x1, x2), with neither overflow nor underflow on the way. The gradient at the origin is chosen to be 0.",
+    [[3.0, 5.0], [4.0, 12.0]],
+    digits.hypot,
+)
+less = _binary(
+    np.less,
+    "Whether x1 is smaller than x2. No gradient.",
+    [[1.0, 3.0], 2.0],
+    _alike(math.less),
+    _bytes(math.less),
+)
+less_equal = _binary(
+    np.less_equal,
+    "Whether x1 is smaller than x2 or equal to it. No gradient.",
+    [[1.0, 2.0], 2.0],
+    _alike(math.less_equal),
+    _bytes(math.less_equal),
+)
+logaddexp = _binary(
+    np.logaddexp, "log(exp(x1) + exp(x2)) without overflow.", [[0.0, 1000.0], 0.0], math.logaddexp
+)
+logical_and = _binary(
+    np.logical_and,
+    "Whether neither is 0 or False. No gradient.",
+    [[1.0, 0.0], [2.0, 3.0]],
+    _as_bools(math.logical_and),
+)
+logical_or = _binary(
+    np.logical_or,
+    "Whether one is not 0 or False. No gradient.",
+    [[1.0, 0.0], [0.0, 0.0]],
+    _as_bools(math.logical_or),
+)
+logical_xor = _binary(
+    np.logical_xor,
+    "Whether just one of both is 0 or False. No gradient.",
+    [[1.0, 2.0], [0.0, 3.0]],
+    _as_bools(math.logical_xor),
+)
+maximum = _binary(
+    np.maximum,
+    "The larger of both, NaN where one is. At a tie the gradient goes to x1.",
+    [[1.0, 5.0], 3.0],
+    math.maximum,
+    math.logical_or,
+)
+minimum = _binary(
+    np.minimum,
+    "The smaller of both, NaN where one is. At a tie the gradient goes to x1.",
+    [[1.0, 5.0], 3.0],
+    math.minimum,
+    math.logical_and,
+)
+mod = remainder = _binary(
+    np.remainder,
+    "x1 - x2 floor(x1 / x2), which has the sign of x2; 0 for integers where x2 is 0.",
+    [[7.0, -7.0], 3.0],
+    math.mod,
+)
+multiply = _binary(
+    np.multiply, "x1 x2; of bools, whether both hold.", [[1.0, 2.0], 3.0], math.multiply, math.logical_and
+)
+nextafter = _binary(
+    np.nextafter,
+    "The next number of the dtype from x1 towards x2. No gradient.",
+    [[1.0], 2.0],
+    incomplete.nextafter,
+)
+not_equal = _binary(
+    np.not_equal, "Whether x1 and x2 differ. No gradient.", [[1.0, 2.0], 2.0], _alike(math.not_equal)
+)
+pow = power = _binary(np.power, "x1 to the power x2.", [[2.0, 3.0], 2.0], math.pow)
+subtract = _binary(np.subtract, "x1 - x2.", [[1.0, 2.0], 3.0], math.subtract)
+
+
+def _logaddexp2(x: Any, y: Any) -> Tensor:
+    large, least = math.maximum(x, y), math.minimum(x, y)
+    gap = math.where(math.equal(large, least), array.zeros_like(large), math.subtract(least, large))
+    ratio = cast_to(float(np.log2(np.e)), x.dtype)
+    return math.add(large, math.multiply(math.log1p(digits.exp2(gap)), ratio))
+
+
+def _fmod(x: Any, y: Any) -> Tensor:
+    if x.dtype.is_integer:
+        rest = math.mod(x, y)
+        none = cast_to(0, x.dtype)
+        other = math.logical_and(
+            math.not_equal(rest, none), math.not_equal(math.less(x, none), math.less(y, none))
+        )
+        return math.where(other, math.subtract(rest, y), rest)
+    return digits.copysign(math.mod(math.abs(x), math.abs(y)), x)
+
+
+def _heaviside(x: Any, y: Any) -> Tensor:
+    zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
+    step = math.where(math.less(x, zero), zero, math.where(math.equal(x, zero), y, one))
+    return math.where(math.is_nan(x), x, step)
+
+
+def _skipping_nan(function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(x: Any, y: Any) -> Any:
+        if not x.dtype.is_floating:
+            return function(x, y)
+        return math.where(math.is_nan(x), y, math.where(math.is_nan(y), x, function(x, y)))
+
+    return run
+
+
+logaddexp2 = _binary(
+    np.logaddexp2,
+    "The logarithm to base 2 of 2^x1 + 2^x2 without overflow.",
+    [[0.0, 2000.0], 0.0],
+    _logaddexp2,
+)
+fmod = _binary(
+    np.fmod,
+    "The rest of x1 / x2 with the sign of x1; 0 for integers where x2 is 0.",
+    [[7.0, -7.0], 3.0],
+    _fmod,
+)
+heaviside = _binary(
+    np.heaviside,
+    "0 where x1 is below 0, x2 where it is 0, 1 above; NaN for NaN. The gradient goes to x2, where it is taken.",
+    [[-1.0, 0.0, 1.0], 0.5],
+    _heaviside,
+)
+fmax = _binary(
+    np.fmax,
+    "The larger of both, the other one where one is NaN. At a tie the gradient goes to x1.",
+    [[1.0, 5.0], 3.0],
+    _skipping_nan(math.maximum),
+    math.logical_or,
+)
+fmin = _binary(
+    np.fmin,
+    "The smaller of both, the other one where one is NaN. At a tie the gradient goes to x1.",
+    [[1.0, 5.0], 3.0],
+    _skipping_nan(math.minimum),
+    math.logical_and,
+)
+float_power = _binary(
+    np.float_power, "x1 to the power x2, computed in float64 or complex128.", [[2, 3], 0.5], math.pow
+)
+
+
+gcd = _binary(np.gcd, "The greatest common divisor, 0 or more. No gradient.", [[12, 18], 8], truncated.gcd)

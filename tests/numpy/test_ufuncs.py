@@ -1,0 +1,41 @@
+"""What the docstrings of NumPy's ufuncs say of dtypes, which is composed from NumPy's loops, is what the functions do."""
+
+import numpy as np
+import pytest
+
+import graphad as tf
+from graphad.core.late import places_of
+
+UFUNCS = sorted(
+    name for name, (place, _) in places_of("graphad.numpy").items() if place == "graphad.ops.numpy.ufuncs"
+)
+DTYPES = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+
+
+def _found(function, operands):
+    try:
+        with np.errstate(all="ignore"):
+            return np.dtype(function(*operands).dtype.name)
+    except TypeError:
+        return TypeError
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_a_ufunc_takes_the_dtypes_that_numpys_takes_and_gives_the_same(name):
+    function = getattr(tf.numpy, name)
+    ufunc = getattr(np, function.__name__)
+    for dtype in DTYPES:
+        given = [np.ones(2, dtype)] * ufunc.nin
+        assert _found(function, [tf.constant(x) for x in given]) == _found(ufunc, given), dtype
+        assert _found(function, given) == _found(ufunc, given), dtype
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_a_ufuncs_docstring_names_what_it_refuses(name):
+    function = getattr(tf.numpy, name)
+    ufunc = getattr(np, function.__name__)
+    refused = [dtype for dtype in DTYPES if _found(ufunc, [np.ones(2, dtype)] * ufunc.nin) is TypeError]
+    assert bool(refused) == ("another dtype" in function.__doc__), refused
