@@ -47,9 +47,9 @@ class EagerLevel:
 
 
 @overload
-def bind(op: TupleOp, *inputs: Any) -> tuple[Tensor, ...]: ...  # type: ignore[overload-overlap]
+def bind(op: TupleOp, *inputs: Tensor | Handle) -> tuple[Tensor, ...]: ...  # type: ignore[overload-overlap]
 @overload
-def bind(op: Op, *inputs: Any) -> Tensor: ...
+def bind(op: Op, *inputs: Tensor | Handle) -> Tensor: ...
 def bind(op: Op, *inputs: Any) -> Any:
     """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
     level = busy()

@@ -526,7 +526,7 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
     return _divide_no_nan(x, y)
 
 
-def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
+def _as_floats(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Two integers of one dtype as what they are divided in; others as they are."""
     if x.dtype.is_integer and x.dtype is y.dtype:
         wide = float32 if x.dtype.itemsize < 4 else float64
@@ -546,8 +546,7 @@ def _divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
                 return EagerTensor(a / b)
             except SHORT_WAY_ENDS:
                 pass
-    x, y = _as_floats(*lift_pair("div", x, y))
-    return bind(DIV, x, y)
+    return bind(DIV, *_as_floats(*lift_pair("div", x, y)))
 
 
 divide = named(

@@ -258,7 +258,7 @@ def _real_transform(name: str, rank: int) -> Any:
     )
 
 
-def _rfft(x: TensorLike, lengths: list[Any] | None, rank: int) -> Tensor:
+def _rfft(x: Tensor, lengths: list[Any] | None, rank: int) -> Tensor:
     for k, n in enumerate(lengths or ()):
         x = with_size(x, k - rank, n)
     return bind(Rfft(rank), x)
@@ -403,7 +403,7 @@ def irfftnd(
 
 
 def _sized(inverse: bool) -> Callable[[Any, list[Any] | None, int], Any]:
-    def run(x: TensorLike, lengths: list[Any] | None, rank: int) -> Tensor:
+    def run(x: Tensor, lengths: list[Any] | None, rank: int) -> Tensor:
         for k, n in enumerate(lengths or ()):
             x = with_size(x, k - rank, n)
         return bind(Fft(rank, inverse, inverse), x)
