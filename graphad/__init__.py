@@ -30,6 +30,9 @@ __getattr__, __dir__, __all__ = attach(__name__)
 
 # The modules of ops that programs may do without.
 register_later(
+    "graphad.ops.array.padding",
+    "graphad.ops.array.sorting",
+    "graphad.ops.array.tiling",
     "graphad.ops.control.call",
     "graphad.ops.control.cond",
     "graphad.ops.control.custom",
@@ -42,8 +45,13 @@ register_later(
     "graphad.ops.linalg.functions",
     "graphad.ops.math.bessel",
     "graphad.ops.math.digits",
+    "graphad.ops.math.gamma",
     "graphad.ops.math.incomplete",
+    "graphad.ops.math.position",
+    "graphad.ops.math.segment",
     "graphad.ops.math.segment_extremes",
+    "graphad.ops.math.special",
+    "graphad.ops.math.statistics",
     "graphad.ops.math.truncated",
     "graphad.ops.nn",
     "graphad.ops.random",

@@ -151,7 +151,7 @@ from graphad.ops.array import zeros as zeros
 from graphad.ops.array import zeros_like as zeros_like
 from graphad.ops.array.approximate import approx_top_k as approx_top_k
 from graphad.ops.array.join import parallel_stack as parallel_stack
-from graphad.ops.array.sort import argsort as argsort
+from graphad.ops.array.sorting import argsort as argsort
 from graphad.ops.array.static import broadcast_dynamic_shape as broadcast_dynamic_shape
 from graphad.ops.array.static import broadcast_static_shape as broadcast_static_shape
 from graphad.ops.array.static import get_static_value as get_static_value

@@ -3,7 +3,7 @@
     python -m tests.support.disable_checks                                    # what loads models
     python -m tests.support.disable_checks core gradient plan                 # other parts, each with its tests
     python -m tests.support.disable_checks serialization.convert.claims       # one module or package
-    python -m tests.support.disable_checks graphad.ops.array.pad --tests tests/ops/array
+    python -m tests.support.disable_checks graphad.ops.array.padding --tests tests/ops/array
 
 Every `raise` of an error and every `require` is a check. All tests of the part run once, and each check that fails is noted with
 the test that meets it: no other test can miss it. Then each check is switched off in a copy of the process, and its tests run

@@ -5,4 +5,5 @@ This family stands below all others: what it needs of arithmetic it writes with 
 
 from graphad.core.late import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, at_once=True, late=("distinct", "partition"))
+__getattr__, __dir__, __all__ = attach(__name__, at_once=True, late="distinct padding partition sorting "
+                                       "tiling".split())  # fmt: skip

@@ -10,7 +10,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.ops.array.gather import TakeAlong
-from graphad.ops.array.sort import top_k
+from graphad.ops.array.sorting import top_k
 from graphad.ops.array.transpose import transpose
 
 

@@ -14,7 +14,7 @@ from graphad.ops.array.gather import TakeAlong, gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
 from graphad.ops.array.shape import shape
-from graphad.ops.array.sort import argsort
+from graphad.ops.array.sorting import argsort
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
 from graphad.ops.math.composed import invert_permutation

@@ -15,7 +15,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.pad import pad
+from graphad.ops.array.padding import pad
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.image.colors import convert_image_dtype
 from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, images_of, size_along

@@ -12,7 +12,7 @@ from graphad.core.dtypes import float64, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
-from graphad.ops.array.pad import pad
+from graphad.ops.array.padding import pad
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.support import static_array, static_int
 from graphad.ops.array.transpose import reverse

@@ -36,7 +36,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.array.join import stack
-from graphad.ops.array.pad import pad
+from graphad.ops.array.padding import pad
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import expand_dims
 from graphad.ops.array.slice import getitem

@@ -18,7 +18,7 @@ from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import fill
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.pad import pad
+from graphad.ops.array.padding import pad
 from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import static_array

@@ -32,7 +32,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.one_hot import one_hot
 from graphad.ops.array.shape import ExpandDims, broadcast_to, shape, sizes_of
 from graphad.ops.array.slice import getitem
-from graphad.ops.array.sort import argsort
+from graphad.ops.array.sorting import argsort
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.eigen import iterated
 from graphad.ops.linalg.matmul import adjoint, times

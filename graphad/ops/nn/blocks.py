@@ -14,7 +14,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import stack
-from graphad.ops.array.pad import pad
+from graphad.ops.array.padding import pad
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.support import static_array
 from graphad.ops.array.transpose import transpose

@@ -16,7 +16,7 @@ from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
-from graphad.ops.array.sort import ArgSort
+from graphad.ops.array.sorting import ArgSort
 from graphad.ops.math import search
 from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import broadcast_arrays, ravel

@@ -25,7 +25,7 @@ from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import stack
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import requested, require_count, require_sizes
-from graphad.ops.array.sort import ArgSort
+from graphad.ops.array.sorting import ArgSort
 from graphad.ops.math.cast import cast
 from graphad.ops.random import philox
 from graphad.ops.random.algorithm import Algorithm, check_algorithm

@@ -17,7 +17,7 @@ from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import concat
-from graphad.ops.array.pad import pad
+from graphad.ops.array.padding import pad
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import reshape, shape
 from graphad.ops.array.slice import getitem

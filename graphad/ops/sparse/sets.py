@@ -17,7 +17,7 @@ from graphad.ops.array.scatter import boolean_mask, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import reshape as reshaped
 from graphad.ops.array.shape import shape as shape_of
-from graphad.ops.array.sort import argsort
+from graphad.ops.array.sorting import argsort
 from graphad.ops.math.cast import cast
 from graphad.ops.math.cumulative import cumsum
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_prod
