@@ -23,7 +23,7 @@ from graphad.ops.numpy.promotion import cast_to, operands, promoted
 _Unary = Callable[..., Tensor]
 
 
-def _same(x: TensorLike) -> Tensor:
+def _same(x: Tensor) -> Tensor:
     return bind(IDENTITY, x)
 
 
