@@ -11,6 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from threading import get_ident
+from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
@@ -98,12 +99,14 @@ class Function(Printed, Generic[P, R]):
         self._bound: dict[int, tuple[Any, Function[..., Any]]] = {}
         self._attribute = self._name  # what the class calls it whose method it is
         functools.update_wrapper(self, python_function, updated=())
+        if instance is not None:  # `inspect` would show the parameters of the function in the class
+            self.__signature__ = self.signature.signature
 
     def _skips_self(self, instance: Any) -> bool:
         if instance is not None:
             return True
-        if self._given_signature is None:
-            return False
+        if self._given_signature is None or isinstance(self.python_function, MethodType):
+            return False  # the object that a bound method belongs to is no parameter of it
         code = getattr(self.python_function, "__code__", None)
         return code is not None and code.co_varnames[:1] == ("self",) and code.co_argcount > 0
 

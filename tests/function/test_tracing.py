@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import logging
 
 import numpy as np
@@ -646,3 +647,32 @@ def test_a_function_as_initial_value_is_called_once_where_it_needs_no_traced_ten
     f(tf.ones([2]))
     f(tf.ones([2]))
     assert calls == [True]
+
+
+class Scaled:
+    def __init__(self):
+        self.factor = tf.constant(3.0)
+
+    @tf.function
+    def traced(self, x, y=1.0):
+        return x * y * self.factor
+
+    def plain(self, x):
+        return x * self.factor
+
+
+def test_a_bound_method_takes_a_signature_of_its_own_parameters():
+    scaled, spec = Scaled(), tf.TensorSpec([])
+    assert float(tf.function(scaled.plain, input_signature=[spec])(2)) == 6.0
+    assert float(tf.function(scaled.traced, input_signature=[spec, spec])(2, 5)) == 30.0
+
+
+def test_a_traced_method_can_be_traced_again():
+    scaled, x = Scaled(), tf.constant(2.0)
+    again = tf.function(scaled.traced)
+    assert float(again(x)) == 6.0
+    assert float(again(y=x, x=x)) == 12.0
+    assert float(tf.function(functools.partial(scaled.traced, y=x))(x)) == 12.0
+    assert list(inspect.signature(scaled.traced).parameters) == ["x", "y"]
+    with pytest.raises(TypeError, match="missing a required argument: 'x'"):
+        again(y=x)
