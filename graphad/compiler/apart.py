@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphad.compiler.cuts import WEIGHT_LIMIT
 from graphad.compiler.stack import LONG, MOST, SHORT, STREAMS, row_size, rows_of
-from graphad.compiler.units import LOOP, STAGES, Partition, Unit, same_shape
+from graphad.compiler.units import BLOCKS, LOOP, STAGES, Partition, Unit, same_shape
 from graphad.core.dims import product
 from graphad.kernels.stages import Nest
 
@@ -14,12 +14,12 @@ def reasons(part: Partition) -> list[str]:
     maker: dict[int, tuple[int, Unit]] = {}
     found: dict[tuple[int, int], list[str]] = {}
     for k, unit in enumerate(part.units):
-        if unit.kind in (LOOP, STAGES):
+        if unit.kind in (LOOP, STAGES, BLOCKS):
             for root in dict.fromkeys(site.root for site in unit.reads):
                 if root in maker:
                     found.setdefault((maker[root][0], k), []).append(f"%{root}")
         for each in unit.stages or [unit]:
-            for value in each.writes if unit.kind in (LOOP, STAGES) else ():
+            for value in each.writes if unit.kind in (LOOP, STAGES, BLOCKS) else ():
                 maker[value] = k, each
     lines = []
     for (source, target), values in found.items():

@@ -56,6 +56,7 @@ class Backend(ABC):
       is_host: Whether its memory is the host's: NumPy arrays are its arrays.
       product_dtypes: Names of the dtypes of which it has matrix products.
       has_stages: Whether it runs kernels of several stages.
+      has_blocks: Whether long chains of loops are worth running block by block: where a cache holds what they hand on.
       copied: Bytes of the elements that it can copy and fill.
       misfits: Statuses of a run which say that the arguments are not what the guard expects, and that nothing was done.
     """
@@ -64,6 +65,7 @@ class Backend(ABC):
     is_host: bool
     product_dtypes: frozenset[str]
     has_stages: bool
+    has_blocks: bool = False
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -117,6 +119,20 @@ class Backend(ABC):
 
         Returns: How many regions shared among threads that made.
         """
+
+    def block_elements(self, count: int, itemsize: int) -> int:
+        """How many of `count` elements a chain of loops takes at a time, which holds `itemsize` bytes for each of them."""
+        return count
+
+    def ranges(self, count: int, nanoseconds: float) -> list[tuple[int, int]]:
+        """How so much work of `count` equal parts is shared, as ranges of these parts."""
+        return [(0, count)] if count else []
+
+    def share(self, builder: Any, rows: Sequence[Row]) -> int:
+        """Append rows that may run at once. Returns: How many regions shared among threads that made."""
+        for row in rows:
+            builder.add_row(row)
+        return 0
 
     # library steps
 

@@ -23,6 +23,7 @@ from graphad.kernels.sites import Site
 SIBLINGS = 8  # loops over the same shape that are looked at for merging
 STREAMS = 6  # arrays that loops merged for sharing some may read: what one loop reads is all there at once, soon in no cache
 WIDE = 24  # arrays: a loop that reads more computes some of them once more
+LIGHT = 12  # weight of a loop that also reduces, where those over its shape are a chain that may run block by block (`blocks.py`)
 CHEAP = 2  # weight of what is computed once more
 
 
@@ -64,6 +65,7 @@ class Fused:
     def __init__(self, lowered: Lowered) -> None:
         self.lowered = lowered
         self._cuts, self._sites, self._maker = lowered.cuts, lowered.sites, lowered.maker
+        self._chains = _chains(lowered.units) if lowered.backend.has_blocks and self._cuts.is_long else set()
         self._parent = list(range(len(lowered.units)))
         self._groups = [
             Group(
@@ -184,6 +186,9 @@ class Fused:
     def _fits(self, unit: Group, reduced: tuple[int, ...] | None, weight: int = 0) -> bool:
         if unit.is_full or unit.weight + weight > WEIGHT_LIMIT:
             return False
+        if (reduced is None) != (unit.reduced is None) and unit.weight + weight > LIGHT:
+            if self._chains and _key(unit.shape) in self._chains:
+                return False
         return reduced is None or unit.reduced is None or unit.reduced == reduced
 
     def _may_depend(self, unit: Group, others: Sequence[int]) -> bool:
@@ -226,7 +231,7 @@ class Fused:
                 group.above |= other.above | other.bits
         rows: dict[Any, list[Group]] = {}
         for group in sorted((g for g in live if g.kind == LOOP), key=lambda g: g.nodes[0].start):
-            row = rows.setdefault(tuple([str(size) for size in group.shape]), [])
+            row = rows.setdefault(_key(group.shape), [])
             reads = self.reads(group)
             for earlier in reversed(row[-SIBLINGS:]):
                 if group.above & earlier.bits or earlier.above & group.bits:
@@ -280,3 +285,17 @@ class Fused:
             return found
         graph = print_graph(self.lowered.graph)
         raise InternalError(f"partition: the units need each other in a circle\n{graph}")
+
+
+def _key(shape: Any) -> tuple[str, ...]:
+    return tuple([str(size) for size in shape])
+
+
+def _chains(units: Sequence[Unit]) -> set[tuple[str, ...]]:
+    """The shapes over which there is more to do than two loops take."""
+    weights: dict[tuple[str, ...], int] = {}
+    for unit in units:
+        if unit.kind == LOOP:
+            key = _key(unit.shape)
+            weights[key] = weights.get(key, 0) + unit.weight
+    return {key for key, weight in weights.items() if weight > 2 * WEIGHT_LIMIT}

@@ -4,7 +4,8 @@ lower   Every node becomes a unit of its own: a loop, a matrix product, a copy, 
         over the same storage (`lower.py`).
 fuse    Loops over one shape become one (`fuse.py`), as far as `cuts.py` lets them grow; what nobody reads outside is not stored.
 stack   Units are put in an order that respects every dependency and the order of effects, native ones as long as there are any,
-        and loops over the same rows become stages of one kernel (`stack.py`).
+        and loops over the same rows become stages of one kernel (`stack.py`); loops over the same elements become a chain that
+        runs block by block (`blocks.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphad.compiler.backend import Backend, backend_of
+from graphad.compiler.blocks import in_blocks
 from graphad.compiler.fuse import Fused, Group
 from graphad.compiler.lower import Lowered
 from graphad.compiler.pipeline import DEFAULT, Options
@@ -29,8 +31,11 @@ def partition(graph: Graph, options: Options = DEFAULT, backend: Backend | None 
     lowered = Lowered(graph, options, backend)
     fused = Fused(lowered)
     units = _units(lowered, fused)
+    roots = {lowered.site(value).root for value in lowered.outputs}
     if backend.has_stages:
-        units = stacked(units, {lowered.site(value).root for value in lowered.outputs}, lowered.specs)
+        units = stacked(units, roots, lowered.specs)
+    if backend.has_blocks:
+        units = in_blocks(units, roots, lowered.specs)
     found = (graph, units, lowered.sites, lowered.specs, lowered.outputs, lowered.given, lowered.reads)
     return Partition(backend, *found)
 

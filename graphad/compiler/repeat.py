@@ -148,6 +148,8 @@ def loops_of(units: Sequence[Unit]) -> list[Any]:
     for unit in units:
         if unit.loop is not None:
             found.append(unit.loop)
+        else:
+            found += loops_of(unit.stages)
         if unit.repeat is not None:
             for part in unit.repeat.partitions:
                 found += loops_of(part.units)

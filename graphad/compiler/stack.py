@@ -57,7 +57,7 @@ def stacked(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any
                 break
         else:
             rows = rows_of(unit)
-            if rows is not None and _is_local(unit, rows, dict.fromkeys(unit.writes, unit), specs):
+            if rows is not None and is_local(unit, rows, dict.fromkeys(unit.writes, unit), specs):
                 stack = _Stack(unit, rows, k)
                 stacks.append(stack)
                 joined[unit.index] = stack
@@ -111,7 +111,7 @@ def _join(
         return False
     after = {value for other in stack.last for value in other.writes}
     is_late = any(root in after for root in mine)
-    if not is_late and _is_local(unit, stack.rows, made | dict.fromkeys(unit.writes, unit), specs):
+    if not is_late and is_local(unit, stack.rows, made | dict.fromkeys(unit.writes, unit), specs):
         stack.units.append(unit)
         return True
     if mine and _is_small(unit, stack.rows):
@@ -143,7 +143,7 @@ def scale_of(unit: Unit, rows: Size) -> Size | None:
     return None
 
 
-def _is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]) -> bool:
+def is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]) -> bool:
     """Whether a loop reads and writes these values row by row."""
     loop = loop_of(unit)
     scale = scale_of(unit, rows)

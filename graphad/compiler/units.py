@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphad.compiler.backend import Backend
-from graphad.core.dims import Dim
+from graphad.core.dims import Dim, Size
 from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
 from graphad.core.spec import TensorSpec
@@ -21,22 +21,25 @@ from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 from graphad.kernels.stages import Nest
 
-LOOP, STAGES, GEMM, COPY, PARTS = "loop", "stages", "gemm", "copy", "parts"
+LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS = "loop", "stages", "blocks", "gemm", "copy", "parts"
 REPEAT, HOST, ASSIGN = "repeat", "host", "assign"
-NATIVE = (LOOP, STAGES, GEMM, COPY, PARTS, REPEAT)
+NATIVE = (LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS, REPEAT)
 
 
 class Unit(Struct):
     """What runs as one step.
 
     Attributes:
-      kind: loop, stages (loops that go over blocks of rows together), gemm, copy, parts (an array put together from others),
-        repeat (a loop op whose body is native), host, or assign (giving a variable its new value).
+      kind: loop, stages (loops that go over blocks of rows together, as one kernel), blocks (loops over the same elements, run
+        block of elements by block of elements), gemm, copy, parts (an array put together from others), repeat (a loop op whose
+        body is native), host, or assign (giving a variable its new value).
       nodes: Its nodes in order; none for a copy.
       reads: The values it reads from storage, as sites.
       writes: The values that get storage from it.
       loop: Of a loop, and of stages: the kernel with its numbers.
-      stages: Of stages: the loops.
+      stages: Of stages and of blocks: the loops.
+      held: Of blocks: the values that are kept for one block only, by the bytes of an element.
+      extent: Of blocks: how many elements they run over.
       scalars: Of a loop: what fills its scalar words, a constant or a `sizes` node; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
@@ -52,6 +55,8 @@ class Unit(Struct):
     writes: list[int] = []
     loop: Loop | Nest | None = None
     stages: list[Any] = []
+    held: dict[int, int] = {}
+    extent: Size = 0
     scalars: list[Any] = []
     repeat: Any = None
     parts: Any = ()
@@ -170,15 +175,20 @@ def describe(result: Partition) -> str:
     """The units as text: what each computes and which values it reads and writes."""
     lines = []
     for k, unit in enumerate(result.units):
-        rows = f" over {unit.loop.rows} rows" if isinstance(unit.loop, Nest) else ""
-        lines.append(f"{k:3}  {unit.kind}{rows}{_described(unit)}")
-        if not isinstance(unit.loop, Nest):
-            continue
-        for stage, each in zip(unit.loop.kernel.stages, unit.stages, strict=True):
-            lines.append(f"       {'at last' if stage.is_last else 'stage'}{_described(each)}")
+        late: set[int] = set()
+        over = block = ""
+        if isinstance(unit.loop, Nest):
+            over, block = f" over {unit.loop.rows} rows", "rows"
+            stages = zip(unit.loop.kernel.stages, unit.stages, strict=True)
+            late = {each.index for stage, each in stages if stage.is_last}
+        elif unit.kind == BLOCKS:
+            over, block = f" over {unit.extent} elements", "elements"
+        lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
+        for each in unit.stages:
+            lines.append(f"       {'at last' if each.index in late else 'stage'}{_described(each)}")
         held = [value for each in unit.stages for value in each.writes if value not in unit.writes]
         if held:
-            lines.append(f"       held for a block of rows: {', '.join(f'%{value}' for value in held)}")
+            lines.append(f"       held for a block of {block}: {', '.join(f'%{value}' for value in held)}")
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from graphad.compiler import fuse
 from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import optimise
 from graphad.compiler.plan.executable import Executable
-from graphad.compiler.units import LOOP, Partition
+from graphad.compiler.units import LOOP, NATIVE, Partition
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 from graphad.trace.specialise import specialise
@@ -68,6 +68,15 @@ def test_an_irregular_gradient_of_two_thousand_ops_moves_no_more_than_it_did() -
     found = operands(partition(optimise(specialise(graph, graph.inputs))))
     assert len(found) <= 95
     assert sum(found) / len(found) <= 32 and max(found) <= 50
+
+
+@pytest.mark.parametrize("near", [8, 16, 32])
+def test_of_large_arrays_an_irregular_gradient_moves_few(near: int) -> None:
+    graph = irregular(2000, near, 100_000)
+    units = partition(optimise(specialise(graph, graph.inputs))).units
+    native = [unit for unit in units if unit.kind in NATIVE]
+    moved = [len({site.root for site in unit.reads}) + len(unit.writes) for unit in native]
+    assert len(native) <= 30 and max(moved) <= 24
 
 
 def test_what_is_computed_once_more_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,13 +27,18 @@ PARALLEL_NANOSECONDS = 300_000  # estimated work of a loop from which its rows a
 ROW_NANOSECONDS = 40_000
 MOST_ROWS = 32
 BLOCK_ELEMENTS = 4096  # of the widest stage, in one block of rows: what stages hand on stays in the cache
+FEWEST_ELEMENTS = 256  # of a block of loops, each of which begins anew with every block
+CACHED_BYTES = 1 << 24  # that loops hand on from one to the other: no more than that stays in the last cache
+HELD_BYTES = (
+    1 << 18
+)  # that such loops hand on from one to the other: well inside of the second cache of a core
 
 
 class Cpu(Backend):
     """Compiled kernels and the native runtime of this process."""
 
     name = "cpu"
-    is_host = has_stages = True
+    is_host = has_stages = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE))
@@ -106,6 +111,21 @@ class Cpu(Backend):
             words = list(row.words)
             words[low_word] = words[high_word] = end
             builder.add_step(row.function, words, row.arguments, row.arena)
+        return 1
+
+    def block_elements(self, count: int, itemsize: int) -> int:
+        if count * itemsize <= CACHED_BYTES:
+            return count
+        fit = HELD_BYTES // max(itemsize, 1) // 64 * 64
+        return min(max(fit, FEWEST_ELEMENTS), BLOCK_ELEMENTS)
+
+    def ranges(self, count: int, nanoseconds: float) -> list[tuple[int, int]]:
+        return _shares(count, 1, nanoseconds) or super().ranges(count, nanoseconds)
+
+    def share(self, builder: Any, rows: Sequence[Row]) -> int:
+        if len(rows) < 2 or pool.thread_count() < 2:
+            return super().share(builder, rows)
+        builder.add_region(pool.region_kernel(), rows, pool.control())
         return 1
 
     # library steps
@@ -184,19 +204,21 @@ def _nanoseconds(kernel: Kernel) -> float:
 
 def _ranges(loop: Loop | Nest, numbers: Mapping[str, int], nanoseconds: float) -> list[tuple[int, int]]:
     """Ranges of the split dimension, fixed by the sizes alone; none where sharing them is not worth it."""
+    if isinstance(loop, Nest):
+        return _shares(evaluate(loop.rows, numbers), 1, nanoseconds)
+    chunk = loop.chunk(numbers)
+    if loop.kernel.split == loop.kernel.rank - 1:
+        chunk = -(-chunk // 64) * 64  # no two rows write to one cache line
+    return _shares(loop.numbers(numbers)[loop.kernel.split], chunk, nanoseconds)
+
+
+def _shares(extent: int, chunk: int, nanoseconds: float) -> list[tuple[int, int]]:
+    """Ranges of so much work, multiples of `chunk` but for the last; none where sharing is not worth it."""
     if nanoseconds < PARALLEL_NANOSECONDS:
         return []
     count = int(min(MOST_ROWS, max(8, nanoseconds // ROW_NANOSECONDS)))
-    if isinstance(loop, Nest):
-        extent = evaluate(loop.rows, numbers)
-        step = -(-extent // count)
-    else:
-        extent = loop.numbers(numbers)[loop.kernel.split]
-        chunk = loop.chunk(numbers)
-        step = -(-extent // count)
-        step = -(-step // chunk) * chunk
-        if loop.kernel.split == loop.kernel.rank - 1:
-            step = -(-step // 64) * 64  # no two rows write to one cache line
+    step = -(-extent // count)
+    step = -(-step // chunk) * chunk
     return [(low, min(low + step, extent)) for low in range(0, extent, max(step, 1))]
 
 

@@ -15,9 +15,11 @@ import numpy as np
 
 from graphad.compiler import rows
 from graphad.compiler.backend import Expected
-from graphad.compiler.plan import buffers, steps
+from graphad.compiler.plan import buffers
 from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.exclusive import written
+from graphad.compiler.plan.places import ARENA as IN_ARENA
+from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Place
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
@@ -29,8 +31,8 @@ from graphad.compiler.plan.schedule import (
     Segment,
     is_whole,
 )
-from graphad.compiler.plan.steps import Address, Place, Scope
-from graphad.compiler.units import ASSIGN, Unit
+from graphad.compiler.plan.steps import Address, Scope, constant_of
+from graphad.compiler.units import ASSIGN, BLOCKS, Unit
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, UnavailableError
 from graphad.core.frames import note_traced_line
@@ -128,10 +130,10 @@ class Bound:
     def _image(self, segment: Segment) -> Any:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
-        scope = Scope(self.partition, self.numbers, self._address, self._keep)
+        scope = Scope(self.partition, self.numbers, self._address, self._keep, is_shared=True)
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
-            scope.places[root] = Place.of(steps.ARGUMENT, k, 0, size)
+            scope.places[root] = Place.of(ARGUMENT, k, 0, size)
         last = {}
         for unit in segment.units:
             for value in unit.writes:
@@ -141,21 +143,25 @@ class Bound:
         lives = scope.lives(segment.units, last, segment.first)
         offsets, total = buffers.place([life for _, life in lives])
         for (value, life), offset in zip(lives, offsets, strict=True):
-            scope.places[value] = Place.of(steps.ARENA, 0, offset, life.size)
+            scope.places[value] = Place.of(IN_ARENA, 0, offset, life.size)
             self.places[value] = offset
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
         work = 0.0
         for at, unit in enumerate(segment.units, segment.first):
-            for made in scope.make(unit, scope.places.get(-1 - at)):
-                work += made.work
-                if unit.loop is not None:
-                    self.regions += self.backend.launch(builder, unit.loop, self.numbers, made.row, made.work)
-                else:
+            found = scope.make(unit, scope.places.get(-1 - at))
+            work += sum([made.work for made in found])
+            if unit.kind == BLOCKS and found[0].loop is None:
+                self.regions += self.backend.share(builder, [made.row for made in found])
+                continue
+            for made in found:
+                if made.loop is None:
                     builder.add_row(made.row)
+                else:
+                    self.regions += self.backend.launch(builder, made.loop, self.numbers, made.row, made.work)
         self.work += work
         guard = self._guard(len(arguments)) if self.schedule.is_single else None
-        return builder.build(total, work > steps.RELEASE_NANOSECONDS, guard)
+        return builder.build(total, work > RELEASE_NANOSECONDS, guard)
 
     def _guard(self, count: int) -> Any:
         expected: list[Expected] = [
@@ -289,7 +295,7 @@ class Bound:
             return f"d{root}"
         if kind == CONSTANT:
             if f"c{root}" not in self._names:
-                self._names[f"c{root}"] = as_value(steps.constant_of(self.partition, root, self.numbers))
+                self._names[f"c{root}"] = as_value(constant_of(self.partition, root, self.numbers))
             return f"c{root}"
         return f"r{root}"
 
@@ -315,7 +321,7 @@ class Bound:
             self._names[f"n{value}"] = numbers
             return f"{name}.reshape(n{value})" + ("" if numbers else "[()]")
         (shape, strides), offset = self._strided(site), self._offset(site)
-        whole = steps.Place.of(steps.ARGUMENT, 0, 0, self._bytes(root))
+        whole = Place.of(ARGUMENT, 0, 0, self._bytes(root))
         whole.shifted(offset).check(*reach(shape, strides, self.partition.specs[root].dtype.itemsize))
         self._names[f"view{value}"] = (shape, strides, offset)
         return f"{strided}({name}, *view{value})"

@@ -12,17 +12,28 @@ stay inside of what the specs ask for, and every storage is as large as that.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
+from graphad.compiler.plan.blocks import Blocks
 from graphad.compiler.plan.inside import stays_inside
+from graphad.compiler.plan.places import (
+    ARENA,
+    ARGUMENT,
+    FIXED,
+    RELEASE_NANOSECONDS,
+    ROUNDS,
+    Made,
+    Place,
+    moves_of,
+)
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.repeat import COPIED, DIRECT, Repeat
-from graphad.compiler.rows import Arena, Argument, Pointer, Row, Step
-from graphad.compiler.units import COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit, loop_of
+from graphad.compiler.rows import Arena, Argument, Row, Step
+from graphad.compiler.units import BLOCKS, COPY, GEMM, LOOP, PARTS, REPEAT, STAGES, Partition, Unit, loop_of
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, UnavailableError
 from graphad.core.shapes import is_definite
@@ -30,77 +41,26 @@ from graphad.graph.ir import Node
 from graphad.kernels import stages
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel, block_layout, scalar_word
-from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site, reach, same_size
 from graphad.kernels.stages import Nest, Stages, bases_of
 from graphad.trace.numbered import with_sizes
 
 Address = Callable[[Kernel | Stages], int]
-ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
-RELEASE_NANOSECONDS = 20_000  # estimated work of a plan from which other Python threads may run meanwhile
-ROUNDS = 64.0  # how often a loop is taken to run where that is not known, for estimates of time
-
-
-class Place(NamedTuple):
-    """Where something begins: byte `offset` of argument `number` or of the arena, or address `number` plus `offset`.
-
-    Its storage is the bytes from `low` up to `high`, counted as the offset is. Each round of a loop in `strides` (pairs of a loop
-    and bytes, the innermost loop first) moves all of it on.
-    """
-
-    kind: str
-    number: int
-    offset: int
-    low: int
-    high: int
-    strides: tuple[tuple[Any, int], ...] = ()
-
-    @staticmethod
-    def of(kind: str, number: int, offset: int, size: int) -> Place:
-        """The beginning of a storage of `size` bytes."""
-        return Place(kind, number, offset, offset, offset + size, ())
-
-    def shifted(self, offset: int) -> Place:
-        return Place(self.kind, self.number, self.offset + offset, self.low, self.high, self.strides)
-
-    def moved_by(self, loop: Any, size: int, rounds: int, backwards: bool, is_inside: bool = False) -> Place:
-        """The slice of `size` bytes that round after round of a loop has to itself, `rounds` of them one behind the other."""
-        if not is_inside:
-            self.check(0, size * rounds)
-        stride = -size if backwards else size
-        return Place(
-            self.kind,
-            self.number,
-            self.offset,
-            self.offset,
-            self.offset + size,
-            ((loop, stride), *self.strides),
-        )
-
-    def check(self, first: int, end: int) -> None:
-        """Raise InternalError unless the bytes from `first` to before `end`, counted from here, lie inside of the storage."""
-        if first < end and not (self.low <= self.offset + first and self.offset + end <= self.high):
-            raise InternalError(
-                f"plan: a step reaches bytes {self.offset + first - self.low} to {self.offset + end - self.low} of a storage of "
-                f"{self.high - self.low}; a graph claims a shape that is not what it computes"
-            )
-
-
-class Made(Struct):
-    """A row, the words of it that move with the loop around it, and an estimate of its nanoseconds."""
-
-    row: Row
-    work: float
-    moves: list[tuple[int, Place]] = []
 
 
 class Scope:
-    """The places of the values of one partition."""
+    """The places of the values of one partition; with `is_shared` its rows may be given to several threads."""
 
     def __init__(
-        self, part: Partition, numbers: Mapping[str, int], address: Address, keep: list[Any]
+        self,
+        part: Partition,
+        numbers: Mapping[str, int],
+        address: Address,
+        keep: list[Any],
+        is_shared: bool = False,
     ) -> None:
         self.part = part
+        self.is_shared = is_shared
         self.backend = part.backend
         self.numbers = numbers
         self.address = address
@@ -166,7 +126,7 @@ class Scope:
             return self.backend.workspace(unit.loop, self.numbers)
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
-        return 0
+        return Blocks(self, unit).total if unit.kind == BLOCKS else 0
 
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
         """The rows of a unit; only a loop op and an array put together from parts have more than one."""
@@ -192,6 +152,8 @@ class Scope:
             return [self._loop(unit, workspace, is_inside)]
         if unit.kind == STAGES:
             return [self._stages(unit, workspace, is_inside)]
+        if unit.kind == BLOCKS:
+            return Blocks(self, unit).made(workspace, is_inside)
         if unit.kind == REPEAT:
             return RepeatMaker(self, unit, workspace).made(is_inside)
         if unit.kind == PARTS:
@@ -230,16 +192,18 @@ class Scope:
 
     def _loop(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
         loop = loop_of(unit)
-        words, sites = self._words(unit, loop)
+        words, sites = self.words(unit, loop)
         places = [(word, self.place(site)) for word, site in sites]
         if not is_inside and 0 not in loop.numbers(self.numbers):
             for (_, place), walk in zip(places, block_layout(loop.kernel).walks, strict=True):
                 place.check(*walk.reach(words))
         if workspace is not None:  # as large as `workspace` says
             places.append((block_layout(loop.kernel).workspace, workspace))
-        return self.filled(self.address(loop.kernel), words, places, self.backend.work(loop, self.numbers))
+        made = self.filled(self.address(loop.kernel), words, places, self.backend.work(loop, self.numbers))
+        made.loop = loop
+        return made
 
-    def _words(self, unit: Unit, loop: Loop) -> tuple[list[int], list[tuple[int, Site]]]:
+    def words(self, unit: Unit, loop: Loop) -> tuple[list[int], list[tuple[int, Site]]]:
         """The words of a kernel without its pointers, and what each of these points to."""
         kernel, layout = loop.kernel, block_layout(loop.kernel)
         scalars = [self.scalar(s, d) for s, d in zip(unit.scalars, kernel.scalars, strict=True)]
@@ -259,7 +223,7 @@ class Scope:
         for k, (each, loop, stage) in enumerate(
             zip(unit.stages, nest.loops, nest.kernel.stages, strict=True)
         ):
-            mine, sites = self._words(each, loop)
+            mine, sites = self.words(each, loop)
             base, layout = bases.stages[k], block_layout(loop.kernel)
             words[base : base + layout.count] = mine
             words[base + layout.workspace] = held.last[k]
@@ -275,7 +239,9 @@ class Scope:
                     place.check(*walk.reach(mine))
         if workspace is not None:
             places.append((stages.WORKSPACE, workspace))
-        return self.filled(self.address(nest.kernel), words, places, self.backend.work(nest, self.numbers))
+        made = self.filled(self.address(nest.kernel), words, places, self.backend.work(nest, self.numbers))
+        made.loop = nest
+        return made
 
     def _product(self, unit: Unit, target: Site, is_inside: bool) -> Made:
         dtype = self.part.specs[target.root].dtype
@@ -540,23 +506,11 @@ class RepeatMaker:
                     for made in test.make(unit, test.places.get(-1 - at))
                 ]
             )
-        moves = [
-            (t, r, word, place)
-            for t, rows in enumerate(tables)
-            for r, made in enumerate(rows)
-            for word, place in made.moves
-        ]
-        words = [0] * (table.MOVE + table.MOVE_WORDS * len(moves))
-        words[table.BODY_ROWS], words[table.REVERSE], words[table.MOVES] = (
-            len(tables[0]),
-            int(op.reverse),
-            len(moves),
-        )
+        words, places, pointers = moves_of(self, tables)
+        words[table.BODY_ROWS], words[table.REVERSE] = len(tables[0]), int(op.reverse)
         words[table.MOST] = self._most()
         words[table.STEPS] = -1 if op.steps is None or op.test is not None else outer.size(op.steps)
-        places: list[tuple[int, Place]] = [
-            (table.COUNT, self._single(outer, self._result(op.outputs.count[0]), 4))
-        ]
+        places.append((table.COUNT, self._single(outer, self._result(op.outputs.count[0]), 4)))
         rounds = ROUNDS
         if limit is None:
             scalar = self.unit.scalars[0]
@@ -569,15 +523,6 @@ class RepeatMaker:
             words[table.TEST_ROWS] = len(tables[1])
             answer = self.test.part.sites[self.test.part.outputs[0]]
             places.append((table.ANSWER, self._single(self.test, answer, 1)))
-        pointers = []
-        for k, (t, r, word, place) in enumerate(moves):
-            at = table.MOVE + table.MOVE_WORDS * k
-            pointers.append(Pointer(at, t, r, word))
-            strides = place.strides
-            if strides[0][0] is self:
-                words[at + 2], strides = strides[0][1], strides[1:]
-            # What only a loop further out moves is put in anew before each first round.
-            places.append((at + 1, place._replace(strides=strides)))
         work = 30 + rounds * sum(made.work for rows in tables for made in rows)
         if limit is not None or (self.test is not None and words[table.FIXED] > ROUNDS):
             work = max(work, RELEASE_NANOSECONDS + 1)  # nobody knows how long

@@ -94,7 +94,7 @@ class PlanBuilder(Builder):
 
         `function` is the address of the region kernel and `control` the pool's control block (see `pool`).
         """
-        blocks = [self._block(row.words, row.arguments, row.arena) for row in rows]
+        blocks = [self._nested(row) for row in rows]
         table = len(self._words)
         for row, block in zip(rows, blocks, strict=True):
             self._inner.append((len(self._words) + 1, block))

@@ -1,0 +1,131 @@
+"""The rows of a chain of loops: a table of its kernels, walked once for each block of elements.
+
+The pointers to arrays move on from block to block; those to what is held for one block stay. Where the work is shared among
+threads, each range of blocks is a row with a workspace of its own, and what is left over behind the last whole block is one more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphad.compiler import rows as table
+from graphad.compiler.plan import buffers
+from graphad.compiler.plan.places import ARENA, Made, Place, moves_of
+from graphad.compiler.rows import Row
+from graphad.compiler.units import Unit, loop_of
+from graphad.kernels.forms import STRIDED, block_layout
+
+if TYPE_CHECKING:
+    from graphad.compiler.plan.steps import Scope
+
+COUNTED = buffers.ALIGNMENT  # bytes at the start of a workspace, for the number of blocks that were run
+
+
+class Blocks:
+    """One chain of loops, for concrete sizes.
+
+    Attributes: total: Bytes of workspace that it needs.
+    """
+
+    def __init__(self, scope: Scope, unit: Unit) -> None:
+        self.scope, self.unit = scope, unit
+        self.elements = scope.size(unit.extent)
+        spans = self._spans()
+        widest = max(
+            [sum(unit.held[v] for v, (a, b) in spans.items() if a <= k <= b) for k in range(len(unit.stages))]
+        )
+        self.block = scope.backend.block_elements(self.elements, widest)
+        self.is_cut = self.block < self.elements
+        # A line more for each: were they apart by powers of two, all would fall on the same lines of the cache.
+        lives = [
+            buffers.Life(self.block * unit.held[value] + buffers.ALIGNMENT, *span)
+            for value, span in spans.items()
+        ]
+        offsets, size = buffers.place(lives)
+        self.held = dict(zip(spans, offsets, strict=True))
+        self.size = COUNTED + size
+        self.work = sum([scope.backend.work(loop_of(each), scope.numbers) for each in unit.stages])
+        rounds, self.rest = divmod(self.elements, self.block)
+        self.ranges = scope.backend.ranges(rounds, self.work) if scope.is_shared else [(0, rounds)]
+        self.total = self.size * (len(self.ranges) + bool(self.rest)) if self.is_cut else self.size
+
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        """From which loop to which a value is held."""
+        found: dict[int, tuple[int, int]] = {}
+        for k, unit in enumerate(self.unit.stages):
+            for value in unit.writes:
+                if value in self.unit.held:
+                    found[value] = (k, k)
+            for site in unit.reads:
+                if site.root in found:
+                    found[site.root] = (found[site.root][0], k)
+        return found
+
+    def made(self, workspace: Place | None, is_inside: bool) -> list[Made]:
+        """Rows that may run at once; those of the loops, one after another, where all of it stays in the cache."""
+        assert workspace is not None
+        found: list[Made] = []
+        if not is_inside:
+            self._check()
+        if not self.is_cut:
+            return [self._kernel(unit, workspace, 0, self.elements) for unit in self.unit.stages]
+        for low, high in self.ranges:
+            found.append(self._row(workspace.shifted(self.size * len(found)), low, high - low, self.block))
+        if self.rest:
+            behind = self.elements // self.block
+            found.append(self._row(workspace.shifted(self.size * len(found)), behind, 1, self.rest))
+        return found
+
+    def _check(self) -> None:
+        """Compare what the loops reach with its storage; see `Place.check`."""
+        scope = self.scope
+        for unit in self.unit.stages if self.elements else ():
+            loop = loop_of(unit)
+            words, sites = scope.words(unit, loop)
+            for (_, site), walk in zip(sites, block_layout(loop.kernel).walks, strict=True):
+                width = self.unit.held.get(site.root)
+                whole = scope.place(site) if width is None else Place.of(ARENA, 0, 0, self.elements * width)
+                whole.check(*walk.reach(words))
+
+    def _row(self, workspace: Place, first: int, rounds: int, count: int) -> Made:
+        """The row that runs blocks of `count` elements, so many of them from block `first` on."""
+        backend = self.scope.backend
+        body = [self._kernel(unit, workspace, first, count) for unit in self.unit.stages]
+        words, places, pointers = moves_of(self, [body])
+        words[table.BODY_ROWS], words[table.FIXED] = len(body), rounds
+        words[table.MOST] = words[table.STEPS] = -1
+        places.append((table.COUNT, workspace))
+        work = self.work * rounds * count / max(self.elements, 1)
+        made = self.scope.filled(backend.repeat(), words, places, work)
+        row, tables = made.row, [(table.BODY, [each.row for each in body])]
+        return Made(
+            Row(row.function, row.words, row.arguments, row.arena, tables, pointers), work, made.moves
+        )
+
+    def _kernel(self, unit: Unit, workspace: Place, first: int, count: int) -> Made:
+        """The row of one loop for the elements of a block."""
+        scope, loop = self.scope, loop_of(unit)
+        words, sites = scope.words(unit, loop)
+        layout, kernel = block_layout(loop.kernel), loop.kernel
+        accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
+        words[layout.hi] = count
+        places: list[tuple[int, Place]] = []
+        for k, ((word, site), access) in enumerate(zip(sites, accesses, strict=True)):
+            offset = self.held.get(site.root)
+            if offset is not None:
+                places.append((word, workspace.shifted(COUNTED + offset)))
+                continue
+            kind = access.strides[0]
+            step = words[layout.strides[k, 0]] if kind == STRIDED else int(kind)
+            stride = step * access.dtype.itemsize * self.block if self.is_cut else 0
+            places.append((word, self._moving(scope.place(site), stride, first)))
+        made = scope.filled(scope.address(kernel), words, places, scope.backend.work(loop, scope.numbers))
+        made.loop = loop
+        return made
+
+    def _moving(self, place: Place, stride: int, first: int) -> Place:
+        """A place that moves on by `stride` bytes from block to block, at block `first`."""
+        if not stride:
+            return place
+        moved: Any = (self, stride)
+        return place.shifted(first * stride)._replace(strides=(moved, *place.strides))
