@@ -23,6 +23,7 @@ from graphad.core.tensor import EagerTensor, Handle, Tensor
 
 _RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _INT32 = np.iinfo(np.int32)
+_FLOAT32 = float(np.finfo(np.float32).max) + 2.0**103  # what is rounded to infinity from here on
 
 
 def lift(x: Any, dtype: DType | None = None) -> Tensor:
@@ -173,7 +174,7 @@ def _number(x: Any, dtype: DType | None) -> Any:
     kind = type(x)
     if dtype is None:
         if kind is float:
-            return _float(np.float32, x)
+            return _float(np.float32, x) if -_FLOAT32 < x < _FLOAT32 else _large(x)
         if kind is bool:
             return np.bool_(x)
         if kind is complex:
@@ -214,6 +215,17 @@ def _float(kind: Any, x: float) -> Any:
         return unreported(kind, x)
 
 
+def _large(x: Any) -> Any:
+    """A float, or an array of floats from a list, of which one may be infinite; the others are to be held by float32."""
+    found = unreported(np.asarray(x).astype, np.float32)
+    if (np.isinf(found) & np.isfinite(x)).any():
+        raise InvalidArgumentError(
+            f"Cannot convert {_short(x)} to EagerTensor of dtype float32, which floats have where no dtype is given: out of "
+            "range; give dtype=float64."
+        )
+    return found if found.ndim else found[()]
+
+
 def _fitted(value: Any, dtype: DType, x: Any) -> Any:
     try:
         with np.errstate(all="ignore"):
@@ -236,7 +248,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     if isinstance(x, Sequence) and not isinstance(x, list | tuple):
         return _from_python(list(x), dtype)  # a range, or a class of the user's
     kinds = {type(item) for item in _leaves(x)} if isinstance(x, list | tuple) else set()
-    if dtype is None and kinds & {bool, np.bool_} and not kinds <= {bool, np.bool_}:
+    if dtype is None and kinds & _BOOLS and not kinds <= _BOOLS and not _counts_bools(x, kinds):
         raise InvalidArgumentError("Can't convert Python sequence with mixed types to Tensor.")
     try:
         array = np.array(x)
@@ -249,12 +261,22 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         return array.astype(np.float32) if isinstance(x, list | tuple) else array
     if array.dtype.kind == "f" and dtype is None:
         wanted = _float_of(x)
-        return array if array.dtype == wanted else unreported(array.astype, wanted)
+        if array.dtype == wanted:
+            return array
+        return _large(array) if wanted == np.float32 else unreported(array.astype, wanted)
     if array.dtype.kind in "iu" and (
         not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
     ):
         return array.astype(np.int32)
     return array
+
+
+_BOOLS = {bool, np.bool_}
+
+
+def _counts_bools(x: Any, kinds: set[type]) -> bool:
+    """Whether bools of Python are 0 and 1 in a list with numbers: where a number comes first."""
+    return np.bool_ not in kinds and type(list(_leaves(x))[-1]) is not bool  # the leaves come from the end
 
 
 def _float_of(x: Any) -> Any:

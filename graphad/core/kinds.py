@@ -25,6 +25,7 @@ _KIND_WORDS = {
     FLOATING: "a float",
     INTEGER: "an integer",
     BOOLEAN: "a bool",
+    REAL | BOOLEAN: "a real or bool",
 }
 
 

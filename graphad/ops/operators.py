@@ -15,7 +15,7 @@ import numpy as np
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
-from graphad.core.errors import ArgumentTypeError
+from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
@@ -84,6 +84,8 @@ def _long(op: Any, reflected: str, x: TensorLike, y: TensorLike) -> Any:
         if hasattr(type(y), reflected) and not isinstance(y, str | bytes):
             return NotImplemented
         raise
+    if op is MUL and x.dtype.is_bool and y.dtype.is_bool:
+        return logical_and(x, y)
     return bind(op, x, y)
 
 
@@ -97,7 +99,10 @@ def _hot(
         kind = type(other)
         if kind is EagerTensor and type(self) is EagerTensor:
             if busy() is not None and not flags.numpy_promotion:
-                return bind(op, self, other)
+                try:
+                    return bind(op, self, other)
+                except DTypeError:
+                    return _long(op, reflected_name, self, other)
             a, b = self.data, other.data
             dtype = a.dtype
             if dtype is b.dtype and dtype is not _BOOL and busy() is None:

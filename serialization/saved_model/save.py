@@ -15,7 +15,7 @@ from graphad.core.errors import ArgumentTypeError, GraphadError
 from graphad.core.frames import warn_user
 from graphad.core.levels import current
 from graphad.core.progress import Progress
-from graphad.core.tensor import Tensor
+from graphad.core.spec import TensorSpec
 from graphad.function.concrete import ConcreteFunction
 from graphad.function.polymorphic import Function
 from serialization.convert.graphs import GraphWriter
@@ -245,7 +245,7 @@ def _output_names(key: str, concrete: ConcreteFunction) -> tuple[str, ...]:
     else:
         values, names = [results], ["output_0"]
     for value in values:
-        if value is None or isinstance(value, list | tuple | dict | Tensor):
+        if not isinstance(value, TensorSpec):
             raise SaveError(
                 f"Got a non-Tensor value {value!r} for an output of the signature {key!r}; a signature returns a tensor, a "
                 "flat sequence of tensors, or a dict of them."

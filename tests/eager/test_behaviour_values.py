@@ -58,7 +58,9 @@ def test_numbers_are_no_bools_and_tensors_of_bools_are_no_numbers():
     with pytest.raises(TypeError):
         tf.constant(1.0) + tf.constant(True)
     with pytest.raises(ValueError, match="mixed types"):
-        tf.constant([1, True])
+        tf.constant([True, 1])
+    assert tf.constant([1, True]).numpy().tolist() == [1, 1]
+    assert tf.constant([[1.5], [True]]).dtype is tf.float32
     assert tf.constant([1, True], tf.float32).numpy().tolist() == [1.0, 1.0]
 
 
@@ -172,3 +174,24 @@ def test_a_module_without_its_constructor_says_so_when_its_scope_is_asked_for():
         _ = Bare().name_scope
     with pytest.raises(ValueError, match="'3' is not a valid module name"):
         tf.Module(3)
+
+
+@pytest.mark.parametrize("way", ["eager", "tape", "function", "variable"])
+def test_a_product_of_bools_is_their_and(way):
+    a, b = tf.constant([True, False, True]), tf.constant([True, True, False])
+
+    def products(a, b):
+        return a * b, True * a, a * True
+
+    if way == "tape":
+        with tf.GradientTape():
+            made = products(a, b)
+    elif way == "variable":
+        made = products(tf.Variable(a), b)
+    else:
+        made = (tf.function(products) if way == "function" else products)(a, b)
+    assert [x.numpy().tolist() for x in made] == [[True, False, False], [True, False, True], [True, False, True]]
+    with pytest.raises(TypeError, match="numeric dtype is needed"):
+        tf.multiply(a, b)
+    with pytest.raises(TypeError):
+        a * tf.constant(1.0)

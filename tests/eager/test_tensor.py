@@ -75,7 +75,7 @@ def test_constant():
         ([1, 2, 3], {"shape": [2]}, TypeError, "Eager execution of tf.constant with unsupported shape"),
         (1.5, {"dtype": tf.int32}, TypeError, "Cannot convert 1.5 to EagerTensor of dtype int32"),
         ([[1], [1, 2]], {}, ValueError, "Can't convert non-rectangular Python sequence to Tensor"),
-        ([1, True], {}, ValueError, "Can't convert Python sequence with mixed types to Tensor"),
+        ([True, 1], {}, ValueError, "Can't convert Python sequence with mixed types to Tensor"),
         (None, {}, ValueError, r"Attempt to convert a value \(None\) with an unsupported type"),
         (object(), {}, ValueError, "with an unsupported type"),
     ):

@@ -20,8 +20,9 @@ from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import expand_dims, reshape, shape
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
-from graphad.ops.math.reduce import reduce_max
+from graphad.ops.math.reduce import reduce_all, reduce_max
 from graphad.ops.math.select import where
+from graphad.ops.state.effects import require
 
 
 def dynamic_partition(
@@ -31,10 +32,10 @@ def dynamic_partition(
 
     Args:
       data: Tensor whose shape begins with that of `partitions`.
-      partitions: Integers; slices with a number that is no part are left out.
+      partitions: Integers, from 0 to num_partitions - 1.
       num_partitions: How many parts there are, an int of at least 1.
     Returns: A list of tensors [members, *data.shape[rank of partitions:]] of the dtype of `data`.
-    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or there is no part.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, there is no part, or a number is none of a part.
     """
     if not isinstance(num_partitions, int) or num_partitions < 1:
         raise InvalidArgumentError(
@@ -45,6 +46,8 @@ def dynamic_partition(
         raise InvalidArgumentError(
             f"dynamic_partition: partitions are {partitions.dtype.name}; integers are needed."
         )
+    message = f"dynamic_partition: the partitions are \x00; they must be from 0 to {num_partitions - 1}."
+    require(reduce_all((partitions >= 0) & (partitions < num_partitions)), message, [partitions])
     return [boolean_mask(data, partitions == k) for k in range(num_partitions)]
 
 

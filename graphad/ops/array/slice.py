@@ -55,6 +55,7 @@ from graphad.ops.array.keys import (
 )
 from graphad.ops.array.scatter import boolean_mask
 from graphad.ops.array.shape import Reshape, SizeVector, broadcast_to, expand_dims, reshape, shape, sizes_of
+from graphad.ops.array.stepped import has_steps, pick_steps
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
 
@@ -412,6 +413,8 @@ def getitem(x: Any, key: Any) -> Tensor:
             return _masked(x, lift(key))
         if has_arrays(key):
             return pick(x, key, getitem)
+    if has_steps(key):
+        return pick_steps(x, key, getitem)
     given: list[Any] = []
     encoded = encode(key, given)
     if type(x) is EagerTensor:

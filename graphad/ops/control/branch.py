@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
@@ -16,6 +17,8 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
+from graphad.ops.math import cast
+from graphad.ops.state.effects import require
 
 
 def cond(
@@ -135,11 +138,12 @@ def case(
 
     Args:
       pred_fn_pairs: Pairs (predicate, function of no arguments).
-      default: Called when none holds; without it the last function is.
+      default: Called when none holds; without it one must hold.
       exclusive: Raise if more than one predicate holds.
       strict: Accepted for compatibility.
     Returns: The result of the function chosen; while tracing all must return the same structure.
-    Raises: InvalidArgumentError: `exclusive`, and more than one predicate holds.
+    Raises: InvalidArgumentError (a ValueError): no predicate holds and there is no `default`; `exclusive`, and more than
+      one holds. In a traced function at run time.
     """
     pairs = list(pred_fn_pairs)
     if not pairs:
@@ -154,10 +158,8 @@ def case(
     predicates = [as_predicate("case", pair[0]) for pair in pairs]
     if exclusive:
         _check_exclusive(predicates)
-    result = default
     rest = list(zip(predicates, [pair[1] for pair in pairs], strict=True))
-    if result is None:
-        result = rest.pop()[1]
+    result = _last(*rest.pop()) if default is None else default
     for predicate, function in reversed(rest):
         result = _either(predicate, function, result)
     return result()
@@ -167,11 +169,22 @@ def _either(predicate: Any, function: Callable[[], Any], otherwise: Callable[[],
     return lambda: conditional(predicate, function, otherwise)
 
 
+def _last(predicate: Any, function: Callable[[], Any]) -> Callable[[], Any]:
+    """A function for when no other predicate holds, and there is no default: then this one must."""
+
+    def checked() -> Any:
+        require(predicate, "case: none of the predicates holds, and there is no default; give one.", ())
+        return function()
+
+    return checked
+
+
 def _check_exclusive(predicates: Sequence[Any]) -> None:
-    if all(type(p) is EagerTensor for p in predicates):
-        true = [k for k, p in enumerate(predicates) if p.data]
-        if len(true) > 1:
-            raise InvalidArgumentError(f"case: exclusive=True, but predicates {true} hold; at most one may.")
+    holding = cast(predicates[0], dtypes.int32)
+    for predicate in predicates[1:]:
+        holding = holding + cast(predicate, dtypes.int32)
+    message = f"case: exclusive=True, but of the {len(predicates)} predicates \x00 hold; at most one may."
+    require(holding <= 1, message, [holding])
 
 
 def switch_case(

@@ -240,17 +240,14 @@ class TensorArray:
         value = self._checked("split", value, 1)
         lengths = lift(lengths)
         known = lengths.data if type(lengths) is EagerTensor else known_value(lengths)
-        if known is None:
-            raise InvalidArgumentError(
-                "TensorArray.split: lengths must be known while the function is traced."
-            )
-        sizes = [int(n) for n in np.ravel(known)]
-        if value.dims and value.dims[0] is not None and sum(sizes) != value.dims[0]:
-            raise InvalidArgumentError(
-                f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and value's shape "
-                f"is: {format_dims(value.dims)}."
-            )
-        items = list(split(value, sizes, 0)) if sizes else []
+        if known is not None:
+            items = self._parts_of(value, [int(n) for n in np.ravel(known)])
+        else:
+            if lengths.dims is None or lengths.dims[0] is None:
+                raise InvalidArgumentError(
+                    "TensorArray.split: how many lengths there are must be known while the function is traced."
+                )
+            items = list(split(value, lengths, 0))
         if self._items is None or (len(items) != len(self._items) and not self._dynamic):
             have = "unknown" if self._items is None else len(self._items)
             raise InvalidArgumentError(
@@ -261,6 +258,14 @@ class TensorArray:
         for item in items:
             dims = item.dims if dims is None or not self._infer_shape else dims
         return self._with(items=items, dims=dims if len({x.dims for x in items}) < 2 else None)
+
+    def _parts_of(self, value: Any, sizes: Sequence[int]) -> list[Any]:
+        if value.dims and value.dims[0] is not None and sum(sizes) != value.dims[0]:
+            raise InvalidArgumentError(
+                f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and value's shape "
+                f"is: {format_dims(value.dims)}."
+            )
+        return list(split(value, sizes, 0)) if sizes else []
 
     def identity(self) -> TensorArray:
         """An array with the same elements."""
@@ -439,8 +444,10 @@ class TensorArray:
         return self._dims
 
     def _empty(self, op: str, number: int) -> Any:
-        """What stands under a number that was not written."""
+        """What stands under a number that was not written: zeros of the shape that all elements have."""
         dims = self._dims
+        if not is_definite(dims) and dims is not None and self._infer_shape and self._written():
+            return zeros(shape(self._written()[0]), self._dtype)
         if not is_definite(dims):
             raise InvalidArgumentError(
                 f"Could not {op} index {number} of the TensorArray because it has not been written to, and the shape of its "

@@ -18,10 +18,11 @@ from graphad.core.composites import is_composite
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.levels import trace_in_progress
-from graphad.core.shapes import TensorShape, as_dims, format_dims
+from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import stop_gradient, told_apart
+from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.loop import Loop
@@ -149,7 +150,7 @@ def _traced(
     limit: Any,
     labels: Sequence[str],
 ) -> Any:
-    specs = _carry_specs(loop_vars, values, shape_invariants)
+    values, specs = _carried(loop_vars, values, shape_invariants)
 
     def run_test(*carry: Any) -> list[Any]:
         return [as_predicate("while_loop", test(*nest.build(carry)))]
@@ -250,7 +251,11 @@ def _next(nest: Nest, values: Sequence[Any], result: Any, labels: Sequence[str])
     return out
 
 
-def _carry_specs(loop_vars: Any, values: Sequence[Any], shape_invariants: Any) -> list[TensorSpec]:
+def _carried(
+    loop_vars: Any, values: Sequence[Any], shape_invariants: Any
+) -> tuple[list[Any], list[TensorSpec]]:
+    """The first values, and what is known of the values in every step. An invariant that knows more than the trace does of
+    the first value is checked when its shape is known."""
     specs = [TensorSpec.of(x.dims, x.dtype) for x in values]
     nest = Nest(loop_vars)
     own = [
@@ -261,8 +266,8 @@ def _carry_specs(loop_vars: Any, values: Sequence[Any], shape_invariants: Any) -
         raise InvalidArgumentError(
             f"while_loop: shape_invariants has {len(given)} shapes for {len(specs)} loop variables; give one for each."
         )
-    out = []
-    for spec, shape, free in zip(specs, given, own, strict=True):
+    first, out = list(values), []
+    for k, (spec, shape, free) in enumerate(zip(specs, given, own, strict=True)):
         if free is not ...:  # the array itself says what changes
             out.append(spec.with_dims(free))
             continue
@@ -271,13 +276,15 @@ def _carry_specs(loop_vars: Any, values: Sequence[Any], shape_invariants: Any) -
             continue
         dims = shape.dims if isinstance(shape, TensorSpec) else as_dims(shape)
         wide = spec.with_dims(dims)
-        if not wide.describes(spec.dims):
+        if not are_compatible(spec.dims, dims):
             raise InvalidArgumentError(
                 f"while_loop: a loop variable has shape {format_dims(spec.dims)}, which its shape invariant "
                 f"{format_dims(dims)} does not allow."
             )
+        if not wide.describes(spec.dims):
+            first[k] = ensure_shape(values[k], dims)
         out.append(wide)
-    return out
+    return first, out
 
 
 def _shapes(shape_invariants: Any) -> Any:

@@ -14,6 +14,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import eye, zeros_like
 from graphad.ops.array.join import concat
 from graphad.ops.array.shape import reshape, shape
+from graphad.ops.control.branch import conditional
 from graphad.ops.linalg.diagonals import diag, diag_part
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
@@ -21,7 +22,7 @@ from graphad.ops.linalg.norms import norm
 from graphad.ops.linalg.systems import cholesky, cholesky_solve
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
-from graphad.ops.math.select import where
+from graphad.ops.math.select import maximum, where
 
 
 def normalize(
@@ -58,7 +59,7 @@ def pinv(
     a = lift(a)
     s, u, v = svd(a)
     if rcond is None:
-        rcond = 10.0 * max(_sizes("pinv", a)) * float(np.finfo(a.dtype.as_numpy_dtype).eps)
+        rcond = _larger_size(a, s) * (10.0 * float(np.finfo(s.dtype.as_numpy_dtype).eps))
     kept = s > cast(rcond, s.dtype)[..., None] * reduce_max(s, axis=-1, keepdims=True)
     inverse = where(kept, 1 / where(kept, s, 1 + zeros_like(s)), zeros_like(s))
     return matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
@@ -79,7 +80,7 @@ def matrix_rank(
     a = lift(a)
     s = svd(a, compute_uv=False)
     if tol is None:
-        step = max(_sizes("matrix_rank", a)) * float(np.finfo(s.dtype.as_numpy_dtype).eps)
+        step = _larger_size(a, s) * float(np.finfo(s.dtype.as_numpy_dtype).eps)
         tol = step * reduce_max(s, axis=-1, keepdims=True)
     return reduce_sum(cast(s > tol, int32), axis=-1)
 
@@ -109,23 +110,36 @@ def lstsq(
       array([[2.]], dtype=float32)
     """
     a, b = lift_pair("lstsq", matrix, rhs)
-    rows, columns = _sizes("lstsq", a)
     if not fast:
         if l2_regularizer:
             raise InvalidArgumentError("lstsq: fast=False takes no l2_regularizer; use fast=True, or 0.")
         return matmul(pinv(a), b)
-    if rows >= columns:
+    rows, columns = _sizes("lstsq", a)
+
+    def tall() -> Tensor:
         gram = matmul(a, a, adjoint_a=True) + cast(l2_regularizer, a.dtype) * eye(columns, dtype=a.dtype)
         return cholesky_solve(cholesky(gram), matmul(a, b, adjoint_a=True))
-    gram = matmul(a, a, adjoint_b=True) + cast(l2_regularizer, a.dtype) * eye(rows, dtype=a.dtype)
-    return matmul(a, cholesky_solve(cholesky(gram), b), adjoint_a=True)
+
+    def wide() -> Tensor:
+        gram = matmul(a, a, adjoint_b=True) + cast(l2_regularizer, a.dtype) * eye(rows, dtype=a.dtype)
+        return matmul(a, cholesky_solve(cholesky(gram), b), adjoint_a=True)
+
+    found: Tensor = conditional(rows >= columns, tall, wide)
+    return found
 
 
-def _sizes(op: str, a: Any) -> tuple[int, int]:
-    sizes = None if a.dims is None else a.shape.as_list()[-2:]
-    if sizes is None or len(sizes) < 2 or None in sizes:
-        raise InvalidArgumentError(f"{op}: the matrix has shape {a.shape}; its last two sizes must be known.")
-    return sizes[0], sizes[1]
+def _sizes(op: str, a: Tensor) -> tuple[Any, Any]:
+    """How many rows and columns a matrix has: numbers where they are known."""
+    if a.dims is not None and len(a.dims) < 2:
+        raise InvalidArgumentError(f"{op}: the matrix has shape {a.shape}; it must have two axes at least.")
+    known = (None, None) if a.dims is None else tuple(a.shape.as_list()[-2:])
+    sizes = shape(a)
+    return tuple([sizes[k] if size is None else size for k, size in zip((-2, -1), known, strict=True)])  # type: ignore[return-value]
+
+
+def _larger_size(a: Tensor, s: Tensor) -> Tensor:
+    """The larger size of matrices, of the dtype of their singular values."""
+    return cast(maximum(*_sizes("svd", a)), s.dtype)
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:

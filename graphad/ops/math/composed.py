@@ -15,13 +15,14 @@ from graphad.ops.array.create import ones_like, size, zeros_like
 from graphad.ops.array.join import stack
 from graphad.ops.array.scatter import scatter_nd, unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import expand_dims, reshape
+from graphad.ops.array.shape import expand_dims, reshape, shape
 from graphad.ops.math.arithmetic import add_n, divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log1p
 from graphad.ops.math.gamma import lgamma
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_sum
-from graphad.ops.math.select import maximum, where
+from graphad.ops.math.select import maximum, minimum, where
+from graphad.ops.state.effects import require
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
@@ -186,6 +187,8 @@ def bincount(
     maxlength: TensorLike | None = None,
     dtype: DTypeLike = int32,
     name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
 ) -> Tensor:
     """How often each of 0, 1, 2, ... stands in `arr`, or the sums of the weights that belong to it.
 
@@ -194,18 +197,33 @@ def bincount(
       weights: As many numbers; the result has their dtype.
       minlength, maxlength: Bounds of the result's length, otherwise the largest number and 1; what has no place is left out.
       dtype: Dtype of counts, without `weights`.
-    Returns: Vector of the counts or sums.
-    Raises: InvalidArgumentError (a ValueError): there are more or fewer weights.
+      axis: None or 0 for all numbers together; -1 for each row of a matrix by itself.
+      binary_output: 1 instead of how often, where a number stands at all; not with `weights`.
+    Returns: Vector [length] of the counts or sums; with `axis=-1` of a matrix [rows, length].
+    Raises: InvalidArgumentError (a ValueError): there are more or fewer weights, another axis, a negative
+        number, or `binary_output` of weights.
     Example:
       >>> math.bincount([1, 1, 3]).numpy()
       array([0, 2, 0, 1], dtype=int32)
     """
-    arr = reshape(arr, [-1])
+    arr = lift(arr)
+    if axis not in (None, 0, -1):
+        raise InvalidArgumentError(f"bincount: axis is {axis!r}; None, 0 and -1 are possible.")
+    by_row = axis == -1 and arr.ndim != 1
+    if by_row and arr.ndim != 2:
+        raise InvalidArgumentError(
+            f"bincount: arr has shape {arr.shape}; with axis=-1 it must be a vector or a matrix."
+        )
+    if weights is not None and binary_output:
+        raise InvalidArgumentError(
+            "bincount: binary_output says whether there are any, and takes no weights."
+        )
+    require(reduce_all(arr >= 0), "bincount: a number of arr is negative; the numbers are \x00.", [arr])
     if weights is None:
         values = ones_like(arr, dtype=as_dtype(dtype))
     else:
-        values = reshape(weights, [-1])
-    length = reduce_max(arr) + 1 if arr.dims != (0,) else lift(0, arr.dtype)
+        values = lift(weights)
+    length = reduce_max(arr) + 1 if arr.dims is None or 0 not in arr.dims else lift(0, arr.dtype)
     if minlength is not None:
         length = maximum(length, cast(minlength, length.dtype))
     if maxlength is not None:
@@ -213,7 +231,15 @@ def bincount(
         length = where(length < top, length, top)
         # Numbers beyond the end have no segment: a negative one is left out.
         arr = where(arr < top, arr, -ones_like(arr))
-    return unsorted_segment_sum(values, arr, length)
+    if not by_row:
+        found = unsorted_segment_sum(reshape(values, [-1]), reshape(arr, [-1]), length)
+    else:
+        rows = shape(arr, arr.dtype)[0]
+        # The places of row k come k * length further; a number without a place stays negative.
+        places = where(arr < 0, arr, arr + (range_of(rows) * length)[:, None])
+        found = unsorted_segment_sum(reshape(values, [-1]), reshape(places, [-1]), rows * length)
+        found = reshape(found, stack([rows, length]))
+    return minimum(found, 1) if binary_output else found
 
 
 def confusion_matrix(

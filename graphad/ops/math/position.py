@@ -22,12 +22,14 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.kinds import BOOLEAN, REAL, require_kind
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axis
 from graphad.core.shapes import format_dims, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.rules import REAL, require_kind
+
+_ORDERED = REAL | BOOLEAN
 
 
 class _Position(Op):
@@ -41,7 +43,7 @@ class _Position(Op):
     dtype: DType
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        require_kind(self.name, x, REAL)
+        require_kind(self.name, x, _ORDERED)
         if x.dims is not None:
             axis = normalize_axis(self.name, self.axis, len(x.dims), "input", x.dims)
             if type(x.dims[axis]) is int and x.dims[axis] == 0:
@@ -51,7 +53,7 @@ class _Position(Op):
         return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
 
     def eval(self, x: Array) -> Any:
-        if x.dtype.kind not in "iu":
+        if x.dtype.kind not in "iub":
             x = np.where(np.isnan(x), x.dtype.type(self.least), x)
         return type(self).search(x, self.axis).astype(self.dtype.numpy)
 
@@ -91,7 +93,7 @@ def argmax(
     """The index of the largest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:
-      input: Tensor [..., n, ...] of a real dtype.
+      input: Tensor [..., n, ...] of a real dtype or bool.
       axis: The axis, 0 by default.
       output_type: int32 or int64.
     Returns: Tensor of `output_type` without that axis.
@@ -110,7 +112,7 @@ def argmin(
     """The index of the smallest element along an axis, the first one at a tie; a NaN is passed over. No gradient.
 
     Args:
-      input: Tensor [..., n, ...] of a real dtype.
+      input: Tensor [..., n, ...] of a real dtype or bool.
       axis: The axis, 0 by default.
       output_type: int32 or int64.
     Returns: Tensor of `output_type` without that axis.

@@ -11,9 +11,11 @@ from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.shapes import normalize_axes
+from graphad.core.registry import lookup
+from graphad.core.shapes import normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
-from graphad.ops.array.shape import Squeeze
+from graphad.ops.array.shape import Squeeze, expand_dims
+from graphad.ops.array.transpose import transpose
 from graphad.ops.math.arithmetic import MUL, SUB, abs, square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
@@ -98,7 +100,8 @@ def norm(
 
     Args:
       tensor: Tensor of any shape, a float or complex dtype.
-      ord: "euclidean" (the default), 1, 2, inf or another positive number for vectors; for matrices "fro", "euclidean", 1, inf.
+      ord: "euclidean" (the default), 1, 2, inf or another positive number for vectors; for matrices "fro",
+        "euclidean", 1, 2, inf; 2 is the largest singular value.
       axis: None for all elements as one vector, one axis, or two axes of matrices.
       keepdims: Keep the reduced axes with size 1.
     Returns: Tensor, real for complex input. The gradient of the euclidean norm at 0 is nan.
@@ -111,6 +114,8 @@ def norm(
     matrix = isinstance(axis, list | tuple) and len(axis) == 2
     if isinstance(axis, list | tuple) and len(axis) not in (1, 2):
         raise InvalidArgumentError(f"norm: 'axis' must be None, an integer, or two integers, got {axis!r}.")
+    if matrix:
+        normalize_axes("norm", axis, x.ndim, "x", x.dims)  # that they are two
     if isinstance(ord, str):
         if ord not in ("euclidean", "fro"):
             raise InvalidArgumentError(
@@ -118,9 +123,11 @@ def norm(
             )
         return _two_norm(x, axis, keepdims)
     if matrix:
+        if ord == 2:
+            return _spectral_norm(x, axis, keepdims)
         if ord not in (1, np.inf):
             raise InvalidArgumentError(
-                f"norm: 'ord' {ord!r} is not supported for matrices; it is 'fro', 'euclidean', 1 or inf."
+                f"norm: 'ord' {ord!r} is not supported for matrices; it is 'fro', 'euclidean', 1, 2 or inf."
             )
         pair: Any = axis
         rows, columns = pair
@@ -141,6 +148,20 @@ def norm(
             f"norm: 'ord' {ord!r} is not supported; it is 'euclidean', 'fro', inf or a positive number."
         )
     return pow(reduce_sum(pow(abs(x), ord), axis, keepdims), 1.0 / ord)
+
+
+def _spectral_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    """The largest singular value of the matrices over two axes."""
+    if x.dims is None:
+        raise InvalidArgumentError("norm: the rank of x must be known while tracing for a norm of order 2.")
+    rank = len(x.dims)
+    pair = [normalize_axis("norm", k, rank, "x", x.dims) for k in axis]
+    others = [k for k in range(rank) if k not in pair]
+    s = bind(lookup("svd")(False), transpose(x, [*others, *pair]))[0]
+    largest = reduce_max(s, -1)
+    for k in sorted(pair) if keepdims else ():
+        largest = expand_dims(largest, k)
+    return largest
 
 
 def _two_norm(x: Any, axis: Any, keepdims: bool) -> Tensor:

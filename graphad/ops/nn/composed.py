@@ -20,7 +20,7 @@ from graphad.ops.math.arithmetic import square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_finite
 from graphad.ops.math.exponential import exp, log, softplus
-from graphad.ops.math.reduce import reduce_mean, reduce_sum
+from graphad.ops.math.reduce import reduce_all, reduce_mean, reduce_sum
 from graphad.ops.math.select import where
 from graphad.ops.nn.activation import relu
 from graphad.ops.nn.arguments import channels_first, in_order
@@ -86,7 +86,8 @@ def log_poisson_loss(
 
 
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | None = None) -> Tensor:
-    """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]; ties count as in.
+    """Whether fewer than k of a row's predictions [batch, classes] are above that of its target [batch]; ties count as in, and
+    a row with a NaN or infinity as not.
 
     Args:
       targets: Integers [batch]: the classes.
@@ -98,7 +99,7 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | N
     rows, labels = lift(predictions), cast(targets, int32)
     own = gather(rows, labels[:, None], batch_dims=1)
     above = reduce_sum(cast(rows > own, int32), axis=-1)
-    return (above < k) & is_finite(own[:, 0])
+    return (above < k) & reduce_all(is_finite(rows), axis=-1)
 
 
 def space_to_depth(

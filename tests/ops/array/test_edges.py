@@ -443,3 +443,13 @@ def test_a_list_with_slices_is_a_key_like_a_tuple():
     for key in ([slice(None), 0], [slice(None, -1)], [..., 1], [None, 0]):
         assert x[key].numpy().tolist() == x[tuple(key)].numpy().tolist()
     assert tf.function(lambda x: x[[slice(1), slice(2)]])(x).numpy().tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize("wrong", [[0, 2], [-1, 1]])
+def test_the_number_of_no_part_is_refused(run: Callable[[Any], Any], wrong: list[int]) -> None:
+    """Its slice used to be lost."""
+    f = run(lambda p: tf.dynamic_partition([1.0, 2.0], p, 2))
+    assert [part.numpy().tolist() for part in f(tf.constant([1, 0]))] == [[2.0], [1.0]]
+    with pytest.raises(ValueError, match=r"dynamic_partition: .*must be from 0 to 1"):
+        f(tf.constant(wrong))

@@ -168,6 +168,37 @@ def test_exclusive_case_refuses_two():
         tf.case([(True, lambda: 1), (True, lambda: 2)], exclusive=True)
 
 
+@pytest.mark.parametrize("way", ["eager", "traced", "in rows"])
+def test_a_case_without_a_default_refuses_that_none_holds_and_an_exclusive_one_that_two_do(way):
+    """In a function whose predicates have no value while it is traced, it used to take the last of them, or the first."""
+
+    def f(a, b, x):
+        return tf.case([(a, lambda: x * 2.0), (b, lambda: x * 3.0)], exclusive=True)
+
+    def in_rows(*given):
+        return tf.vectorized_map(lambda row: f(*row), tuple(x[tf.newaxis] for x in given))[0]
+
+    g = {"eager": f, "traced": tf.function(f), "in rows": in_rows}[way]
+    yes, no, x = tf.constant(True), tf.constant(False), tf.constant(5.0)
+    assert float(g(yes, no, x)) == 10.0
+    assert float(g(no, yes, x)) == 15.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="none of the predicates holds"):
+        g(no, no, x)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="of the 2 predicates 2 hold"):
+        g(yes, yes, x)
+
+
+def test_a_case_without_a_default_checks_only_where_it_ends():
+    @tf.function
+    def f(x):
+        return tf.case([(x < 0.0, lambda: x * 0.0), (x < 10.0, lambda: x + 100.0)])
+
+    assert float(f(tf.constant(-3.0))) == 0.0
+    assert float(f(tf.constant(3.0))) == 103.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="none of the predicates"):
+        f(tf.constant(30.0))
+
+
 def test_unused_results_and_operands_are_pruned():
     from graphad.ops.control.cond import BOTH, Cond
     from graphad.trace.tracer import trace_flat

@@ -373,3 +373,37 @@ def test_a_loop_with_more_steps_than_elements_is_refused(size):
     assert f(tf.constant(2), tf.constant(2)).numpy().tolist() == [1.0, 1.0]
     with pytest.raises(ValueError):
         f(tf.constant(5), tf.constant(2))
+
+
+def test_elements_that_were_not_written_are_zeros_of_the_shape_of_the_others_when_it_is_known():
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def f(x):
+        ta = tf.TensorArray(tf.float32, 3).write(1, x[0])
+        return ta.stack(), ta.read(0), ta.concat()
+
+    stacked, first, joined = f(tf.constant([[1.0, 2.0]]))
+    np.testing.assert_array_equal(stacked, [[0, 0], [1, 2], [0, 0]])
+    np.testing.assert_array_equal(first, [0, 0])
+    np.testing.assert_array_equal(joined, [0, 0, 1, 2, 0, 0])
+
+
+def test_an_array_is_split_by_lengths_that_come_at_run_time():
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def f(x):
+        ta = tf.TensorArray(tf.float32, 3, infer_shape=False).split(x, [1, 2, tf.size(x) - 3])
+        return ta.read(1), ta.read(2) * 2.0, ta.concat()
+
+    x = tf.constant([1.0, 2.0, 3.0, 4.0, 5.0])
+    middle, last, joined = f(x)
+    np.testing.assert_array_equal(middle, [2, 3])
+    np.testing.assert_array_equal(last, [8, 10])
+    np.testing.assert_array_equal(joined, x)
+    with pytest.raises(ValueError, match="split"):
+        f(x[:2])
+
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None], tf.int32)])
+    def unknown(x, lengths):
+        return tf.TensorArray(tf.float32, 3).split(x, lengths).concat()
+
+    with pytest.raises(ValueError, match="how many lengths"):
+        unknown(x, [2, 2, 1])

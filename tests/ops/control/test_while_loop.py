@@ -300,3 +300,26 @@ def test_second_derivatives_of_a_state_that_grows_have_slices_as_it_has(shared: 
         want = second(f, x)
         np.testing.assert_allclose(second(tf.function(f, input_signature=specs), x), want, 1e-12)
         np.testing.assert_allclose(tf.function(lambda x: second(f, x), input_signature=specs)(x), want, 1e-12)
+
+
+def test_an_invariant_may_know_more_than_the_trace_does_of_the_first_value():
+    """What it knows is checked when the shape is known."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def f(x):
+        def step(i, y):
+            return i + 1, tf.concat([y, y[-1:]], 0)
+
+        shapes = [tf.TensorShape([]), tf.TensorShape([None, 2])]
+        y = tf.while_loop(lambda i, _: i < 3, step, (tf.constant(0), x), shape_invariants=shapes)[1]
+        assert y.shape.as_list() == [None, 2]
+        return y
+
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(f(x), [[1, 2], [3, 4], [3, 4], [3, 4], [3, 4]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(f(x))
+    np.testing.assert_array_equal(tape.gradient(y, x), [[1, 1], [4, 4]])
+    with pytest.raises(ValueError, match=r"\(2, 3\)"):
+        f(tf.ones([2, 3]))

@@ -317,3 +317,53 @@ def test_add_n_takes_what_gives_tensors_one_by_one():
     assert tf.add_n(x for x in (1.0, 2.0, 4.0)).numpy() == 7.0
     with pytest.raises(TypeError, match="add_n: inputs must be a list of tensors, got float"):
         tf.add_n(1.0)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 3), (4, 3), (3, 5), (0, 2, 2)])
+@pytest.mark.parametrize("known", ["nothing", "rank"])
+def test_what_sizes_decide_is_decided_at_run_time_with_the_same_bits(sizes: Any, known: str) -> None:
+    rng = np.random.default_rng(3)
+    x = tf.constant(rng.normal(size=sizes).astype(np.float32))
+    b = tf.constant(rng.normal(size=(*sizes[:-1], 2)).astype(np.float32))
+    spec = tf.TensorSpec(None if known == "nothing" else [None] * len(sizes))
+    for f in (
+        la.pinv,
+        la.matrix_rank,
+        lambda a: la.lstsq(a, b),
+        lambda a: la.lstsq(a, b, 0.1),
+        lambda a: la.lstsq(a, b, fast=False),
+    ):
+
+        def both(a: Any, f: Any = f) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(a)
+                y = f(a)
+            return (y, tape.gradient(y, a)) if y.dtype.is_floating else (y,)
+
+        for got, want in zip(tf.function(both, input_signature=[spec])(x), both(x), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("axes", [(0, 1), (-1, 0), (2, 1), (1, -1)])
+def test_the_norm_of_order_2_of_matrices_is_their_largest_singular_value(axes: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 2, 4))
+    for keepdims in (False, True):
+        want = np.linalg.norm(x, 2, axes, keepdims)
+        np.testing.assert_allclose(la.norm(x, 2, axes, keepdims), want, rtol=1e-14)
+    unknown = tf.function(
+        lambda a: la.norm(a, 2, axes), input_signature=[tf.TensorSpec([None] * 3, tf.float64)]
+    )
+    np.testing.assert_allclose(unknown(x), np.linalg.norm(x, 2, axes), rtol=1e-14)
+    a = tf.constant([[3.0, 1.0], [1.0, 2.0]], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        y = la.norm(a, 2, [0, 1])
+    u, _, v = np.linalg.svd(a.numpy())
+    np.testing.assert_allclose(tape.gradient(y, a), np.outer(u[:, 0], v[0]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["euclidean", 1, 2, np.inf])
+def test_a_norm_over_one_axis_twice_is_refused(order: Any) -> None:
+    for axes in ([0, 0], (1, -1)):
+        with pytest.raises(ValueError, match="the same axis twice"):
+            la.norm([[1.0, 2.0]], order, axes)

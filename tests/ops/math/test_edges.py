@@ -359,3 +359,40 @@ def test_the_sigmoid_takes_scalars_that_are_arrays() -> None:
     x = EagerTensor(np.array(0.5, np.float32))
     np.testing.assert_allclose(tf.sigmoid(x), 1.0 / (1.0 + np.exp(-0.5)), rtol=1e-6)
     np.testing.assert_allclose(gradient(tf.nn.softplus, tf.nn.elu(x)), 1.0 / (1.0 + np.exp(-0.5)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_the_first_true_and_the_first_false_have_a_position(run: Any) -> None:
+    masks = tf.constant([[False, True, True], [True, True, False], [False, False, False]])
+    assert run(lambda: m.argmax(masks, 1))().numpy().tolist() == [1, 0, 0]
+    assert run(lambda: m.argmin(masks, 1))().numpy().tolist() == [0, 2, 0]
+
+
+def test_a_row_with_what_is_not_finite_has_no_top_k() -> None:
+    rows = [[1.0, np.nan, 0.0], [1.0, 2.0, 3.0], [np.inf, 2.0, 1.0], [0.5, 1.0, -np.inf]]
+    assert tf.math.in_top_k([0, 2, 1, 1], rows, 2).numpy().tolist() == [False, True, False, False]
+
+
+def test_rows_are_counted_one_by_one_or_together() -> None:
+    rows = tf.constant([[0, 2, 2], [1, 1, 5]])
+    f = tf.function(lambda x: m.bincount(x, axis=-1), input_signature=[tf.TensorSpec([None, None], tf.int32)])
+    for count in (
+        lambda **k: m.bincount(rows, **k),
+        lambda **k: tf.function(lambda x: m.bincount(x, **k))(rows),
+    ):
+        assert count(axis=-1).numpy().tolist() == [[1, 0, 2, 0, 0, 0], [0, 2, 0, 0, 0, 1]]
+        assert count(axis=-1, maxlength=3).numpy().tolist() == [[1, 0, 2], [0, 2, 0]]
+        assert count(axis=-1, minlength=7).shape == (2, 7)
+        assert count(axis=-1, binary_output=True).numpy().tolist() == [[1, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 1]]
+        assert count(axis=0).numpy().tolist() == count().numpy().tolist() == [1, 2, 2, 0, 0, 1]
+        weights = [[0.5, 1.0, 2.0], [1.0, 1.0, 4.0]]
+        assert count(axis=-1, weights=weights).numpy().tolist() == [[0.5, 0, 3, 0, 0, 0], [0, 2, 0, 0, 0, 4]]
+    assert f(rows).numpy().tolist() == [[1, 0, 2, 0, 0, 0], [0, 2, 0, 0, 0, 1]]
+    assert m.bincount(tf.zeros([2, 0], tf.int32), axis=-1, minlength=2).numpy().tolist() == [[0, 0], [0, 0]]
+    for wrong in ({"axis": 1}, {"binary_output": True, "weights": [1.0] * 6}):
+        with pytest.raises(InvalidArgumentError, match="bincount"):
+            m.bincount(rows, **wrong)
+    with pytest.raises(InvalidArgumentError, match="a vector or a matrix"):
+        m.bincount([[[1]]], axis=-1)
+    with pytest.raises(InvalidArgumentError, match="is negative"):
+        m.bincount([0, -1, 1])

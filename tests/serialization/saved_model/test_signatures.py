@@ -171,6 +171,33 @@ def test_outputs_must_be_flat(tmp_path, result):
     save(module(f=f), tmp_path / "m")  # as a function it may return what it likes
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda x: gd.IndexedSlices(x, gd.range(gd.shape(x)[0])),
+        lambda x: (x, gd.sparse.from_dense(x)),
+        lambda x: {"a": gd.sparse.from_dense(x)},
+    ],
+)
+def test_a_function_whose_outputs_are_no_tensors_is_saved_without_a_signature_and_refused_as_one(
+    tmp_path, result
+):
+    module = gd.Module()
+    module.f = gd.function(result, input_signature=[gd.TensorSpec([None])])
+    save(module, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert not loaded.signatures
+    x = gd.constant([1.0, 0.0, 2.0])
+    for got, want in zip(
+        gd.nest.flatten(loaded.f(x), expand_composites=True),
+        gd.nest.flatten(module.f(x), expand_composites=True),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ValueError, match="an output of the signature 'serving_default'"):
+        save(module, tmp_path / "other", signatures=module.f)
+
+
 def test_an_attribute_called_signatures_is_refused(tmp_path):
     root = module(signatures=[gd.Variable(1.0)])
     with pytest.raises(ValueError, match=r"del obj\.signatures"):

@@ -1,0 +1,70 @@
+"""x[::step] where the step is a tensor whose value is not known while tracing: the places are a range, which `gather` takes.
+
+Which end a slice begins at, and how its bounds are counted, follows from the sign of the step, so it is decided when it is known.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from graphad.core import dtypes
+from graphad.core.convert import lift, stands_for_tensor
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.tensor import Tensor
+from graphad.ops.array.gather import gather
+from graphad.ops.array.keys import REFUSED
+from graphad.ops.array.sequence import range as spread
+from graphad.ops.array.shape import shape
+from graphad.ops.array.sizes import known_value
+from graphad.ops.math.cast import cast
+from graphad.ops.math.select import maximum, minimum, where
+
+
+def has_steps(key: Any) -> bool:
+    """Whether a slice of a key has a step without a value."""
+    return any(map(_is_stepped, key)) if type(key) is tuple else _is_stepped(key)
+
+
+def _is_stepped(item: Any) -> bool:
+    if type(item) is not builtins.slice or not stands_for_tensor(item.step):
+        return False
+    return known_value(lift(item.step)) is None
+
+
+def pick_steps(x: Tensor, key: Any, getitem: Callable[[Any, Any], Tensor]) -> Tensor:
+    """x[key] where slices have such steps: the rest of the key first, then one axis after another."""
+    items = key if type(key) is tuple else (key,)
+    y = getitem(x, tuple([builtins.slice(None) if _is_stepped(item) else item for item in items]))
+    kept = [k for k, item in enumerate(items) if item is None or type(item) in (builtins.slice, type(...))]
+    dots = next((k for k in kept if items[k] is Ellipsis), None)
+    for k, item in enumerate(items):
+        if _is_stepped(item):
+            is_late = dots is not None and dots < k
+            axis = -len([j for j in kept if j >= k]) if is_late else len([j for j in kept if j < k])
+            y = gather(y, _places(item, shape(y)[axis]), axis=axis)
+    return y
+
+
+def _places(item: builtins.slice, size: Tensor) -> Tensor:
+    step = _whole(item.step)
+    goes_up = step > 0
+    low, high = where(goes_up, 0, -1), where(goes_up, size, size - 1)
+
+    def clamped(bound: Any, default: Tensor) -> Tensor:
+        if bound is None:
+            return default
+        b = _whole(bound)
+        return minimum(maximum(where(b < 0, b + size, b), low), high)
+
+    start = clamped(item.start, where(goes_up, low, high))
+    stop = clamped(item.stop, where(goes_up, high, low))
+    return spread(start, where(goes_up, maximum(start, stop), minimum(start, stop)), step)
+
+
+def _whole(bound: Any) -> Tensor:
+    b = lift(bound)
+    if not b.dtype.is_integer or b.dims:
+        raise ArgumentTypeError(f"{REFUSED}, got {bound!r}.")
+    return cast(b, dtypes.int32)
