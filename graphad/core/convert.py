@@ -263,7 +263,8 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
         wanted = _float_of(x)
         if array.dtype == wanted:
             return array
-        return _large(array) if wanted == np.float32 else unreported(array.astype, wanted)
+        made: np.ndarray = _large(array) if wanted == np.float32 else unreported(array.astype, wanted)
+        return made
     if array.dtype.kind in "iu" and (
         not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
     ):

@@ -190,7 +190,11 @@ def test_a_product_of_bools_is_their_and(way):
         made = products(tf.Variable(a), b)
     else:
         made = (tf.function(products) if way == "function" else products)(a, b)
-    assert [x.numpy().tolist() for x in made] == [[True, False, False], [True, False, True], [True, False, True]]
+    assert [x.numpy().tolist() for x in made] == [
+        [True, False, False],
+        [True, False, True],
+        [True, False, True],
+    ]
     with pytest.raises(TypeError, match="numeric dtype is needed"):
         tf.multiply(a, b)
     with pytest.raises(TypeError):

@@ -259,7 +259,7 @@ class TensorArray:
             dims = item.dims if dims is None or not self._infer_shape else dims
         return self._with(items=items, dims=dims if len({x.dims for x in items}) < 2 else None)
 
-    def _parts_of(self, value: Any, sizes: Sequence[int]) -> list[Any]:
+    def _parts_of(self, value: Any, sizes: list[int]) -> list[Any]:
         if value.dims and value.dims[0] is not None and sum(sizes) != value.dims[0]:
             raise InvalidArgumentError(
                 f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and value's shape "

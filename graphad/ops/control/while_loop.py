@@ -282,7 +282,7 @@ def _carried(
                 f"{format_dims(dims)} does not allow."
             )
         if not wide.describes(spec.dims):
-            first[k] = ensure_shape(values[k], dims)
+            first[k] = ensure_shape(values[k], TensorShape(dims))
         out.append(wide)
     return first, out
 
