@@ -69,6 +69,7 @@ def _compose(
     values: dict[int, Any] = {}
     scalars: dict[int, Any] = {}
     for node in sorted([*group.nodes, *group.again.values()], key=lambda node: node.start):
+        composer.origin = node
         args = []
         for value in node.inputs:
             if value in values and fused.is_inside(group, value):
@@ -90,6 +91,7 @@ def _compose(
     )
     unit.writes = [node.start for node in unit.nodes if node.start in stored]
     composed = composer.finish([values[value] for value in unit.writes])
+    unit.origins = composed.origins
     unit.reads = [lowered.sites[value] for value in composed.inputs]  # type: ignore[index]
     unit.scalars = [scalars[value] for value in composed.scalars]  # type: ignore[index]
     operands = [Operand(site.shape, site.strides) for site in unit.reads]

@@ -46,6 +46,7 @@ class Unit(Struct):
       shape, reduced: Of a loop: what it runs over, and the axes that vanish from its results.
       results: Of a loop: how each of its reductions combines, by value.
       weight: Of a loop: see `cuts`.
+      origins: Of a loop: for each statement of its kernel, the node that it was first written for.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Unit(Struct):
     reduced: tuple[int, ...] | None = None
     results: dict[int, str] = {}
     weight: int = 0
+    origins: tuple[Node, ...] = ()
     # when it is bound: for which numbers its walks stayed inside of their storage, or whether they do for all
     inside: Mapping[str, int] | bool | None = None
 

@@ -7,6 +7,7 @@ dropped, inputs and scalars in order of first use, so that regions of equal stru
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
@@ -15,17 +16,23 @@ from graphad.kernels.record import Record
 
 
 class Composed(Record):
-    """A map, and which of the composer's inputs and scalars each of its own is."""
+    """A map, which of the composer's inputs and scalars each of its own is, and for what each statement was first written."""
 
     map: Map
     inputs: tuple[Hashable, ...]
     scalars: tuple[Hashable, ...]
+    origins: tuple[Any, ...] = ()
 
 
 class Composer:
-    """Collects maps that read each other's results; `finish` returns them as one."""
+    """Collects maps that read each other's results; `finish` returns them as one.
+
+    Attributes: origin: What the statements that come next are written for.
+    """
 
     def __init__(self) -> None:
+        self.origin: Any = None
+        self._origins: list[Any] = []
         self._inputs: dict[Hashable, tuple[Ref, DType]] = {}
         self._scalars: dict[Hashable, tuple[Ref, DType]] = {}
         self._body: dict[Statement, Ref] = {}
@@ -42,7 +49,10 @@ class Composer:
         """One scalar function; the same one of the same arguments is the same value."""
         if fn == "copy":
             return args[0]
-        return self._body.setdefault(Statement(fn, tuple(args), dtype), (TMP, len(self._body)))
+        found = self._body.setdefault(Statement(fn, tuple(args), dtype), (TMP, len(self._body)))
+        if len(self._body) > len(self._origins):
+            self._origins.append(self.origin)
+        return found
 
     def apply(self, form: Map, args: Sequence[Ref], scalars: Sequence[Ref] = ()) -> tuple[Ref, ...]:
         """The outputs of a map whose inputs are the values `args`."""
@@ -75,9 +85,10 @@ class Composer:
                 counts[ref[0]] += 1
             return names[ref]
 
-        kept = []
+        kept, origins = [], []
         for k, statement in enumerate(body):
             if (TMP, k) in needed:
+                origins.append(self._origins[k])
                 kept.append(
                     Statement(statement.fn, tuple(name(ref) for ref in statement.args), statement.dtype)
                 )
@@ -96,6 +107,7 @@ class Composer:
             form,
             tuple(self._key(self._inputs, entry[1]) for entry in inputs),
             tuple(self._key(self._scalars, entry[1]) for entry in scalars),
+            tuple(origins),
         )
 
     @staticmethod

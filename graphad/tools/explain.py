@@ -18,6 +18,7 @@ import numpy as np
 
 from graphad.compiler.pipeline import optimise
 from graphad.compiler.plan.executable import Executable, Sizes
+from graphad.compiler.units import Unit
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.op import IO
@@ -169,15 +170,15 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     partition, bound = compilation.schedule.partition, sizes.bound
     out.units = describe(partition)
     out.apart = reasons(partition)
+    loops = [(str(k), each) for k, unit in enumerate(partition.units) for each in _loops(unit)]
     for k, kernel in enumerate(compilation.kernels()):
-        users = [
-            str(i)
-            for i, unit in enumerate(partition.units)
-            if unit.loop is not None and unit.loop.kernel == kernel
-        ]
-        out.kernels[f"{k} (unit {', '.join(users)}; {kernel.digest()[:12]})"] = compilation.backend.emit(
-            kernel
-        ).text
+        users = [(number, unit) for number, unit in loops if unit.loop and unit.loop.kernel == kernel]
+        text = compilation.backend.emit(kernel).text
+        numbers = ", ".join(dict.fromkeys(number for number, _ in users))
+        # Units share kernels, so the text has no word of them: it is commented with what it does in the first.
+        out.kernels[f"{k} (unit {numbers}; {kernel.digest()[:12]})"] = (
+            _commented(text, users[0][1]) if users else text
+        )
     for root, kind in compilation.schedule.storage.items():
         dims = partition.specs[root].dims
         shape = "?" if dims is None or None in [s if s is None else 0 for s in dims] else bound.shape(root)
@@ -195,6 +196,31 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     out.seconds["compiling"] = compilation.seconds
     if not executable.graph.effects & IO:
         out.seconds["a native call"] = _timed(lambda: executable.run(values, True))
+
+
+def _loops(unit: Unit) -> list[Unit]:
+    """The unit, or those in it, that have a kernel."""
+    if unit.loop is not None:
+        return [unit]
+    found = [each for inner in unit.stages for each in _loops(inner)]
+    for part in unit.repeat.partitions if unit.repeat is not None else ():
+        found += [each for inner in part.units for each in _loops(inner)]
+    return found
+
+
+def _commented(text: str, unit: Unit) -> str:
+    """A kernel's text: behind each value the op that it belongs to in a unit, and the user's line where there is one."""
+    said = {}
+    for prefix, each in [(f"z{k}_", stage) for k, stage in enumerate(unit.stages)] or [("", unit)]:
+        for k, node in enumerate(each.origins):
+            said[f"{prefix}v{k}"] = f"{node.op.name}, {node.line}" if node.line else node.op.name
+    lines = []
+    last = ""
+    for line in text.splitlines():
+        comment = said.get(line.strip().partition(" = ")[0], "")
+        lines.append(f"{line}  # {comment}" if comment and comment != last else line)
+        last = comment or last
+    return "\n".join(lines) + "\n"
 
 
 def _copy(handle: Handle) -> Handle:

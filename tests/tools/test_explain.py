@@ -33,6 +33,27 @@ def test_explain_shows_graphs_kernels_buffers_tier_and_times() -> None:
     assert found.seconds["a native call"] > 0
 
 
+def test_the_text_of_a_kernel_says_to_which_op_and_line_a_value_belongs() -> None:
+    def step(k: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return k + 1, tf.tanh(y) * 0.5
+
+    @tf.function
+    def f(x: tf.Tensor) -> tf.Tensor:
+        y = tf.nn.softmax(tf.sin(x) * 3.0)
+        return tf.while_loop(lambda k, _: k < 3, step, (0, y))[1]
+
+    text = "\n".join(explain(f)(tf.ones([40, 100])).kernels.values())
+    first = step.__code__.co_firstlineno
+    lines = {
+        line.split("  # ")[0].strip().split("(")[0]: line.split("  # ")[1]
+        for line in text.splitlines()
+        if "  # " in line
+    }
+    assert lines["z0_v0 = sin_f32"] == f"sin, {__file__}:{first + 5} in f"
+    assert lines["z1_v1 = exp_f32"] == f"exp, {__file__}:{first + 5} in f"
+    assert lines["v0 = tanh_f32"] == f"tanh, {__file__}:{first + 1} in step"
+
+
 def test_explain_takes_graphs_and_values_and_variables() -> None:
     v = tf.Variable([1.0, 2.0])
 
