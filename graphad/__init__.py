@@ -36,6 +36,7 @@ register_later(
     "graphad.ops.control.call",
     "graphad.ops.control.cond",
     "graphad.ops.control.custom",
+    "graphad.ops.control.either",
     "graphad.ops.control.loop",
     "graphad.ops.image.boxes",
     "graphad.ops.linalg.banded",

@@ -7,7 +7,7 @@ different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import combinations
@@ -35,6 +35,75 @@ class UndecidedSize(Exception):
     def __init__(self, symbols: frozenset[str]) -> None:
         super().__init__(f"the answer depends on the sizes {sorted(symbols)}")
         self.symbols = symbols
+
+
+class Choices:
+    """What was chosen by the numbers of one call, for all calls where the same would be chosen.
+
+    Attributes:
+      numbers: The number behind each symbol of the call.
+      made: Of each question, asked with `within`, its sizes, its limit and the answer.
+      asked: How many questions there were, those asked again included.
+    """
+
+    __slots__ = ("asked", "made", "numbers")
+
+    def __init__(self, numbers: Mapping[str, int], before: Choices | None = None) -> None:
+        self.numbers = dict(numbers)
+        self.made: dict[tuple[tuple[Any, ...], int], bool] = {} if before is None else dict(before.made)
+        self.asked = 0
+
+    def hold_for(self, numbers: Mapping[str, int]) -> bool:
+        """Whether the same would be chosen for other numbers."""
+        return all(
+            (max(evaluate(size, numbers) for size in sizes) <= limit) is answer
+            for (sizes, limit), answer in self.made.items()
+        )
+
+
+_choices: ContextVar[Choices | None] = ContextVar("graphad_choices", default=None)
+
+
+@contextmanager
+def choosing(choices: Choices) -> Iterator[None]:
+    """Inside the block `within` has an answer for symbols, too."""
+    token = _choices.set(choices)
+    try:
+        yield
+    finally:
+        _choices.reset(token)
+
+
+def questions() -> int:
+    """How often something was chosen by numbers so far: what was computed meanwhile holds for a part of the class only."""
+    choices = _choices.get()
+    return 0 if choices is None else choices.asked
+
+
+def within(sizes: Iterable[Any], limit: int) -> bool:
+    """Whether none of the sizes is above the limit, for what may be done in two ways that give the same.
+
+    Where the symbols leave it open, the numbers of the call decide, and what is specialised then serves the calls of its size
+    class with the same answer. Raises: UndecidedSize: there is no call.
+    """
+    open_ = []
+    for size in dict.fromkeys(sizes):
+        try:
+            if size > limit:
+                return False
+        except UndecidedSize:
+            open_.append(size)
+    if not open_:
+        return True
+    choices = _choices.get()
+    if choices is None:
+        raise UndecidedSize(frozenset().union(*[size.symbols for size in open_]))
+    choices.asked += 1
+    question = tuple(open_), limit
+    found = choices.made.get(question)
+    if found is None:
+        found = choices.made[question] = max(size.evaluate(choices.numbers) for size in open_) <= limit
+    return found
 
 
 class Dim:

@@ -17,6 +17,7 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.device import along
 from graphad.core.dims import product
+from graphad.core.dtypes import int32
 from graphad.core.errors import (
     ArgumentTypeError,
     FailedPreconditionError,
@@ -29,19 +30,24 @@ from graphad.core.nest import is_nested
 from graphad.core.progress import Progress
 from graphad.core.shapes import TensorShape, format_dims, is_definite
 from graphad.core.sparse import values_of
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, Handle, Tensor
 from graphad.gradient.backward import Entry, backward, dense
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
-from graphad.gradient.jacobian_plan import path_between, plan_jacobian, plan_rows
+from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, plan_rows
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.create import eye, zeros
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.shape import BroadcastTo, Reshape, expand_dims, reshape, shape
+from graphad.ops.array.one_hot import one_hot
+from graphad.ops.array.sequence import range as arange
+from graphad.ops.array.shape import BroadcastTo, Reshape, reshape, shape
 from graphad.ops.array.sizes import joined
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
+from graphad.ops.control.either import Either
+from graphad.ops.control.parts import Part, common, spec_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
 from graphad.ops.math.reduce import reduce_prod
@@ -63,6 +69,11 @@ class Mode:
         self.at_once = at_once
         self.vectorised = vectorised
         self.forward = forward
+
+    @property
+    def most_at_once(self) -> int:
+        """The bound on rows at once, 0 where the budget alone decides."""
+        return (self.at_once or 0) if self.vectorised else 1
 
 
 def jacobian(
@@ -167,7 +178,7 @@ def _jacobians(tape: Any, target: Any, sources: Sequence[Any], mode: Mode) -> li
     marks = [mark_of(x) if x.spec.dtype.is_differentiable else None for x in sources]
     path = path_between(tape.entries, {m for m in marks if m is not None}, end)
     if not _is_static(target, path, sources):
-        return _rows_later(path, target, sources, marks)
+        return _later(path, target, sources, marks, mode)
     results: list[Any] = [None] * len(sources)
     wanted = []
     for k, mark in enumerate(marks):
@@ -289,37 +300,146 @@ def _basis(dims: Sequence[Any], dtype: Any, count: int, chunk: int, one: complex
             progress.advance(size)
 
 
-def _rows_later(entries: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
-    """While shapes are unknown: one row of the pullback as a graph, vectorised over the identity once they are known."""
-    trace = Trace("jacobian_row")
-    with entered(trace):
-        bar = trace.input(target.spec)
-        bars = {mark_of(target): bar}
-        backward(entries, bars, {m for m in marks if m is not None}, TRANSFORMS)
-        out = [None if m is None else dense(bars.get(m)) for m in marks]
-        graph = trace.finish([y for y in out if y is not None], RETURN, True, [bar])
-    if not graph.outputs:
-        return [None] * len(sources)
-    sizes = shape(target)
-    rows = iter(_all_rows(graph, trace.captures, sizes, target.dims, target.dtype))
-    results: list[Any] = []
-    for y in out:
-        if y is None:
-            results.append(None)
-            continue
-        row = next(rows)
-        rest = None if row.dims is None else row.dims[1:]
-        whole, given = joined((target.dims, sizes), (rest, getitem(shape(row), slice(1, None))))
-        results.append(bind(Reshape(whole), row, *given))
+def _later(
+    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any], mode: Mode
+) -> list[Any]:
+    """While sizes are unknown: one row or column as a graph, vectorised once they are known, when the plan is made, too."""
+    at_once = mode.most_at_once
+    rows = _row_graph(path, target, marks)
+    connected = [k for k, has in enumerate(rows.present) if has]
+    results: list[Any] = [None] * len(sources)
+    if not connected:
+        return results
+    wanted = [sources[k] for k in connected]
+
+    def by_rows() -> list[Any]:
+        return [
+            _of_sizes(row, (target, 0), (x, 0)) for row, x in zip(_all_of(rows, at_once), wanted, strict=True)
+        ]
+
+    ends = [marks[k] for k in connected]
+    choice = costs(path, target, wanted, mode.forward) if mode.vectorised else False
+    columns = None if choice is False else _column_graphs(path, target, wanted, ends)
+    if columns is None:
+        found = by_rows()
+    else:
+        graphs = columns
+
+        def by_columns() -> list[Any]:
+            return [_of_columns(parts, target, x, at_once) for parts, x in zip(graphs, wanted, strict=True)]
+
+        found = by_columns() if isinstance(choice, bool) else _either(choice, by_rows, by_columns)
+    for k, result in zip(connected, found, strict=True):
+        results[k] = result
     return results
 
 
-def _all_rows(graph: Any, captures: Sequence[Any], sizes: Any, dims: Any, dtype: Any) -> Sequence[Any]:
-    """The outputs of a graph of (cotangent, captures...) for every row of the identity in the shape `sizes`."""
-    count = reduce_prod(sizes)
-    whole, given = joined(((None,), expand_dims(count, 0)), (dims, sizes))
-    basis = bind(Reshape(whole), eye(count, dtype=dtype), *given)
-    return vectorize(graph, [True, *[False] * len(captures)], [basis, *captures])
+def _either(
+    costs: Sequence[Any], by_rows: Callable[[], list[Any]], by_columns: Callable[[], list[Any]]
+) -> list[Any]:
+    """The results by columns where these cost less, by one op."""
+    parts = [
+        Part("jacobian", compute, (), word) for compute, word in ((by_rows, "rows"), (by_columns, "columns"))
+    ]
+    outer = common(parts)
+    place = {id(x): k for k, x in enumerate(outer)}
+    graphs = [part.with_inputs([spec_of(x) for x in outer], (), place) for part in parts]
+    return list(bind(Either(*graphs), *costs, *outer))
+
+
+class _Row:
+    """The graph of one row, or one column, of Jacobians.
+
+    Attributes:
+      graph: A graph on (its number, sizes, captures...).
+      sizes: The sizes of what rows are numbered by.
+      captures: What it takes from outside.
+      present: Which of the results are not zero; the graph gives those.
+    """
+
+    __slots__ = ("captures", "graph", "present", "sizes")
+
+    def __init__(self, trace: Trace, number: Any, sizes: Any, results: Sequence[Any], of: Any) -> None:
+        self.present = [y is not None for y in results]
+        self.graph = trace.finish([y for y in results if y is not None], RETURN, True, [number, sizes])
+        self.captures = trace.captures
+        self.sizes = of
+
+
+def _traced_row(
+    name: str, of: Any, dims: Any, dtype: Any, compute: Callable[[Any], Sequence[Any]], one: complex = 1
+) -> _Row:
+    """The results of `compute` for one unit tensor of the sizes `of`, as a graph; `dims` is what is known of them."""
+    trace = Trace(name)
+    with entered(trace):
+        number, sizes = trace.input(TensorSpec.of((), int32)), trace.input(of.spec)
+        unit = one_hot(number, reduce_prod(sizes), dtype.numpy.type(one), dtype.numpy.type(0))
+        whole, given = joined((dims, sizes))
+        return _Row(trace, number, sizes, compute(bind(Reshape(whole), unit, *given)), of)
+
+
+def _row_graph(path: list[Entry], target: Any, marks: Sequence[Any]) -> _Row:
+    """Reverse mode: one row of the identity pulled back."""
+
+    def pull(bar: Any) -> list[Any]:
+        bars = {mark_of(target): bar}
+        backward(path, bars, {m for m in marks if m is not None}, TRANSFORMS)
+        return [None if m is None else dense(bars.get(m)) for m in marks]
+
+    return _traced_row("jacobian_row", shape(target), target.dims, target.dtype, pull)
+
+
+def _column_graphs(
+    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any]
+) -> list[list[_Row]] | None:
+    """Forward mode: for each source and direction one column pushed forward. None where some are zero."""
+
+    def push(mark: Any) -> Callable[[Any], Sequence[Any]]:
+        def pushed(dot: Any) -> Sequence[Any]:
+            y_dot = push_entries(path, {mark: dot}, TRANSFORMS).get(mark_of(target))
+            return [None if y_dot is None else real(y_dot)]
+
+        return pushed
+
+    found = []
+    for x, mark in zip(sources, marks, strict=True):
+        dtype = x.spec.dtype
+        parts = [
+            _traced_row("jacobian_column", shape(x), x.dims, dtype, push(mark), one)
+            for one in _directions(dtype)
+        ]
+        if not all(part.present[0] for part in parts):
+            return None
+        found.append(parts)
+    return found
+
+
+def _all_of(row: _Row, at_once: int) -> Sequence[Any]:
+    """What a graph of one row gives for all of them."""
+    numbers = arange(reduce_prod(row.sizes))
+    return vectorize(
+        row.graph, [True, False, *[False] * len(row.captures)], [numbers, row.sizes, *row.captures], at_once
+    )
+
+
+def _of_sizes(y: Any, first: tuple[Any, int], second: tuple[Any, int]) -> Tensor:
+    """y with the sizes of two tensors, of each from an axis on."""
+    parts = []
+    for x, start in (first, second):
+        dims = None if x.dims is None else x.dims[start:]
+        sizes = shape(x)
+        parts.append((dims, getitem(sizes, slice(start, None)) if start else sizes))
+    whole, given = joined(*parts)
+    return bind(Reshape(whole), y, *given)
+
+
+def _of_columns(parts: Sequence[_Row], target: Any, x: Any, at_once: int) -> Tensor:
+    """The Jacobian from its columns; a row is what `_by_columns` says."""
+    columns = [_all_of(part, at_once)[0] for part in parts]
+    rank = len(target.dims)
+    turned = [transpose(y, [*range(1, rank + 1), 0]) for y in columns]
+    whole = turned[0] if len(turned) == 1 else bind(COMPLEX, *turned)
+    return _of_sizes(cast(whole, x.spec.dtype), (target, 0), (x, 0))
 
 
 # -- batch Jacobians -----------------------------------------------------------------------------------------------------
@@ -380,7 +500,7 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, m
             + ". The result is the Jacobian summed over the target's rows; use jacobian for all of it."
         )
     if not _is_static(target, path, [source]):
-        return _batch_rows_later(path, target, source, mark)
+        return _batch_rows_later(path, target, source, mark, mode)
     count = product(row)
     plan = plan_rows(
         path, [target, source], count, mode.at_once if mode.vectorised else 1, trace_in_progress() is not None
@@ -411,24 +531,21 @@ def _zeros_like_rows(target: Any, source: Any, sizes: Sequence[Any]) -> Tensor:
     return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
 
 
-def _batch_rows_later(entries: list[Entry], target: Any, source: Any, mark: Any) -> Tensor:
+def _batch_rows_later(path: list[Entry], target: Any, source: Any, mark: Any, mode: Mode) -> Tensor:
     """With sizes unknown: the pullback of one row of cotangents spread over the batch, vectorised over the identity."""
-    trace = Trace("batch_jacobian_row")
-    with entered(trace):
-        spec = target.spec
-        bar = trace.input(spec.with_dims(spec.dims[1:]))
+
+    def pull(bar: Any) -> list[Any]:
         bars = {mark_of(target): _spread(bar, target)}
-        backward(entries, bars, {mark}, TRANSFORMS)
-        x_bar = dense(bars.get(mark))
-        graph = None if x_bar is None else trace.finish([x_bar], RETURN, True, [bar])
-    if graph is None:
+        backward(path, bars, {mark}, TRANSFORMS)
+        return [dense(bars.get(mark))]
+
+    sizes = getitem(shape(target), slice(1, None))
+    row = _traced_row("batch_jacobian_row", sizes, target.dims[1:], target.dtype, pull)
+    if not row.present[0]:
         return _zeros_like_rows(target, source, [-1])
-    of_target, of_source = shape(target), shape(source)
-    sizes = getitem(of_target, slice(1, None))
-    (columns,) = _all_rows(graph, trace.captures, sizes, target.dims[1:], target.dtype)
+    (columns,) = _all_of(row, mode.most_at_once)
     rows = transpose(columns, [1, 0, *range(2, len(source.dims) + 1)])
-    whole, given = joined((target.dims, of_target), (source.dims[1:], getitem(of_source, slice(1, None))))
-    return bind(Reshape(whole), rows, *given)
+    return _of_sizes(rows, (target, 0), (source, 1))
 
 
 def _spread(bar: Any, target: Any) -> Tensor:

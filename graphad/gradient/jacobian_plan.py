@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.dims import product
-from graphad.core.flags import flags
 from graphad.core.op import IO, WRITES
 from graphad.gradient.backward import Entry
+from graphad.ops.array.shape import shape
+from graphad.ops.math.arithmetic import add_n
+from graphad.ops.math.reduce import reduce_prod
+from graphad.vectorize.chunks import chunk_of
 
 _FORWARD_COST = 3  # of a tangent pushed forward, in cotangents pulled back: its rules are derived from theirs
 _MOST_NODES_TRACED = 4_000  # of all chunks: a trace holds the nodes of each
@@ -59,6 +62,22 @@ def plan_jacobian(
     return Plan(forward, _chunk(path, [target, *sources], count, at_once, is_traced))
 
 
+def costs(path: list[Entry], target: Any, sources: Sequence[Any], prefers_forward: bool) -> Any:
+    """What columns and rows cost while sizes are unknown, two integer scalars; True or False where they do not matter.
+
+    `plan_jacobian` with sizes that are not known yet: columns are pushed forward where they cost less.
+    """
+    if target.dims is None:
+        return False
+    if prefers_forward:
+        return not any(map(_runs_once, path))
+    if not all(map(_goes_forward, path)):
+        return False
+    weights = [(2 if x.spec.dtype.is_complex else 1) * _FORWARD_COST for x in sources]
+    columns = add_n([reduce_prod(shape(x)) * weight for x, weight in zip(sources, weights, strict=True)])
+    return columns, reduce_prod(shape(target))
+
+
 def plan_rows(
     path: list[Entry], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool
 ) -> Plan:
@@ -83,17 +102,11 @@ def _runs_once(entry: Any) -> bool:
 
 
 def _chunk(path: list[Entry], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool) -> int:
-    largest = 1
-    for value in (*ends, *(value for entry in path for value in (*entry[1], *entry[2]))):
-        size = product(value.dims)
-        if isinstance(size, int):
-            largest = max(largest, size * value.spec.dtype.itemsize)
-    chunk = max(1, flags.jacobian_bytes // largest)
-    if is_traced:
+    values = (*ends, *(value for entry in path for value in (*entry[1], *entry[2])))
+    chunk: int = chunk_of(count, [value.spec for value in values], at_once)
+    if is_traced and not at_once:
         most = max(_LEAST_CHUNKS_TRACED, _MOST_NODES_TRACED // max(1, len(path)))
         chunk = max(chunk, -(-count // most))
-    if at_once:
-        chunk = min(chunk, at_once)
     return max(1, min(chunk, count))
 
 

@@ -27,8 +27,7 @@ from graphad.function.concrete import ConcreteFunction
 from graphad.graph.ir import Graph
 from graphad.graph.text import print_graph
 from graphad.tools.svg import svg_of
-from graphad.trace.size_class import size_class
-from graphad.trace.specialise import specialise
+from graphad.trace.specialise import specialise_call
 
 REPEATS = 200
 LONGEST = 0.2  # seconds spent on timing one tier
@@ -139,7 +138,7 @@ def explain_graph(graph: Graph, values: Sequence[Any], jit_compile: bool = True)
     out.seconds["preparing for numpy"] = time.perf_counter() - start
     cls = sizes.size_class
     out.size_class = str(cls.key)
-    special = specialise(graph, size_class(graph, [_shape(v) for v in values], cls.pins)[1])
+    special = specialise_call(graph, [_shape(v) for v in values], cls.pins).graph
     if special is not graph:
         out.graphs["specialised"] = print_graph(special)
     stages: list[tuple[str, Graph]] = []

@@ -131,7 +131,7 @@ class profile:
         self.seconds = end - self._start
         _remove(self)
         for executable in self._seen.values():
-            for cls in tuple(executable.classes.values()):
+            for cls in executable.classes:
                 work = cls.compilation
                 if work.seconds and work._started >= self._start:
                     count, seconds = self.compiled.get(executable.graph.name, (0, 0.0))

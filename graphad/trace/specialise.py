@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.bind import bind
-from graphad.core.dims import Dim, UndecidedSize, apart_from
+from graphad.core.dims import Choices, Dim, UndecidedSize, apart_from, choosing
 from graphad.core.dtypes import DType
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.frames import note_traced_line
@@ -46,24 +46,41 @@ class Specialised:
       key: Its size class, in which pinned symbols are numbers.
       pins: The symbols of the class that had to be pinned; they are part of what a later call is compared by.
       literals: Numbers from which every symbol is known to differ.
+      choices: What was chosen by the numbers of the call, before symbols were pinned; it serves calls where this holds.
     """
 
-    __slots__ = ("graph", "key", "literals", "pins")
+    __slots__ = ("choices", "graph", "key", "literals", "pins")
 
-    def __init__(self, graph: Graph, key: SizeKey, pins: frozenset[str], literals: frozenset[int]) -> None:
+    def __init__(
+        self, graph: Graph, key: SizeKey, pins: frozenset[str], literals: frozenset[int], choices: Choices
+    ) -> None:
         self.graph = graph
         self.key = key
         self.pins = pins
         self.literals = literals
+        self.choices = choices
 
 
-def specialise_call(graph: Graph, shapes: Sequence[Sequence[int | None] | None]) -> Specialised:
-    """The graph specialised to the size class of `shapes`, with symbols pinned where a comparison needs their numbers."""
-    pins: frozenset[str] = frozenset()
+def specialise_call(
+    graph: Graph,
+    shapes: Sequence[Sequence[int | None] | None],
+    pins: frozenset[str] = frozenset(),
+    chosen: Choices | None = None,
+) -> Specialised:
+    """The graph specialised to the size class of `shapes`, with symbols pinned where a comparison needs their numbers.
+
+    Args:
+      graph: The graph.
+      shapes: See `size_class`.
+      pins: Symbols that are numbers from the start.
+      chosen: What was chosen when they were pinned.
+    """
+    choices = Choices(size_class(graph, shapes)[2], chosen)
     while True:
         key, specs, numbers = size_class(graph, shapes, pins)
         try:
-            return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph))
+            with choosing(choices):
+                return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph), choices)
         except UndecidedSize as undecided:
             pins |= {min(undecided.symbols & numbers.keys())}
         except GraphadError:

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphad.core.bind import bind, bind_all, check_inputs
 from graphad.core.convert import lift
+from graphad.core.dims import questions
 from graphad.core.errors import InvalidArgumentError, OutOfScopeError, UnansweredError
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
@@ -301,9 +302,10 @@ def definite(
         made = graph.derived.setdefault(_definite, Memo("definite graph", _DEFINITE_LIMIT))
     found: Graph | None = made.get(key)
     if found is None:
-        found = made.keep(
-            key, specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
-        )
+        before = questions()
+        found = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
+        if questions() == before:  # else it is for calls like this one
+            found = made.keep(key, found)
     return found
 
 
@@ -344,7 +346,11 @@ def batched(
     known = graph.derived.setdefault(batched, {})
     key = (stacked, size, all_stacked)
     if key not in known:
-        known[key] = _batch(graph, stacked, size, all_stacked)
+        before = questions()
+        found = _batch(graph, stacked, size, all_stacked)
+        if questions() != before:  # it is for calls like this one
+            return found
+        known[key] = found
     return known[key]  # type: ignore[no-any-return]
 
 

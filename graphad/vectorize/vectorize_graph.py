@@ -25,7 +25,7 @@ from graphad.core.dtypes import from_numpy
 from graphad.core.errors import InvalidArgumentError, UnansweredError
 from graphad.core.levels import entered
 from graphad.core.op import MIXED, define
-from graphad.core.schema import Places
+from graphad.core.schema import Count, Places
 from graphad.core.shapes import is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
@@ -46,6 +46,7 @@ from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.specialise import KNOWN_LIMIT
 from graphad.vectorize.batch import BatchLevel, batched, definite, stack_rows
+from graphad.vectorize.chunks import chunk_of, in_chunks
 
 
 @define
@@ -57,6 +58,8 @@ class Vectorize(Structured):
       stacked: Which inputs have a row each; the others are the same for all rows.
       uniform: Outputs, by position, that are the same for all rows and are given once: residuals that are sizes, which
         must stay known where they are used.
+      at_once: How many rows are computed at once, which changes no result: None for all, 0 for as many as `config` has a
+        budget for, else at most that many of these.
     """
 
     name = "vectorize"
@@ -66,6 +69,7 @@ class Vectorize(Structured):
     graph: Graph
     stacked: tuple[bool, ...]
     uniform: Places = ()
+    at_once: Count | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -159,6 +163,11 @@ class Vectorize(Structured):
                 for x, s, spec, value in zip(values, self.stacked, specs, known, strict=True)
             ]
             graph = definite(self.graph, specs, known)
+        chunk = self._chunk(graph, size)
+        if chunk is not size and all(
+            type(x) is np.ndarray for x, s in zip(values, self.stacked, strict=True) if s
+        ):
+            return self._of_chunks(values, size, chunk)
         try:
             graph, mask = batched(graph, self.stacked, size)
         except UnansweredError:  # sizes come from data: nobody knows them before a row is computed
@@ -178,6 +187,37 @@ class Vectorize(Structured):
                 outputs.append(y)
             else:
                 outputs.append(np.array(np.broadcast_to(y, (size, *np.shape(y)))))
+        return tuple(outputs)
+
+    def _chunk(self, graph: Graph, size: Any) -> Any:
+        """How many rows of the graph, whose sizes are known, to compute at once; `size` itself for all."""
+        if self.at_once is None or self.effects:
+            return size
+        return chunk_of(size, graph.specs, self.at_once)
+
+    def _of_chunks(self, values: Sequence[Any], size: int, chunk: int) -> tuple[Any, ...]:
+        outputs: list[Any] = []
+        whole = self.changed(at_once=None)
+        for start in range(0, size, chunk):
+            rows = slice(start, start + chunk)
+            part = whole._of_rows(
+                [x[rows] if s else x for x, s in zip(values, self.stacked, strict=True)],
+                min(chunk, size - start),
+            )
+            if not outputs:
+                outputs = [
+                    y if k in self.uniform else np.empty((size, *y.shape[1:]), y.dtype)
+                    for k, y in enumerate(part)
+                ]
+            for k, y in enumerate(part):
+                if k in self.uniform:
+                    continue
+                if y.shape[1:] != outputs[k].shape[1:]:
+                    raise InvalidArgumentError(
+                        f"vectorize: a result has shape {outputs[k].shape[1:]} in one row and {y.shape[1:]} in another; all rows "
+                        "must give the same shape."
+                    )
+                outputs[k][rows] = y
         return tuple(outputs)
 
     def _row_by_row(self, values: Sequence[Any], size: int) -> tuple[Any, ...]:
@@ -233,7 +273,7 @@ class Vectorize(Structured):
             except UnansweredError:  # `eval` knows the number of rows, and more sizes
                 if self.effects:
                     raise
-        return ctx.node(Vectorize(graph, self.stacked, self.uniform), inputs)
+        return ctx.node(self.changed(graph=graph), inputs)
 
     def _waits(self, ctx: FoldContext, graph: Graph, inputs: Sequence[Any]) -> bool:
         """Whether shapes in the graph come from sizes that are data, which `eval` will know."""
@@ -250,7 +290,11 @@ class Vectorize(Structured):
         )
 
     def _expanded(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-        level = BatchLevel(next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s))
+        size = next(x.dims[0] for x, s in zip(inputs, self.stacked, strict=True) if s)
+        chunk = self._chunk(graph, size)
+        if chunk is not size:
+            return self._in_chunks(graph, inputs, size, chunk)
+        level = BatchLevel(size)
         with entered(level):
             outputs = replay(graph, [level.wrap(x, s) for x, s in zip(inputs, self.stacked, strict=True)])
         return [
@@ -258,12 +302,29 @@ class Vectorize(Structured):
             for k, y in enumerate(outputs)
         ]
 
+    def _in_chunks(self, graph: Graph, inputs: Sequence[Any], size: int, chunk: int) -> list[Any]:
+        """The same a chunk at a time; what is the same in all rows comes from one of them."""
+        outputs: dict[int, Any] = {}
+        shared = [k for k in range(self.n_outputs) if k in self.uniform]
+        rows = [k for k in range(self.n_outputs) if k not in self.uniform]
+        if shared:
+            level = BatchLevel(1)
+            one = with_outputs(graph, [graph.outputs[k] for k in shared])
+            first = [getitem(x, slice(1)) if s else x for x, s in zip(inputs, self.stacked, strict=True)]
+            with entered(level):
+                found = replay(one, [level.wrap(x, s) for x, s in zip(first, self.stacked, strict=True)])
+            outputs.update(zip(shared, [_of_any_row(level, y) for y in found], strict=True))
+        if rows:
+            part = with_outputs(graph, [graph.outputs[k] for k in rows])
+            outputs.update(zip(rows, in_chunks(part, self.stacked, inputs, size, chunk), strict=True))
+        return [outputs[k] for k in range(self.n_outputs)]
+
     def augmented(self, transforms: Any, needs: Sequence[bool]) -> Vectorize:
         """The same op with residuals for each row."""
         pullback = transforms.pullback_of(self.graph, needs)
         same = self.same_in_all_rows(pullback.forward, self.stacked)
         uniform = (*self.uniform, *(k for k in same if k >= self.n_outputs))
-        op = Vectorize(pullback.forward, self.stacked, uniform)
+        op = self.changed(graph=pullback.forward, uniform=uniform)
         RowsLayer(op, self, pullback)
         return op
 
@@ -279,7 +340,7 @@ class Vectorize(Structured):
         ]
         given = [k for k, has in enumerate(mask) if has]
         uniform = tuple([place for place, k in enumerate(given) if k in self.uniform])
-        y_dots = iter(bind(Vectorize(graph, tuple(stacked), uniform), *ctx.inputs, *dots))
+        y_dots = iter(bind(Vectorize(graph, tuple(stacked), uniform, self.at_once), *ctx.inputs, *dots))
         return [next(y_dots) if has else None for has in mask]
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
@@ -330,7 +391,7 @@ class RowsLayer(GraphLayer):
             x_bars = bind(Call(graph), *operands)
         else:
             uniform = tuple(range(len(graph.outputs))) if once else ()
-            x_bars = bind(Vectorize(graph, tuple(stacked), uniform), *operands)
+            x_bars = bind(Vectorize(graph, tuple(stacked), uniform, self.op.at_once), *operands)
         out: list[Any] = []
         for place, s in zip(backward.positions, self.op.stacked, strict=True):
             if place is None or (
@@ -375,8 +436,10 @@ def _is_mask(spec: TensorSpec) -> bool:
     return not spec.is_handle and spec.dtype.kind == "bool" and spec.rank != 0
 
 
-def vectorize(graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any]) -> Sequence[Any]:
-    """Bind `graph` on the rows of some inputs."""
+def vectorize(
+    graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any], at_once: int | None = None
+) -> Sequence[Any]:
+    """Bind `graph` on the rows of some inputs; see `Vectorize` for `at_once`."""
     if not any(stacked):
         raise InvalidArgumentError("vectorize: there is no input with rows.")
-    return bind(Vectorize(graph, tuple(stacked)), *inputs)
+    return bind(Vectorize(graph, tuple(stacked), (), at_once), *inputs)

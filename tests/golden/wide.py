@@ -335,7 +335,30 @@ def references(table: Any = REFERRING) -> Any:
     return module(**functions)
 
 
+def jacobians() -> Any:
+    def jacobian(x: Any) -> Any:
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = gd.reshape(gd.sin(x[:, None] * gd.constant([1.0, 2.0, 3.0, 4.0])), [-1])
+        return tape.jacobian(y, x)
+
+    def derived(x: Any) -> Any:
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = gd.reduce_sum(jacobian(x) ** 2)
+        return tape.gradient(y, x)
+
+    def rows(x: Any) -> Any:
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = gd.nn.softmax(x)
+        return tape.batch_jacobian(y, x)
+
+    return module(jacobian=(jacobian, [VECTOR]), derived=(derived, [VECTOR]), rows=(rows, [MATRIX]))
+
+
 FAMILIES = {
+    "jacobians": jacobians,
     "references": references,
     "samples": samples,
     "elementwise": elementwise,

@@ -890,6 +890,10 @@ def _vectorize(model: Model, a: Any, xs: Any, specs: Any) -> list[Any]:
     return [y[0] if k in a["uniform"] else np.stack(y) for k, y in enumerate(zip(*rows, strict=True))]
 
 
+def _either(model: Model, a: Any, xs: Any, specs: Any) -> list[Any]:
+    return model.run(a["other"] if xs[0] < xs[1] else a["graph"], xs[2:])
+
+
 def _custom(model: Model, a: Any, xs: Any, specs: Any) -> list[Any]:
     return list(xs[a["n_inputs"] : a["n_inputs"] + len(specs)])
 
@@ -899,6 +903,7 @@ STRUCTURED: dict[str, Any] = {
     "cond": _cond,
     "loop": _loop,
     "vectorize": _vectorize,
+    "either": _either,
     "closed_custom": _custom,
 }
 

@@ -35,8 +35,8 @@ from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.stacks import RaggedStack, known_shape
 from graphad.trace.numbered import with_numbers
-from graphad.trace.size_class import SizeKey, literal_sizes, size_class
-from graphad.trace.specialise import Specialised, specialise, specialise_call
+from graphad.trace.size_class import SizeKey, size_class
+from graphad.trace.specialise import Specialised, specialise_call
 
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
 ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may hold on to
@@ -55,6 +55,21 @@ class SizeClass:
         self.calls = 0
         # Stacks whose slices differ in shape are walked by NumPy alone.
         self.is_ragged = any(None in row for row in specialised.key)
+
+
+class Way:
+    """What was chosen by the numbers of calls of one size class, and which symbols were pinned then.
+
+    Attributes:
+      classes: What serves such calls, by the class in which the pinned symbols are numbers.
+    """
+
+    __slots__ = ("choices", "classes", "pins")
+
+    def __init__(self, specialised: Specialised) -> None:
+        self.choices = specialised.choices
+        self.pins = specialised.pins
+        self.classes: dict[SizeKey, SizeClass] = {}
 
 
 class Sizes:
@@ -91,8 +106,7 @@ class Executable:
         self._relaxed = flags.relaxed_arithmetic
         self.options = Options(self._relaxed)
         self._aside: dict[bool, Any] = {}
-        self.classes: dict[SizeKey, SizeClass] = {}
-        self._pins: dict[SizeKey, frozenset[str]] = {}
+        self._ways: dict[SizeKey, list[Way]] = {}
         self._sizes: dict[Any, Sizes] = {}
         places = written(graph)
         self._guards = Guards(places) if places else None
@@ -100,6 +114,13 @@ class Executable:
         self._may_be_ragged = _walks_an_input(graph)
         self._last: Any = None  # the native call that ran last
         self._lock = forks.rlock()
+
+    @property
+    def classes(self) -> list[SizeClass]:
+        """All that calls have asked for, oldest first of each class."""
+        return [
+            cls for ways in list(self._ways.values()) for way in ways for cls in list(way.classes.values())
+        ]
 
     def guards(self, values: Sequence[Any]) -> Any:
         """The context in which a call has the variables among these values for itself, None where it writes to none."""
@@ -183,9 +204,9 @@ class Executable:
             wanted = flags.relaxed_arithmetic
             if wanted is self._relaxed:
                 return
-            self._aside[self._relaxed] = self.options, self.classes, self._pins, self._sizes
+            self._aside[self._relaxed] = self.options, self._ways, self._sizes
             kept = self._aside.pop(wanted, None)
-            self.options, self.classes, self._pins, self._sizes = kept or (Options(wanted), {}, {}, {})
+            self.options, self._ways, self._sizes = kept or (Options(wanted), {}, {})
             self._last = None
             self._relaxed = wanted
 
@@ -206,19 +227,29 @@ class Executable:
             if found is not None:
                 return found
             key, _, numbers = size_class(self.graph, shapes)
-            pins = self._pins.get(key)
-            if pins:
-                pinned, _, numbers = size_class(self.graph, shapes, pins)
-            else:
-                pinned = key
-            cls = None if pins is None else self.classes.get(pinned)
+            ways = self._ways.setdefault(key, [])
+            way = next((way for way in ways if way.choices.hold_for(numbers)), None)
+            cls = None
+            if way is not None:
+                pinned, _, numbers = (
+                    size_class(self.graph, shapes, way.pins) if way.pins else (key, None, numbers)
+                )
+                cls = way.classes.get(pinned)
             if cls is None:
-                specialised = specialise_call(self.graph, shapes)
-                self._pins[key] = pins = specialised.pins | (pins or frozenset())
-                if pins != specialised.pins:
-                    specialised = _specialise_with(self.graph, shapes, pins)
-                _, _, numbers = size_class(self.graph, shapes, pins)
-                cls = self.classes[specialised.key] = SizeClass(specialised, self.graph.inputs, self.options)
+                specialised = (
+                    specialise_call(self.graph, shapes)
+                    if way is None
+                    else specialise_call(self.graph, shapes, way.pins, way.choices)
+                )
+                if (
+                    way is None
+                    or way.pins != specialised.pins
+                    or way.choices.made != specialised.choices.made
+                ):
+                    way = Way(specialised)
+                    ways.insert(0, way)
+                _, _, numbers = size_class(self.graph, shapes, way.pins)
+                cls = way.classes[specialised.key] = SizeClass(specialised, self.graph.inputs, self.options)
             found = Sizes(cls, numbers)
             if len(self._sizes) >= BOUND_LIMIT:
                 self._sizes.pop(next(iter(self._sizes)))
@@ -259,13 +290,6 @@ def _walks_an_input(graph: Graph) -> bool:
     """Whether an input may be a stack of slices that differ in shape: what a loop kept for its derivative."""
     n = len(graph.inputs)
     return any(node.op.structured and any(i < n for i in node.inputs) for node in graph.nodes)
-
-
-def _specialise_with(
-    graph: Graph, shapes: Sequence[Sequence[int | None] | None], pins: frozenset[str]
-) -> Specialised:
-    key, specs, _ = size_class(graph, shapes, pins)
-    return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph))
 
 
 def _elements(graph: Graph, numbers: dict[str, int]) -> int:

@@ -310,7 +310,7 @@ def test_sizes_that_are_symbols_are_no_hindrance() -> None:
         np.testing.assert_allclose(
             executable.run(values, True)[0], executable.run(values, False)[0], rtol=1e-5, atol=1e-6
         )
-    for cls in executable.classes.values():
+    for cls in executable.classes:
         assert "exp" not in in_loops(cls.graph)
 
 

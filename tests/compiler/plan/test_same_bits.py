@@ -263,12 +263,12 @@ def test_the_setting_takes_effect_at_once_and_both_ways() -> None:
         (sizes,) = executable._sizes.values()
         assert sizes.size_class.options.relaxed is relaxed
         assert all(kernel.contracts is relaxed for kernel in sizes.size_class.compilation.kernels())
-    first = [cls.compilation.compiled for cls in executable.classes.values()]
+    first = [cls.compilation.compiled for cls in executable.classes]
     tf.config.set_relaxed_arithmetic(False)
     f(a, b)
     tf.config.set_relaxed_arithmetic(True)
     f(a, b)
-    assert [cls.compilation.compiled for cls in executable.classes.values()] == first
+    assert [cls.compilation.compiled for cls in executable.classes] == first
 
 
 def test_loops_that_run_natively_follow_the_setting() -> None:

@@ -1,0 +1,165 @@
+"""Two graphs that give the same, of which the sizes of a call say which one is quicker.
+
+Since both are right, only one of them is compiled, and derivatives may be those of either one. They are such pairs again, which
+compute what they need anew, so that nothing has to fit both graphs but the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    DualContext,
+    FoldContext,
+    Ranked,
+    RowAxis,
+    VjpContext,
+)
+from graphad.core.bind import bind
+from graphad.core.dims import within
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import define
+from graphad.core.shapes import format_dims
+from graphad.core.spec import HandleSpec, TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.graph.builder import GraphBuilder
+from graphad.graph.compose import append, values_behind
+from graphad.graph.evaluate import run
+from graphad.graph.ir import Graph
+from graphad.ops.control.call import Call
+from graphad.ops.control.layers import Structured, add_zeros, merged
+from graphad.ops.control.operands import fit, require, require_operands
+from graphad.ops.control.rows import rows_of
+
+
+@define
+class Either(Structured):
+    """(a, b, operands...) -> the outputs of `graph` on the operands; where a < b those of `other`, which are the same.
+
+    Attributes:
+      graph, other: Graphs on the operands without effects. a and b are integer scalars: what each of them costs.
+    """
+
+    name = "either"
+    holder = "graph"
+    layered = False
+    graph: Graph
+    other: Graph
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.graph.outputs)
+
+    def infer(
+        self, a: TensorSpec, b: TensorSpec, *operands: TensorSpec | HandleSpec
+    ) -> tuple[TensorSpec, ...]:
+        for spec in (a, b):
+            if not spec.dtype.is_integer or spec.dims not in ((), None):
+                raise InvalidArgumentError(
+                    f"either: a cost has dtype {spec.dtype.name} and shape {format_dims(spec.dims)}; it must be an integer "
+                    "scalar."
+                )
+        mine, its = self.graph.output_specs, self.other.output_specs
+        return tuple([merged(x, y) for x, y in zip(mine, its, strict=False)])
+
+    def check_operands(self, specs: Sequence[TensorSpec]) -> None:
+        for graph, what in ((self.graph, "the graph"), (self.other, "the other graph")):
+            require_operands(self.name, graph, specs[2:], what)
+            require(not graph.effects, self.name, f"{what} has effects")
+        mine, its = self.graph.output_specs, self.other.output_specs
+        same = len(mine) == len(its) and all(fit(x, y) or fit(y, x) for x, y in zip(mine, its, strict=True))
+        require(same, self.name, "its two graphs have other outputs")
+
+    def eval(self, a: Array, b: Array, *operands: Array) -> tuple[Any, ...]:
+        return tuple(run(self.other if a < b else self.graph, operands))
+
+    def fold(self, ctx: FoldContext, a: Tensor, b: Tensor, *operands: Tensor) -> Any:
+        left, right = ctx.known(a), ctx.known(b)
+        if left is None or right is None:
+            return None
+        return tuple(ctx.inline(self.other if within([left[0] - right[0]], -1) else self.graph, operands))
+
+    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+        read = {0, 1}
+        for graph in (self.graph, self.other):
+            read.update(i + 2 for i in values_behind(graph, used))
+        return sorted(read)
+
+    def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
+        needs = [ctx.needs(i + 2) for i in range(len(ctx.inputs) - 2)]
+        given = [bar is not None for bar in y_bars]
+        pulled = [_Pulled(ctx.transforms, graph, needs, given) for graph in (self.graph, self.other)]
+        wanted = [any(p.found[i] is not None for p in pulled) for i in range(len(needs))]
+        if not any(wanted):
+            return (None,) * len(ctx.inputs)
+        graph, other = (p.finish(wanted) for p in pulled)
+        bars = [bar for bar in y_bars if bar is not None]
+        x_bars = iter(bind(Either(graph, other), *ctx.inputs, *bars))
+        return (None, None, *[next(x_bars) if has else None for has in wanted])
+
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Any]) -> Sequence[Any]:
+        which = [dot is not None for dot in x_dots[2:]]
+        n = self.n_outputs
+        duals = [ctx.dual_of(graph, which) for graph in (self.graph, self.other)]
+        kept = [k for k in range(n) if any(mask[k] for _, mask in duals)]
+        if not kept:
+            return [None] * n
+        graphs = []
+        for dual, mask in duals:
+            builder = GraphBuilder()
+            outputs = append(builder, dual, [builder.add_input(spec) for spec in dual.inputs])
+            wanted = [outputs[n + sum(mask[:k])] if mask[k] else add_zeros(builder, outputs[k]) for k in kept]
+            graphs.append(builder.finish(wanted, dual.name)[0])
+        dots = [dot for dot in x_dots[2:] if dot is not None]
+        found = dict(zip(kept, bind(Either(*graphs), *ctx.inputs, *dots), strict=True))
+        return [found.get(k) for k in range(n)]
+
+    def batch(self, ctx: BatchContext, a: Ranked, b: Ranked, *operands: Ranked) -> tuple[Tensor, ...]:
+        stacked = [ctx.stacked(i + 2) for i in range(len(operands))]
+        known = [ctx.operand(i + 2) for i in range(len(operands))]
+        graph, mask = ctx.batched_graph(self.graph, stacked, operands=known)
+        outputs = bind(Call(graph), *operands)
+        return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, mask, strict=True))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
+        return tuple(rows_of(self.graph, axes[2:], specs[2:]))
+
+
+class _Pulled:
+    """The cotangents of a graph's inputs as a graph of (inputs..., cotangents that are given...).
+
+    Attributes:
+      found: The cotangent of each input, None for none.
+    """
+
+    def __init__(self, transforms: Any, graph: Graph, needs: Sequence[bool], given: Sequence[bool]) -> None:
+        self.name = graph.name
+        self.builder = builder = GraphBuilder()
+        pullback = transforms.pullback_of(graph, tuple(needs))
+        self.inputs = [builder.add_input(spec) for spec in graph.inputs]
+        bars = [
+            builder.add_input(spec) if has else None
+            for spec, has in zip(graph.output_specs, given, strict=True)
+        ]
+        values = append(builder, pullback.forward, self.inputs)
+        usable = [has and d for has, d in zip(given, pullback.differentiable, strict=True)]
+        backward = pullback.backward(usable)
+        if backward is None:  # only a graph with effects has none
+            raise InvalidArgumentError("either: its graphs have effects.")
+        operands = [self.inputs[i] for i in backward.inputs] + [values[i] for i in backward.residuals]
+        operands += [bar for bar, use in zip(bars, usable, strict=True) if use]
+        x_bars = append(builder, backward.graph, operands) if backward.graph.outputs else []
+        self.found = [None if place is None else x_bars[place] for place in backward.positions]
+
+    def finish(self, wanted: Sequence[bool]) -> Graph:
+        """The graph that gives the cotangents of these inputs, zeros where it has none."""
+        outputs = [
+            add_zeros(self.builder, i) if y is None else y
+            for i, y, want in zip(self.inputs, self.found, wanted, strict=True)
+            if want
+        ]
+        return self.builder.finish(outputs, f"{self.name}_pullback")[0]
