@@ -87,27 +87,32 @@ def add_at(into: Any, key: Any, added: Any) -> None:
     """
     parts = key if type(key) is tuple else (key,)
     lead, row = into.shape[: len(parts)], into.shape[len(parts) :]
-    size = int(np.prod(row, dtype=np.int64))
-    if size < 2 or not _takes_rows(into, parts, added, row):
+    if (not row and len(parts) == 1) or not _takes_rows(into, parts, added, row):
         np.add.at(into, key, added)
         return
-    number = np.ravel_multi_index(parts, lead).reshape(-1) if len(parts) > 1 else parts[0].reshape(-1)
-    flat, rows, columns = into.reshape(-1), added.reshape(-1, size), np.arange(size)
-    step = max(1, _BLOCK // size)
+    number = parts[0].astype(np.int64, copy=False)
+    for part, count in zip(parts[1:], lead[1:]):
+        number = number * count + part
+    size = int(np.prod(row, dtype=np.int64))
+    flat, number, rows = into.reshape(-1), number.reshape(-1), added.reshape(-1, size)
+    if size == 1:
+        np.add.at(flat, number, rows[:, 0])
+        return
+    columns = np.arange(size)
+    step = max(1, _BLOCK // max(size, 1))
     for start in range(0, len(number), step):
-        places = number[start : start + step, None].astype(np.int64) * size + columns
+        places = number[start : start + step, None] * size + columns
         np.add.at(flat, places.reshape(-1), rows[start : start + step].reshape(-1))
 
 
 def _takes_rows(into: Any, parts: Any, added: Any, row: Any) -> bool:
-    """Whether positions are arrays that agree and `added` has a whole row of numbers for each."""
+    """Whether positions are arrays that broadcast and `added` has a whole row of numbers for each."""
     return (
         isinstance(into, np.ndarray)
         and isinstance(added, np.ndarray)
         and into.flags.c_contiguous
         and into.dtype == added.dtype
         and all(isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts)
-        and all(part.shape == parts[0].shape for part in parts)
-        and added.shape == (*parts[0].shape, *row)
+        and added.shape == (*np.broadcast_shapes(*[part.shape for part in parts]), *row)
         and all(not part.size or (part.min() >= 0 and part.max() < n) for part, n in zip(parts, into.shape))
     )

@@ -54,6 +54,7 @@ from graphad.ops.array.support import (
     require_index,
     same_row,
 )
+from graphad.ops.choice import chosen
 from graphad.ops.math.compare import EQUAL
 from graphad.ops.math.select import where
 
@@ -277,7 +278,7 @@ class UnsortedSegmentSum(Segments):
 
     def eval(self, data: Array, ids: Array) -> Any:
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
-        return added_at((math.prod(lead), self.num, *tail), at, values).reshape((*lead, self.num, *tail))
+        return added_at((math.prod(lead) * self.num, *tail), at, values).reshape((*lead, self.num, *tail))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(SegmentGather(self.batch_dims), g, ctx.inputs[1]), None)
@@ -296,17 +297,23 @@ def _first_part(op: str, data: Any, ids: Any) -> bool:
 
 
 def members(op: str, data: Any, ids: Any, num: int, batch_dims: int) -> tuple[Any, Any, Any, Any]:
-    """The sizes of the axes before and behind those of the ids, (row, segment) of each slice that has one, and those slices."""
+    """The sizes of the axes before and behind those of the ids, the number of its segment among those of all rows for each slice
+    that has one, and those slices.
+    """
     _first_part(op, np.shape(data), np.shape(ids))
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
-    if (np.asarray(ids) >= num).any():
+    if np.size(ids) and np.max(ids) >= num:
         raise InvalidArgumentError(
             f"{op}: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
         )
     flat = np.reshape(ids, (math.prod(lead), math.prod(np.shape(ids)[batch_dims:])))
-    values = np.reshape(data, (*flat.shape, *tail))
-    row, keep = np.nonzero(flat >= 0)
-    return lead, tail, (row, flat[row, keep]), values[row, keep]
+    at = flat.astype(np.int64, copy=False) if not lead else np.arange(len(flat))[:, None] * num + flat
+    at = at.reshape(-1)
+    values = np.reshape(data, (len(at), *tail))
+    if np.size(ids) and np.min(ids) < 0:
+        keep = np.reshape(flat >= 0, -1)
+        return lead, tail, at[keep], values[keep]
+    return lead, tail, at, values
 
 
 @define
@@ -341,7 +348,7 @@ class SegmentGather(Op):
         flat = np.asarray(ids).reshape(rows, -1) if rows else np.zeros((0, 0), np.int64)
         found = np.reshape(x, (rows, num, *tail))[np.arange(rows)[:, None], np.maximum(flat, 0)]
         keep = (flat >= 0).reshape(flat.shape + (1,) * len(tail))
-        return np.where(keep, found, x.dtype.type(0)).reshape(shape)
+        return chosen(keep, found, x.dtype.type(0)).reshape(shape)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, ids = ctx.shape(0), ctx.inputs[1]

@@ -14,12 +14,14 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.levels import busy
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.gather import TakeAlong
+from graphad.ops.array.order import descending_order, sorted_values, stable_order
 from graphad.ops.array.support import requested_size, shifted, static_int
 
 
@@ -41,10 +43,10 @@ class ArgSort(Op):
         return TensorSpec.of(x.dims, self.dtype)
 
     def eval(self, x: Array) -> Any:
-        if not self.descending:
-            return np.argsort(x, self.axis, kind="stable").astype(self.dtype.numpy)
-        order = np.argsort(np.flip(x, self.axis), self.axis, kind="stable")
-        return (x.shape[self.axis] - 1 - np.flip(order, self.axis)).astype(self.dtype.numpy)
+        moved = np.moveaxis(x, self.axis, -1) if x.ndim > 1 else x
+        order = descending_order(moved) if self.descending else stable_order(moved)
+        order = order.astype(self.dtype.numpy, copy=False)
+        return np.moveaxis(order, -1, self.axis) if x.ndim > 1 else order
 
     vjp = no_gradient("an order is piecewise constant")
 
@@ -87,7 +89,7 @@ class TopIndices(Op):
         if 0 < 4 * self.k < size and x.dtype.kind in "iuf" and x.size:
             order = _largest(x.reshape(-1, size), self.k).reshape(*x.shape[:-1], self.k)
         else:
-            order = _descending(x)[..., : self.k]
+            order = descending_order(x)[..., : self.k]
         return order.astype(self.dtype.numpy)
 
     vjp = no_gradient("an order is piecewise constant")
@@ -97,11 +99,6 @@ class TopIndices(Op):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return MIXED if axes[0] is not None and axes[0] == len(specs[0].dims or ()) - 1 else axes[0]
-
-
-def _descending(x: Any) -> Any:
-    """The indices that sort the last axis from the largest on; of equal elements the first comes first."""
-    return x.shape[-1] - 1 - np.argsort(np.flip(x, -1), -1, kind="stable")[..., ::-1]
 
 
 def _largest(x: Any, k: int) -> Any:
@@ -114,9 +111,9 @@ def _largest(x: Any, k: int) -> Any:
     if is_plain.any():
         places = np.nonzero(mask[is_plain])[1].reshape(-1, k)
         values = np.take_along_axis(x[is_plain], places, -1)
-        found[is_plain] = np.take_along_axis(places, _descending(values), -1)
+        found[is_plain] = np.take_along_axis(places, descending_order(values), -1)
     if not is_plain.all():
-        found[~is_plain] = _descending(x[~is_plain])[:, :k]
+        found[~is_plain] = descending_order(x[~is_plain])[:, :k]
     return found
 
 
@@ -175,8 +172,12 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
     """
     x = lift(values)
     place = normalize_axis("sort", axis, x.ndim, "values", x.dims)
-    order = bind(ArgSort(place, _is_descending("sort", direction), dtypes.int32), x)
-    return bind(TakeAlong(place), x, order)
+    is_descending = _is_descending("sort", direction)
+    if busy() is None and type(x) is EagerTensor and type(x.data) is np.ndarray:
+        found = sorted_values(x.data, place)
+        if found is not None:  # nothing asks where they came from
+            return EagerTensor(np.flip(found, place).copy() if is_descending else found)
+    return bind(TakeAlong(place), x, bind(ArgSort(place, is_descending, dtypes.int32), x))
 
 
 def top_k(

@@ -14,7 +14,9 @@ from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, float32, int32
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.tensor import Tensor
+from graphad.core.memo import Memo
+from graphad.core.scopes import init_scope, inside_function
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.gather import gather
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.sizes import static_sizes
@@ -92,6 +94,7 @@ _KERNELS: dict[str, Callable[[Any], Any]] = {
     ResizeMethod.LANCZOS5: _lanczos(5),
     ResizeMethod.MITCHELLCUBIC: _mitchell,
 }
+_kept_weights = Memo("weights of resizes", 32)
 METHODS = (*_KERNELS, ResizeMethod.AREA, ResizeMethod.NEAREST_NEIGHBOR)
 
 
@@ -118,6 +121,18 @@ def _weights(method: str, antialias: bool, old: Any, new: Any, dtype: DType) -> 
     return divide_no_nan(found, reduce_sum(found, 1, keepdims=True))
 
 
+def _weights_for(x: Any, method: str, antialias: bool, old: Any, new: Any) -> Tensor:
+    """The same, kept for the next image of that size; a graph computes them, so that a file holds no tables."""
+    if type(x) is not EagerTensor or inside_function() or not is_known(old, new):
+        return _weights(method, antialias, old, new, x.dtype)
+    key = method, antialias, old, new, x.dtype
+    found = _kept_weights.get(key)
+    if found is None:
+        with init_scope():
+            found = _kept_weights.keep(key, _weights(method, antialias, old, new, x.dtype))
+    return found  # type: ignore[no-any-return]
+
+
 def weighted(x: Any, weights: Any, axis: int) -> Any:
     """Rows of weights [new, old] times what lies along `axis`, the third or second from the end."""
     return einsum("oh,...hwc->...owc" if axis == HEIGHT else "ow,...hwc->...hoc", weights, x)
@@ -134,7 +149,7 @@ def resized(x: Any, size: tuple[Any, Any], method: str, antialias: bool) -> Tens
             at: Any = (cast(range_of(new), float32) + 0.5) * (as_float(old) / as_float(new))
             x = gather(x, minimum(cast(floor(at), int32), old - 1), axis=axis)
         else:
-            x = weighted(x, _weights(method, antialias, old, new, x.dtype), axis)
+            x = weighted(x, _weights_for(x, method, antialias, old, new), axis)
     return x  # type: ignore[no-any-return]
 
 

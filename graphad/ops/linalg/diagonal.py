@@ -29,6 +29,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import eye, zeros, zeros_like
 from graphad.ops.array.support import all_stacked, static_int
+from graphad.ops.choice import chosen
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.rules import require_rank
 
@@ -247,7 +248,7 @@ class BandPart(Op):
             keep &= offset >= -self.lower_
         if self.upper >= 0:
             keep &= offset <= self.upper
-        return np.where(keep, x, x.dtype.type(0))
+        return chosen(keep, x, x.dtype.type(0))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)

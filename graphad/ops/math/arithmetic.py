@@ -36,6 +36,7 @@ from graphad.kernels import forms
 from graphad.kernels.scalars import float_remainder
 from graphad.ops.accumulate import as_dtype_of, is_narrow, widened
 from graphad.ops.array.support import all_stacked
+from graphad.ops.choice import chosen
 from graphad.ops.elementwise import binary_function, elementwise, named, quick_dtypes, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
@@ -204,7 +205,7 @@ SQUARE, SQUARED_DIFFERENCE = Square(), SquaredDifference()
 
 
 def _no_nan(x: Any, y: Any, out: Any) -> Any:
-    out = np.where(y == 0, np.zeros((), out.dtype), out)
+    out = chosen(y == 0, np.zeros((), out.dtype), out)
     return out if out.ndim else out[()]
 
 

@@ -15,6 +15,7 @@ from graphad.core.annotations import Cotangents, TensorLike, VjpContext, VjpRule
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
+from graphad.ops.choice import chosen
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import ADD, MUL, NEG, RECIPROCAL, SQUARE, SUB, abs
 from graphad.ops.math.cast import Cast
@@ -301,7 +302,7 @@ def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _zero_where_zero(x: Any, out: Any) -> Any:
-    out = np.where(x == 0, out.dtype.type(0), out)
+    out = chosen(x == 0, out.dtype.type(0), out)
     return out if out.ndim else out[()]
 
 

@@ -18,6 +18,7 @@ from graphad.core.op import define
 from graphad.core.schema import Count
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise, elementwise, unary_function
 from graphad.ops.math import series
 from graphad.ops.math.arithmetic import MUL
@@ -48,45 +49,43 @@ def _lgamma(x: Any) -> Any:
 
 def _digamma(x: np.ndarray) -> np.ndarray:
     mirrored = x < 0
-    up = np.where(mirrored, 1.0 - x, x)
-    total = np.where(mirrored, -math.pi / np.tan(math.pi * (x - np.rint(x))), 0.0)
+    up = chosen(mirrored, 1.0 - x, x)
+    total = chosen(mirrored, -math.pi / np.tan(math.pi * (x - np.rint(x))), 0.0)
     for _ in range(10):
         low = up < 10.0
-        total = np.where(low, total - 1.0 / up, total)
-        up = np.where(low, up + 1.0, up)
+        total = chosen(low, total - 1.0 / up, total)
+        up = chosen(low, up + 1.0, up)
     z = 1.0 / (up * up)
     series = np.zeros_like(up)
     for k in range(len(_BERNOULLI), 0, -1):
         series = (series + _BERNOULLI[k - 1] / (2 * k)) * z
     out = total + np.log(up) - 0.5 / up - series
-    return np.where((x <= 0) & (x == np.floor(x)), np.nan, out)
+    return chosen((x <= 0) & (x == np.floor(x)), np.nan, out)
 
 
 def _derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
     """(-1) ** (n + 1) n! times the sum of (x + k) ** -s over k = 0, 1, ..., where s = n + 1 > 1."""
     s = float(n + 1)
     far = 10.0 + s
-    x = np.where(x < _LOWEST, np.nan, x)
+    x = chosen(x < _LOWEST, np.nan, x)
     # The terms are computed as multiples of the first one: it may underflow where n! makes up for it.
-    first = np.where((x > 0) & (x < np.inf), x, 1.0)
+    first = chosen((x > 0) & (x < np.inf), x, 1.0)
     total = np.zeros_like(x)
     term = (first / x) ** s
     while np.any(low := (x < far) & ~((x > 0) & (np.abs(term) < _NOTHING * np.abs(total)))):
-        total = np.where(low, total + term, total)
-        x = np.where(low, x + 1.0, x)
-        term = np.where(low, (first / x) ** s, term)
+        total = chosen(low, total + term, total)
+        x = chosen(low, x + 1.0, x)
+        term = chosen(low, (first / x) ** s, term)
     series, part = x / (s - 1) + 0.5, s / x
     for k, b in enumerate(_BERNOULLI, 1):
         series = series + b / math.factorial(2 * k) * part
         part = part * ((s + 2 * k - 1) / x) * ((s + 2 * k) / x)
-    total = np.where((x >= far) & (term > 0), total + term * series, total)
+    total = chosen((x >= far) & (term > 0), total + term * series, total)
     power = first**-s
     plain = float(math.factorial(n)) * power if n <= _LARGEST_FACTORIAL else np.inf
-    scale = np.where(
-        (power > _SMALLEST) & (plain < np.inf), plain, np.exp(math.lgamma(s) - s * np.log(first))
-    )
-    y = np.where(total == 0, 0.0, (-1.0 if n % 2 == 0 else 1.0) * scale * total)
-    return np.where(np.isnan(x), x, y)
+    scale = chosen((power > _SMALLEST) & (plain < np.inf), plain, np.exp(math.lgamma(s) - s * np.log(first)))
+    y = chosen(total == 0, 0.0, (-1.0 if n % 2 == 0 else 1.0) * scale * total)
+    return chosen(np.isnan(x), x, y)
 
 
 @define

@@ -28,6 +28,7 @@ from graphad.core.schema import Axis
 from graphad.core.shapes import format_dims, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.choice import chosen
 
 _ORDERED = REAL | BOOLEAN
 
@@ -53,9 +54,14 @@ class _Position(Op):
         return TensorSpec.of(reduced_dims(x.dims, (self.axis,), False), self.dtype)
 
     def eval(self, x: Array) -> Any:
+        found = type(self).search(x, self.axis)
         if x.dtype.kind not in "iub":
-            x = np.where(np.isnan(x), x.dtype.type(self.least), x)
-        return type(self).search(x, self.axis).astype(self.dtype.numpy)
+            at = np.expand_dims(found, self.axis)
+            # NumPy finds a NaN first where there is one.
+            if np.isnan(np.take_along_axis(x, at, self.axis)).any():
+                x = chosen(np.isnan(x), x.dtype.type(self.least), x)
+                found = type(self).search(x, self.axis)
+        return found.astype(self.dtype.numpy, copy=False)
 
     vjp = no_gradient("a position is piecewise constant")
 

@@ -23,6 +23,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.create import ones_like, zeros_like
+from graphad.ops.array.order import stable_order
 from graphad.ops.array.scatter import SegmentGather, Segments, UnsortedSegmentSum, members
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor, requested_size
@@ -48,16 +49,23 @@ class _Combined(Segments):
         return super().infer(data, ids)
 
     def eval(self, data: Array, ids: Array) -> Any:
-        lead, tail, (row, segment), values = members(self.name, data, ids, self.num, self.batch_dims)
-        rows = math.prod(lead)
+        lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         wide = widened(values)
-        out = np.full((rows * self.num, *tail), type(self).empty(data.dtype), wide.dtype)
-        if len(row):
-            at = row * self.num + segment
-            order = np.argsort(at, kind="stable")
-            at = at[order]
-            starts = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
-            out[at[starts]] = self.formula.reduceat(wide[order], starts, 0)
+        count = math.prod(lead) * self.num
+        is_sorted = bool((at[1:] >= at[:-1]).all())
+        if tail or is_sorted:
+            out = np.full((count, *tail), type(self).empty(data.dtype), wide.dtype)
+            if len(at):
+                if not is_sorted:
+                    order = stable_order(at)
+                    at, wide = at[order], wide[order]
+                starts = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
+                out[at[starts]] = self.formula.reduceat(wide, starts, 0)
+        else:
+            out = np.full(count, type(self).empty(data.dtype), wide.dtype)
+            if self.formula is not np.multiply:
+                out[at] = wide  # one of its members for each segment that has some: it may count twice
+            self.formula.at(out, at, wide)
         return as_dtype_of(out, values).reshape((*lead, self.num, *tail))
 
     def added(self, values: Any, ids: Any, y: Any) -> Any:

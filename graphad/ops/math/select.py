@@ -29,6 +29,7 @@ from graphad.core.op import Op, define, no_gradient, no_rows
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
+from graphad.ops.choice import chosen
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
 from graphad.ops.rules import (
@@ -45,7 +46,7 @@ from graphad.ops.rules import (
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    out = np.where(condition, x, y)
+    out = chosen(condition, x, y)
     return out if out.ndim else out[()]
 
 

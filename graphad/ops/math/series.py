@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from graphad.ops.choice import chosen
+
 Array = Any
 
 # zeta(k) - 1 from k = 2 on, to where it no longer counts for |z| <= 1/2 in sums of (zeta(k) - 1) z^k / k.
@@ -39,7 +41,7 @@ _DEBYE = tuple(
 
 def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], otherwise: float) -> Array:
     """Each element by the formula of the first part that it is in; `otherwise` where it is in none, NaN for NaN."""
-    out = np.where(np.isnan(x), x, otherwise)
+    out = chosen(np.isnan(x), x, otherwise)
     free = ~np.isnan(x)
     for mask, formula in parts:
         mine = free & mask
@@ -94,7 +96,7 @@ def _middle(x: Array) -> Array:
     product = np.ones_like(x)
     for k in range(1, 9):
         y = x - k
-        product *= np.where(y >= 1.5, y, 1.0)
+        product *= chosen(y >= 1.5, y, 1.0)
     return _near_two(x - np.floor(x - 1.5)) + np.log(product)
 
 
@@ -124,7 +126,7 @@ def _mirrored(x: Array) -> Array:
     sine = np.abs(np.sin(math.pi * (x - whole)))
     with np.errstate(all="ignore"):
         y = math.log(math.pi) - np.log(sine) - _positive(1.0 - x)
-    return np.where(x == whole, np.inf, y)
+    return chosen(x == whole, np.inf, y)
 
 
 def lgamma(x: Array) -> Array:

@@ -19,6 +19,7 @@ from graphad.core.op import define
 from graphad.core.schema import Count
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise
 from graphad.ops.math.exponential import times
 from graphad.ops.rules import INEXACT
@@ -58,17 +59,17 @@ def _integral(n: int, x: np.ndarray) -> np.ndarray:
     quarters += [-quarters[0], -quarters[1]]  # sin(z + k pi / 2) for k = 0 to 3
     z = math.pi * x
     is_small = np.abs(z) <= n
-    near = np.where(is_small, z, 0.0)
+    near = chosen(is_small, z, 0.0)
     down = np.zeros_like(z)
     further = 20 + math.isqrt(78 * n) if n else 1  # then what was left out is below 2^-56 of the result
     for k in range(n + further, n, -1):
         down = (quarters[k % 4] - near * down) / k
-    far = np.where(is_small, 1.0, z)
+    far = chosen(is_small, 1.0, z)
     up = quarters[0] / far
     for k in range(1, n + 1):
         up = (quarters[k % 4] - k * up) / far
-    found = np.where(is_small, down, up)
-    return np.where(np.isinf(x), 0.0, found) if x.dtype.kind == "f" else found
+    found = chosen(is_small, down, up)
+    return chosen(np.isinf(x), 0.0, found) if x.dtype.kind == "f" else found
 
 
 def sinc(x: TensorLike, name: str | None = None) -> Tensor:

@@ -16,6 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import float32
 from graphad.core.op import define
 from graphad.core.tensor import Tensor
+from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erf, expm1, maximum, minimum, sigmoid, tanh, where
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
@@ -54,7 +55,7 @@ class ReluGrad(Elementwise):
     kinds = REAL
     letters = "fiu"
     keeps = ((1,), False)
-    formula = staticmethod(lambda g, y: np.where(y > 0, g, g.dtype.type(0)))
+    formula = staticmethod(lambda g, y: chosen(y > 0, g, g.dtype.type(0)))
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
@@ -72,7 +73,7 @@ class Elu(Elementwise):
     kinds = FLOATING
     letters = "f"
     keeps = (False, (0,))
-    formula = staticmethod(lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, x.dtype.type(0)))))
+    formula = staticmethod(lambda x: chosen(x > 0, x, np.expm1(np.minimum(x, x.dtype.type(0)))))
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -90,7 +91,7 @@ class EluGrad(Elementwise):
     kinds = FLOATING
     letters = "f"
     keeps = (True, False)
-    formula = staticmethod(lambda g, y: np.where(y < 0, g * (y + y.dtype.type(1)), g))
+    formula = staticmethod(lambda g, y: chosen(y < 0, g * (y + y.dtype.type(1)), g))
     infer, eval = Elementwise.infer, Elementwise.eval
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:

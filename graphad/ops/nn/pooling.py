@@ -21,6 +21,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide, widened
 from graphad.ops.array.support import require_gradient
+from graphad.ops.choice import chosen
 from graphad.ops.nn import windows as w
 from graphad.ops.rules import FLOATING, REAL, require_kind
 
@@ -139,7 +140,7 @@ class MaxPoolGrad(Pool):
         if g.size:
             for k, place in enumerate(np.ndindex(self.window)):
                 here = w.places(place, g.shape[1:-1], self.strides, self.dilations)
-                out[here] += np.where(at == k, g, g.dtype.type(0))
+                out[here] += chosen(at == k, g, g.dtype.type(0))
         return w.unpadded(out, x.shape, pads)
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
