@@ -56,12 +56,12 @@ def _quick_order(x: Any) -> Any:
 
 
 def sorted_values(x: Any, axis: int) -> Any:
-    """x sorted along an axis as its order has it, without the order; None where zeros of both signs could lie otherwise."""
+    """x sorted along an axis as its order has it, without the order.
+
+    None where there is a -0.0, which NumPy's quick sort may put on either side of 0.0, or give another sign.
+    """
     if x.dtype.kind not in "iuf" or x.dtype.itemsize == 2:
         return None
-    found = np.sort(x, axis)
-    if x.dtype.kind == "f":
-        zeros = found[found == 0]
-        if zeros.size and np.signbit(zeros).any() and not np.signbit(zeros).all():
-            return None
-    return found
+    if x.dtype.kind == "f" and np.signbit(x[x == 0]).any():
+        return None
+    return np.sort(x, axis)

@@ -172,12 +172,16 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
     """
     x = lift(values)
     place = normalize_axis("sort", axis, x.ndim, "values", x.dims)
-    is_descending = _is_descending("sort", direction)
+    return sorted_along(x, place, _is_descending("sort", direction), dtypes.int32)
+
+
+def sorted_along(x: Tensor, axis: int, descending: bool, index: DType) -> Tensor:
+    """x sorted along an axis, through an order of dtype `index` where something asks for derivatives or for a graph."""
     if busy() is None and type(x) is EagerTensor and type(x.data) is np.ndarray:
-        found = sorted_values(x.data, place)
-        if found is not None:  # nothing asks where they came from
-            return EagerTensor(np.flip(found, place).copy() if is_descending else found)
-    return bind(TakeAlong(place), x, bind(ArgSort(place, is_descending, dtypes.int32), x))
+        found = sorted_values(x.data, axis)
+        if found is not None:
+            return EagerTensor(np.ascontiguousarray(np.flip(found, axis)) if descending else found)
+    return bind(TakeAlong(axis), x, bind(ArgSort(axis, descending, index), x))
 
 
 def top_k(

@@ -202,9 +202,21 @@ def _clip_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return x_bar, low_bar, high_bar
 
 
+def _clipped(x: Any, low: Any, high: Any) -> Any:
+    if (
+        type(x) is np.ndarray
+        and x.size > 1024
+        and x.dtype.kind in "fiu"
+        and np.ndim(low) == np.ndim(high) == 0
+    ):
+        if low <= high and low and high:
+            return np.clip(x, low, high)  # one pass; for a bound of 0 the sign of zeros could be another
+    return np.maximum(np.minimum(x, high), low)
+
+
 ClipByValue = elementwise(
     "clip_by_value",
-    lambda x, low, high: np.maximum(np.minimum(x, high), low),
+    _clipped,
     vjp=_clip_vjp,
     kinds=REAL,
     scalar=(("minimum", "x", "z"), ("maximum", "a", "y")),

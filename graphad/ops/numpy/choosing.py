@@ -16,7 +16,7 @@ from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
-from graphad.ops.array.sorting import ArgSort
+from graphad.ops.array.sorting import ArgSort, sorted_along
 from graphad.ops.math import search
 from graphad.ops.numpy.promotion import along, cast_to, on_axis, promoted, rank_of, tensor_of
 from graphad.ops.numpy.shapes import broadcast_arrays, ravel
@@ -217,7 +217,10 @@ def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
       >>> numpy.extract([[True, False], [False, True]], [[1, 2], [3, 4]]).numpy()
       array([1, 4])
     """
-    return compress(ravel(condition), ravel(arr))
+    mask, elements = math.cast(ravel(condition), dtypes.bool_), ravel(arr)
+    if mask.dims == elements.dims and None not in ranked(mask.dims):
+        return array.boolean_mask(elements, mask)
+    return compress(mask, elements)
 
 
 def choose(a: Any, choices: Any) -> Tensor:
@@ -298,7 +301,7 @@ def sort(
     a = tensor_of(a)
     a, axis = on_axis(a, axis)
     axis = normalize_axis("sort", axis, rank_of("sort", a))
-    return bind(TakeAlong(axis), a, argsort(a, axis, descending=descending))
+    return sorted_along(a, axis, descending, dtypes.int64)
 
 
 def sort_complex(a: TensorLike) -> Tensor:

@@ -168,6 +168,11 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
     """
     x = tensor_of(x)
     count = x.shape[0] if N is None else N
+    if isinstance(count, int) and 0 < count <= 16:
+        columns = [array.ones_like(x)]
+        for _ in range(count - 1):
+            columns.append(math.multiply(columns[-1], x) if len(columns) > 1 else x)
+        return array.stack(columns if increasing else columns[::-1], 1)
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
     return math.pow(array.expand_dims(x, 1), cast_to(lift(powers), x.dtype))
 

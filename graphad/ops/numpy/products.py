@@ -302,6 +302,21 @@ def trace(
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
+def _full_convolution(a: Any, v: Any, n: int, m: int) -> Any:
+    """Pieces of a, which overlap by m - 1, times one matrix that has the numbers of v along its diagonals."""
+    piece = min(max(m, 64), 256, n + m - 1)
+    count = -(-(n + m - 1) // piece)
+    padded = array.pad(a, [[m - 1, count * piece - n]])
+    pieces = array.gather(padded, np.arange(count)[:, None] * piece + np.arange(piece + m - 1))
+    along = (
+        m - 1 + np.arange(piece) - np.arange(piece + m - 1)[:, None]
+    )  # which number of v is at row and column
+    inside = (along >= 0) & (along < m)
+    matrix = array.gather(v, np.where(inside, along, 0))
+    full = linalg.matmul(pieces, math.where(inside, matrix, array.zeros_like(matrix)))
+    return array.reshape(full, [-1])[: n + m - 1]
+
+
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """The convolution of two vectors: "full", "same" in the size of the longer one, or "valid" where both overlap wholly.
 
@@ -325,9 +340,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
         )
     if n < m:
         a, v, n, m = v, a, m, n
-    padded = array.pad(a, [[m - 1, m - 1]])
-    windows = array.gather(padded, np.arange(n + m - 1)[:, None] + np.arange(m))
-    full = linalg.matvec(windows, array.reverse(v, [0]))
+    full = _full_convolution(a, v, n, m)
     if mode == "full":
         return full
     if mode == "same":

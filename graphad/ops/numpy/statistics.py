@@ -8,11 +8,12 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
-from graphad.core.bind import bind
+from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import UnsupportedOptionError
+from graphad.core.levels import busy
 from graphad.core.shapes import normalize_axes
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.numpy import reductions
@@ -20,6 +21,7 @@ from graphad.ops.numpy.choosing import searchsorted, sort
 from graphad.ops.numpy.promotion import cast_to, inexact, promoted, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
 
+_FEW, _MANY = 64, 12  # elements that are sorted at once; quantiles for which rows are sorted
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -200,6 +202,47 @@ def _places(q: TensorLike, last: Any, method: str) -> tuple[Any, Any, Any]:
     return low, high, part
 
 
+def _read(flat: Any, q: Any, skips_nan: bool) -> tuple[Any, Any] | None:
+    """Which elements of the sorted rows the quantiles read, the last of all at the end, and where in the rows these are; None
+    where the rows have to be sorted: in a graph, for many quantiles, and where one of them has an equal in its row, since
+    sorting says which of the two it is.
+    """
+    level = busy()
+    if (
+        not (level is None or type(level) is EagerLevel)
+        or type(flat) is not EagerTensor
+        or type(q) is not EagerTensor
+    ):
+        return None
+    x, parts = flat.data, np.reshape(q.data, -1)
+    if (
+        type(x) is not np.ndarray
+        or x.dtype.itemsize < 4
+        or x.shape[-1] < _FEW
+        or not x.size
+        or not parts.size
+    ):
+        return None
+    size = x.shape[-1]
+    counts = size - np.unique(np.count_nonzero(np.isnan(x), -1)) if skips_nan else np.array([size])
+    if counts.size * parts.size > _MANY or not ((parts >= 0) & (parts <= 1)).all():
+        return None
+    places = parts * np.maximum(counts - 1, 0).astype(x.dtype)[:, None]
+    wanted = np.unique(np.concatenate([np.floor(places), np.ceil(places)]).astype(np.int64))
+    if not skips_nan:
+        wanted = np.union1d(wanted, [size - 1])  # it is NaN where one is
+    at = np.argpartition(x, wanted, -1)[..., wanted]
+    for k in range(wanted.size):
+        if (np.count_nonzero(x == np.take_along_axis(x, at[..., k : k + 1], -1), -1) != 1).any():
+            return None
+    return wanted, at
+
+
+def _columns(read: tuple[Any, Any] | None, places: Any) -> Any:
+    """Where places of sorted rows are among those that were read."""
+    return places if read is None else lift(np.searchsorted(read[0], places.data))
+
+
 def quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips_nan: bool) -> Tensor:
     if method not in _METHODS:
         raise UnsupportedOptionError(
@@ -208,17 +251,20 @@ def quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     a = inexact(a)
     q = cast_to(inexact(q), a.dtype)
     flat, kept = _to_end(name, a, axis)
-    ranked: Any = sort(flat)
-    missing = math.is_nan(ranked)
-    size = math.cast(array.shape(ranked)[-1], a.dtype)
-    count = math.subtract(size, math.reduce_sum(math.cast(missing, a.dtype), -1, True)) if skips_nan else size
-    last = math.maximum(math.subtract(count, cast_to(1.0, a.dtype)), cast_to(0.0, a.dtype))
+    read = _read(flat, q, skips_nan)
+    ranked: Any = sort(flat) if read is None else bind(TakeAlong(len(flat.dims) - 1), flat, lift(read[1]))
+    all_but_nan: Any = math.cast(array.shape(flat)[-1], a.dtype)
+    if skips_nan:
+        all_but_nan = math.subtract(
+            all_but_nan, math.reduce_sum(math.cast(math.is_nan(flat), a.dtype), -1, True)
+        )
+    last = math.maximum(math.subtract(all_but_nan, cast_to(1.0, a.dtype)), cast_to(0.0, a.dtype))
     found = []
     values = [q] if q.ndim == 0 else array.unstack(array.reshape(q, [-1]))
     for value in values:
         low, high, part = _places(value, math.multiply(last, array.ones_like(ranked[..., :1])), method)
         first, second = (
-            bind(TakeAlong(len(ranked.dims) - 1), ranked, math.cast(index, dtypes.int64))
+            bind(TakeAlong(len(ranked.dims) - 1), ranked, _columns(read, math.cast(index, dtypes.int64)))
             for index in (low, high)
         )
         # From the nearer end, so that equal elements give themselves.
@@ -229,7 +275,7 @@ def quantiles(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         one = math.where(math.equal(part, cast_to(0.0, a.dtype)), first, one)
         one = one[..., 0]
         if not skips_nan:
-            one = math.where(missing[..., -1], cast_to(float("nan"), a.dtype), one)
+            one = math.where(math.is_nan(ranked[..., -1]), cast_to(float("nan"), a.dtype), one)
         if keepdims:
             one = array.reshape(one, [1] * len(a.dims) if kept is None else kept)
         found.append(one)
