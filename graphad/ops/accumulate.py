@@ -78,6 +78,7 @@ def added_at(shape: Any, key: Any, values: Any, axis: int = 0) -> Any:
 
 
 _BLOCK = 1 << 20
+_FEW_COLUMNS, _MANY_ROWS = 32, 512  # where columns one by one are quicker than positions of all numbers
 
 
 def add_at(into: Any, key: Any, added: Any) -> None:
@@ -97,6 +98,13 @@ def add_at(into: Any, key: Any, added: Any) -> None:
     flat, number, rows = into.reshape(-1), number.reshape(-1), added.reshape(-1, size)
     if size == 1:
         np.add.at(flat, number, rows[:, 0])
+        return
+    if size <= _FEW_COLUMNS and len(number) >= _MANY_ROWS:
+        turned = np.ascontiguousarray(rows.T)
+        for column, whole in zip(turned, flat.reshape(-1, size).T):
+            part = np.ascontiguousarray(whole)
+            np.add.at(part, number, column)
+            whole[...] = part
         return
     columns = np.arange(size)
     step = max(1, _BLOCK // max(size, 1))

@@ -20,10 +20,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
     os.environ[variable] = "1"  # one thread each
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-import numpy as np
+import numpy as np  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
-from values import values
+from values import values  # noqa: E402
 
 _WORD = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*")
 
