@@ -14,7 +14,7 @@ _LARGE = 2048  # elements; fewer are quicker one by one
 _WHOLE = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
-def chosen(condition: Any, x: Any, y: Any) -> Any:
+def chosen(condition: Any, x: Any, y: Any) -> np.ndarray:
     """`np.where(condition, x, y)` for a condition of bools, and x and y of one dtype, one of them maybe a Python number."""
     if type(condition) is np.ndarray and condition.size >= _LARGE and condition.dtype.kind == "b":
         like = x if isinstance(x, np.ndarray) else y
@@ -27,7 +27,8 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
                 and _fits(condition, first)
                 and _fits(condition, second)
             ):
-                return _selected(condition, first, second, whole).view(like.dtype)
+                found: np.ndarray = _selected(condition, first, second, whole).view(like.dtype)
+                return found
     return np.where(condition, x, y)
 
 
@@ -41,7 +42,7 @@ def _bits(x: Any, like: Any, whole: Any) -> Any:
 
 
 def _fits(condition: Any, x: Any) -> bool:
-    return x.ndim == 0 or x.shape == condition.shape
+    return bool(x.ndim == 0 or x.shape == condition.shape)
 
 
 def _selected(condition: Any, x: Any, y: Any, whole: Any) -> Any:

@@ -42,11 +42,25 @@ class Sinc(Elementwise):
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
         wide = np.asarray(x, np.result_type(x, np.float64) if x.dtype.kind == "c" else np.float64)
-        y = (math.pi**self.order * _integral(self.order, wide)).astype(x.dtype)
+        y = _value(wide) if not self.order and wide.dtype.kind == "f" else _integral(self.order, wide)
+        y = (math.pi**self.order * y if self.order else y).astype(x.dtype)
         return y if y.ndim else y[()]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return times(lambda x: bind(Sinc(self.order + 1), x))(ctx, g)
+
+
+def _value(x: np.ndarray) -> np.ndarray:
+    """s(0), with the same steps as below."""
+    turns = np.rint(x)
+    sine = np.sin(math.pi * (x - turns))
+    half = 0.5 * turns
+    np.negative(sine, out=sine, where=half != np.rint(half))
+    z = math.pi * x
+    is_zero = z == 0
+    z[is_zero] = sine[is_zero] = 1.0
+    sine /= z
+    return chosen(np.isinf(x), 0.0, sine)
 
 
 def _integral(n: int, x: np.ndarray) -> np.ndarray:

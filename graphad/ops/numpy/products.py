@@ -340,14 +340,14 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
         )
     if n < m:
         a, v, n, m = v, a, m, n
-    full = _full_convolution(a, v, n, m)
+    full: Any = _full_convolution(a, v, n, m)
     if mode == "full":
-        return full
+        return full  # type: ignore[no-any-return]
     if mode == "same":
         start = (m - 1) // 2
-        return full[start : start + n]
+        return full[start : start + n]  # type: ignore[no-any-return]
     if mode == "valid":
-        return full[m - 1 : n]
+        return full[m - 1 : n]  # type: ignore[no-any-return]
     raise InvalidArgumentError(f"convolve: mode {mode!r} is unknown; it is 'full', 'same' or 'valid'.")
 
 

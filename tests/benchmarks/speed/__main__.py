@@ -1,10 +1,11 @@
-"""Every public function that computes, at once on some 1e5 elements: beside NumPy or SciPy, TensorFlow and PyTorch, and its gradient
-beside its value.
+"""Every public function that computes, at once on some 1e5 elements: beside NumPy or SciPy, TensorFlow and PyTorch, and its
+gradient beside its value.
 
-    python -m tests.benchmarks.speed [--only TEXT] [--dtype float64] [--tensorflow PYTHON] [--torch PYTHON] [--write] [--turns 3]
+    python -m tests.benchmarks.speed [--only TEXT] [--dtype float64] [--turns 4] [--write]
+        [--without-peers | --tensorflow PYTHON --torch PYTHON]
 
-PYTHON is an interpreter that has the library, where it is not this one. Each library is a process of its own with one thread; for each row
-they take turns, and the least time of each counts. `--write` puts the table into docs/speed.md.
+PYTHON is an interpreter that has the library, where it is not this one. Each library is a process of its own with one thread; for
+each row they take turns, and the least processor time of each counts. `--write` puts the table into docs/speed.md.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,7 +57,9 @@ class Worker:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        self.is_there = bool(self.process.stdout and self.process.stdout.readline())
+        said = self.process.stdout.readline() if self.process.stdout else ""
+        self.is_there = bool(said)
+        self.version = json.loads(said)["version"] if said else ""
 
     def least(self, expression: str, gradient: bool, seconds: float) -> float | str:
         """Seconds, or why there are none."""
@@ -74,8 +79,12 @@ class Worker:
         self.process.wait(10)
 
 
-COLUMNS = (("graphad", False), ("numpy", False), ("graphad", True), ("tensorflow", False), ("tensorflow", True), ("torch", False),
-           ("torch", True))  # fmt: skip
+OWN = ("graphad", False)
+COLUMNS = (
+    OWN, ("numpy", False), ("graphad", True), ("tensorflow", False), ("tensorflow", True), ("torch", False), ("torch", True)
+)  # fmt: skip
+VALUE_BAR, SLOPE_BAR = 1.5, 4
+SHORT = 50e-6  # seconds: below, most of it is the call itself
 Times = dict[tuple[str, bool], float]
 
 
@@ -102,44 +111,101 @@ def quotient(times: Times, of: tuple[str, bool], by: tuple[str, bool]) -> float 
     return times[of] / times[by] if of in times and by in times else None
 
 
+def quotients(times: Times) -> list[float | None]:
+    """The columns of the page."""
+    own, slope = ("graphad", False), ("graphad", True)
+    return [
+        quotient(times, own, ("numpy", False)),
+        quotient(times, slope, own),
+        quotient(times, own, ("tensorflow", False)),
+        quotient(times, slope, ("tensorflow", True)),
+        quotient(times, own, ("torch", False)),
+        quotient(times, slope, ("torch", True)),
+    ]
+
+
 def line(row: Row, times: Times) -> str:
     """A row of the page: quotients alone."""
-    own, slope = ("graphad", False), ("graphad", True)
-    cells = [
-        quotient(times, own, ("numpy", False)), quotient(times, slope, own), quotient(times, own, ("tensorflow", False)),
-        quotient(times, slope, ("tensorflow", True)), quotient(times, own, ("torch", False)), quotient(times, slope, ("torch", True)),
-    ]  # fmt: skip
-    shown = ["" if x is None else f"{x:.2g}" if x < 10 else f"{x:.0f}" for x in cells]
+    shown = ["" if x is None else f"{x:.2g}" if x < 10 else f"{x:.0f}" for x in quotients(times)]
     return f"| `{row.own}` | {' | '.join(shown)} |"
+
+
+def summary(found: list[tuple[Row, Times]]) -> str:
+    """How many rows keep the bars, and which are farthest from them."""
+    parts = []
+    for column, bar, words in (
+        (0, VALUE_BAR, "times as long as NumPy or SciPy"),
+        (1, SLOPE_BAR, "times as long with their gradient as without"),
+    ):
+        values = [(x, times[OWN]) for _, times in found if (x := quotients(times)[column]) is not None]
+        above = [seconds for x, seconds in values if x > bar]
+        long = sum(seconds > SHORT for seconds in above)
+        parts.append(
+            f"{len(above)} of {len(values)} take more than {bar} {words}; {long} of these take more than {SHORT * 1e6:.0f} us."
+        )
+    return "\n".join(parts)
+
+
+def write(found: list[tuple[Row, Times]], versions: str, dtype: str) -> None:
+    """Put the table into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(START)
+    tail = rest.split(END)[1]
+    table = (
+        f"\nOn {date.today():%d %B %Y}, {machine()}, Python {platform.python_version()}, {versions}; {dtype}, one thread "
+        "each.\n\n"
+        f"{summary(found)}\n"
+        "| call | by NumPy or SciPy | gradient by value | by TensorFlow | its gradient by TensorFlow's | by PyTorch "
+        "| its gradient by PyTorch's |\n|---|---|---|---|---|---|---|\n"
+    )
+    body = "\n".join(line(row, times) for row, times in found)
+    PAGE.write_text(f"{head}{START}{table}{body}\n{END}{tail}", encoding="utf-8")
+
+
+def machine() -> str:
+    """The processor's name, as far as the system says it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
 
 
 def main() -> None:
     asked = argparse.ArgumentParser()
-    asked.add_argument("--only", default="")
+    asked.add_argument("--only", default="", help="a part of the rows' text")
     asked.add_argument("--dtype", default="float32")
-    asked.add_argument("--tensorflow", default=sys.executable)
-    asked.add_argument("--torch", default=sys.executable)
+    asked.add_argument("--tensorflow", default=sys.executable, help="an interpreter that has it")
+    asked.add_argument("--torch", default=sys.executable, help="an interpreter that has it")
     asked.add_argument("--without-peers", action="store_true")
     asked.add_argument("--turns", type=int, default=4)
-    asked.add_argument("--seconds", type=float, default=0.004)
-    asked.add_argument("--raw", default="")
+    asked.add_argument("--seconds", type=float, default=0.004, help="how long one turn repeats a call")
+    asked.add_argument("--raw", default="", help="a file for the times as JSON")
+    asked.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
     options = asked.parse_args()
     pythons = {"graphad": sys.executable, "numpy": sys.executable}
     if not options.without_peers:
         pythons |= {"tensorflow": options.tensorflow, "torch": options.torch}
     workers = {name: Worker(name, python, options.dtype) for name, python in pythons.items()}
-    raw = []
+    found = []
     for row in rows():
         if options.only not in row.own:
             continue
         times, why = measured(workers, row, options.turns, options.seconds)
-        print(line(row, times), {k: v for k, v in times.items() if k[0] == "graphad"}, flush=True)
+        print(line(row, times), f"{times.get(OWN, 0) * 1e3:.3f} ms", flush=True)
         for key, text in why.items():
-            if (key == ("graphad", False) or key == ("numpy", False)) and text != "none":
+            if key in (OWN, ("numpy", False)) and text != "none":
                 print("    ", key, text)
-        raw.append([row.own, [[*key, seconds] for key, seconds in times.items()]])
+        found.append((row, times))
     if options.raw:
-        Path(options.raw).write_text(json.dumps(raw))
+        raw = [[row.own, [[*key, seconds] for key, seconds in times.items()]] for row, times in found]
+        Path(options.raw).write_text(json.dumps(raw), encoding="utf-8")
+    print(summary(found))
+    if options.write:
+        versions = ", ".join(
+            f"{name} {worker.version}" for name, worker in workers.items() if worker.is_there
+        )
+        write(found, versions, options.dtype)
     for worker in workers.values():
         worker.close()
 

@@ -2,7 +2,8 @@
 
     python worker.py graphad|numpy|tensorflow|torch DTYPE
 
-A request is {"expression", "gradient": bool, "seconds"}: how long to repeat it; the answer the least seconds of one call, or why not.
+A request is {"expression", "gradient": bool, "seconds"}: how long to repeat it; the answer the least processor time of one call,
+or why there is none.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Library:
             import torch
 
             torch.set_num_threads(1)
+            self.version = torch.__version__
             self.names = {"torch": torch, "np": np, **{k: _for_torch(v) for k, v in arrays.items()}}
             self.names["torch_sparse"] = torch.sparse_coo_tensor(
                 torch.tensor(arrays["places"].T.copy()), self.names["x"], (1000, 10_000)
@@ -50,6 +52,7 @@ class Library:
             import scipy.special
             from scipy.stats import qmc
 
+            self.version = f"{np.__version__}, SciPy {scipy.__version__}"
             places = arrays["places"].T
             self.names = {
                 "scipy": scipy,
@@ -72,7 +75,7 @@ class Library:
                 tf.config.threading.set_intra_op_parallelism_threads(1)
                 tf.config.threading.set_inter_op_parallelism_threads(1)
                 own = tf.experimental.numpy
-            self.tf = tf
+            self.tf, self.version = tf, tf.__version__
             kept = ("list1000",)
             self.names = {
                 "tf": tf,
@@ -180,7 +183,7 @@ def main(name: str, dtype: str) -> None:
     library = Library(name, dtype)
     works: dict[tuple[str, bool], Any] = {}
     out, sys.stdout = sys.stdout, sys.stderr
-    print(json.dumps({"ready": name}), file=out, flush=True)
+    print(json.dumps({"version": library.version}), file=out, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         key = request["expression"], request["gradient"]
