@@ -29,7 +29,8 @@ def chosen(condition: Any, x: Any, y: Any) -> np.ndarray:
             ):
                 found: np.ndarray = _selected(condition, first, second, whole).view(like.dtype)
                 return found
-    return np.where(condition, x, y)
+    plain: np.ndarray = np.where(condition, x, y)
+    return plain
 
 
 def _bits(x: Any, like: Any, whole: Any) -> Any:

@@ -37,6 +37,7 @@ _BERNOULLI = (
     43867 / 798,
     -174611 / 330,
 )
+_ASYMPTOTIC = tuple(b / (2 * k) for k, b in enumerate(_BERNOULLI, 1))
 _LOWEST = -1e4  # below this, moving up takes too many steps; the result is nan
 _NOTHING = 1e-18  # terms that are smaller parts of a sum do not change it
 _LARGEST_FACTORIAL = 170  # in float64
@@ -47,20 +48,38 @@ def _lgamma(x: Any) -> Any:
     return series.of_array(series.lgamma, x)
 
 
+def _digamma_far(x: np.ndarray) -> np.ndarray:
+    """From 10 on, by the asymptotic series."""
+    over = 1.0 / x
+    square = over * over
+    far: np.ndarray = np.log(x) - 0.5 * over - square * series.polynomial(_ASYMPTOTIC, square)
+    return far
+
+
+def _digamma_near(x: np.ndarray) -> np.ndarray:
+    """From 0 to 10, by ten steps of the recurrence."""
+    total = np.zeros_like(x)
+    for k in range(9, -1, -1):
+        total += 1.0 / (x + k)
+    near: np.ndarray = _digamma_far(x + 10.0) - total
+    return near
+
+
+def _digamma_mirrored(x: np.ndarray) -> np.ndarray:
+    rest = x - np.rint(x)
+    mirrored: np.ndarray = _digamma(1.0 - x) - math.pi / np.tan(math.pi * rest)
+    return chosen(rest == 0, np.nan, mirrored)
+
+
 def _digamma(x: np.ndarray) -> np.ndarray:
-    mirrored = x < 0
-    up = chosen(mirrored, 1.0 - x, x)
-    total = chosen(mirrored, -math.pi / np.tan(math.pi * (x - np.rint(x))), 0.0)
-    for _ in range(10):
-        low = up < 10.0
-        total = chosen(low, total - 1.0 / up, total)
-        up = chosen(low, up + 1.0, up)
-    z = 1.0 / (up * up)
-    series = np.zeros_like(up)
-    for k in range(len(_BERNOULLI), 0, -1):
-        series = (series + _BERNOULLI[k - 1] / (2 * k)) * z
-    out = total + np.log(up) - 0.5 / up - series
-    return chosen((x <= 0) & (x == np.floor(x)), np.nan, out)
+    parts = [
+        (x == np.inf, lambda x: x),
+        (x >= 10.0, _digamma_far),
+        (x > 0, _digamma_near),
+        ((x < 0) & (x > -np.inf), _digamma_mirrored),
+    ]
+    found: np.ndarray = series.by_part(x, parts, np.nan)
+    return found
 
 
 def _derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
@@ -97,13 +116,9 @@ class Polygamma(Elementwise):
     n: Count
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
-        wide = np.asarray(x, np.float64)
         if self.n == 0:
-            y = _digamma(wide)
-        else:
-            y = _derivative_of_digamma(self.n, wide)
-        y = y.astype(x.dtype, copy=False)
-        return y if y.ndim else y[()]
+            return series.of_array(_digamma, x)  # type: ignore[no-any-return]
+        return series.of_array(lambda x: _derivative_of_digamma(self.n, x), x)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)

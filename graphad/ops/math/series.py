@@ -24,9 +24,22 @@ _ZETA = (
     2.38450502727733e-07, 1.1921992596531106e-07, 5.960818905125948e-08, 2.980350351465228e-08, 1.4901554828365043e-08,
     7.45071178983543e-09,
 )  # fmt: skip
-_BLOCK = 16384
+_BLOCK = 32768
 _EULER = 0.5772156649015329
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+# log gamma(x) / ((x - 1) (x - 2)) for x from 3/4 to 3/2 in powers of x - 9/8, in the same way.
+_AROUND_ONE = (
+    0.5487833977237905, -0.21115323425817567, 0.11960320844256114, -0.07892681966470984, 0.05628216876892011,
+    -0.041994855996659405, 0.0322638871556765, -0.025296548394587476, 0.020132841037217526, -0.016209004447210122,
+    0.013170646269321629, -0.01078397242079351, 0.008885087778126808, -0.0073456062508756945, 0.006113084992861291,
+    -0.005242564491966966, 0.004398498228612218, -0.002943163071289742, 0.0024773869429850857, -0.004489514044147073,
+    0.0038153025303318926,
+)  # fmt: skip
+# For x from 7/2 to 10, in powers of 1 / x^2: within 4e-18, interpolated at Chebyshev nodes with 40 digits.
+_MIDDLE = (
+    0.0833333333333308, -0.002777777776868524, 0.0007936506556022418, -0.0005952263481949457, 0.0008411240997614972,
+    -0.0018952833048301527, 0.0058653899947506815, -0.020050767615540185, 0.056365518592377054, -0.08537066765352651,
+)  # fmt: skip
 _HALF_LOG_TWO_PI = 0.9189385332046728
 # The zero of Ei, in two parts.
 _EI_ZERO, _EI_REST = 0.3725074107813666, 1.3140183414386028e-17
@@ -41,15 +54,16 @@ _DEBYE = tuple(
 
 def by_part(x: Array, parts: Sequence[tuple[Array, Callable[[Array], Array]]], otherwise: float) -> Array:
     """Each element by the formula of the first part that it is in; `otherwise` where it is in none, NaN for NaN."""
-    out = chosen(np.isnan(x), x, otherwise)
-    free = ~np.isnan(x)
+    free = x == x
+    out = np.full_like(x, otherwise)
+    np.copyto(out, x, where=~free)
     for mask, formula in parts:
-        mine = free & mask
-        if mine.all():
+        mine = np.flatnonzero(free & mask)  # taken by number, which is quicker than by a mask
+        if mine.size == x.size:
             return formula(x)
-        if mine.any():
+        if mine.size:
             out[mine] = formula(x[mine])
-        free &= ~mask
+            free &= ~mask
     return out
 
 
@@ -63,7 +77,7 @@ def of_array(formula: Callable[[Array], Array], x: Any) -> Any:
     return y if y.ndim else y[()]
 
 
-def _sum(factors: Sequence[float], z: Array) -> Array:
+def polynomial(factors: Sequence[float], z: Array) -> Array:
     """factors[0] + factors[1] z + ..."""
     y = np.full_like(z, factors[-1])
     for factor in factors[-2::-1]:
@@ -78,32 +92,40 @@ _NEAR_TWO = (1 - _EULER, *((-1) ** k * value / k for k, value in enumerate(_ZETA
 def _near_two(x: Array) -> Array:
     """log gamma(x) for x from 3/2 to 5/2: relatively exact at its zero 2."""
     z = x - 2.0
-    return z * _sum(_NEAR_TWO, z)
+    return z * polynomial(_NEAR_TWO, z)
+
+
+def _around_one(x: Array) -> Array:
+    """For x from 3/4 to 3/2: relatively exact at the zero 1."""
+    return (x - 1.0) * (x - 2.0) * polynomial(_AROUND_ONE, x - 1.125)
 
 
 def _near_one(x: Array) -> Array:
-    """The same for x from 1/2 to 3/2, whose zero is 1."""
+    """For x from 1/2 to 3/4, and for 1 more than what is below 1/2."""
     z = x - 1.0
-    return z * _sum(_NEAR_TWO, z) - np.log1p(z)
+    return z * polynomial(_NEAR_TWO, z) - np.log1p(z)
 
 
 def _below_half(x: Array) -> Array:
     return _near_one(x + 1.0) - np.log(x)
 
 
+def _step_up(x: Array) -> Array:
+    """From 5/2 to 7/2, by the recurrence."""
+    before = x - 1.0
+    return _near_two(before) + np.log(before)
+
+
 def _middle(x: Array) -> Array:
-    """From 5/2 to 10: moved down by the recurrence."""
-    product = np.ones_like(x)
-    for k in range(1, 9):
-        y = x - k
-        product *= chosen(y >= 1.5, y, 1.0)
-    return _near_two(x - np.floor(x - 1.5)) + np.log(product)
+    """From 7/2 to 10: Stirling's formula with a polynomial for what its series says later on."""
+    over = 1.0 / x
+    return (x - 0.5) * (np.log(x) - 1.0) - 0.5 + _HALF_LOG_TWO_PI + over * polynomial(_MIDDLE, over * over)
 
 
 def _far(x: Array) -> Array:
     """Stirling's series."""
     over = 1.0 / x
-    return (x - 0.5) * (np.log(x) - 1.0) - 0.5 + _HALF_LOG_TWO_PI + over * _sum(_STIRLING, over * over)
+    return (x - 0.5) * (np.log(x) - 1.0) - 0.5 + _HALF_LOG_TWO_PI + over * polynomial(_STIRLING, over * over)
 
 
 def _positive(x: Array) -> Array:
@@ -112,8 +134,10 @@ def _positive(x: Array) -> Array:
         [
             (x == np.inf, lambda x: x),
             (x >= 10, _far),
-            (x > 2.5, _middle),
+            (x >= 3.5, _middle),
+            (x > 2.5, _step_up),
             (x >= 1.5, _near_two),
+            (x >= 0.75, _around_one),
             (x >= 0.5, _near_one),
             (x > 0, _below_half),
         ],
@@ -138,7 +162,7 @@ def _dilogarithm(x: Array) -> Array:
     """spence for x from 1/2 to 2, by the series in log(x)."""
     u = -np.log1p(x - 1.0)
     square = u * u
-    return u * (1.0 - u * 0.25 + square * _sum(_DEBYE, square))
+    return u * (1.0 - u * 0.25 + square * polynomial(_DEBYE, square))
 
 
 _SIXTH = math.pi**2 / 6
@@ -188,7 +212,7 @@ def expint(x: Array) -> Array:
 
 def _expint_far(x: Array) -> Array:
     half = np.exp(0.5 * x)  # the whole overflows before its quotient by x does
-    return np.asarray(half * (half / x * _sum(_FACTORIALS, 1.0 / x)))
+    return np.asarray(half * (half / x * polynomial(_FACTORIALS, 1.0 / x)))
 
 
 _DAWSON = tuple((-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(14))
@@ -196,7 +220,7 @@ _DAWSON = tuple((-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(1
 
 def dawsn_near_zero(x: Array) -> Array:
     """Dawson's integral for |x| up to 1/2, by its series."""
-    return x * _sum(_DAWSON, x * x)
+    return x * polynomial(_DAWSON, x * x)
 
 
 def fresnel_far(x: Array) -> tuple[Array, Array]:
@@ -209,7 +233,9 @@ def fresnel_far(x: Array) -> tuple[Array, Array]:
     rest = ((high * high - square) + 2 * high * low) + low * low
     angle = math.pi / 2 * (np.fmod(square, 4.0) + np.fmod(rest, 4.0))
     z = 1.0 / (math.pi * square) ** 2
-    f = _sum((1.0, -3.0, 105.0, -10395.0, 2027025.0, -654729075.0), z) / (math.pi * size)
-    g = _sum((1.0, -15.0, 945.0, -135135.0, 34459425.0, -13749310575.0), z) / (math.pi**2 * square * size)
+    f = polynomial((1.0, -3.0, 105.0, -10395.0, 2027025.0, -654729075.0), z) / (math.pi * size)
+    g = polynomial((1.0, -15.0, 945.0, -135135.0, 34459425.0, -13749310575.0), z) / (
+        math.pi**2 * square * size
+    )
     sine, cosine = np.sin(angle), np.cos(angle)
     return np.copysign(0.5 - f * cosine - g * sine, x), np.copysign(0.5 + f * sine - g * cosine, x)
