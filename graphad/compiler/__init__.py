@@ -19,11 +19,11 @@ def executable_of(graph: Graph) -> Any:
     return executable.executable_of(graph)
 
 
-def _run_first(graph: Graph, values: Sequence[Any]) -> list[Any]:
+def _run_first(graph: Graph, values: Sequence[Any], *place: str) -> list[Any]:
     """Runs one graph; importing the executables puts their `run` in the place of this function."""
     from graphad.compiler.plan import executable
 
-    return executable.run(graph, values)
+    return executable.run(graph, values, *place)
 
 
 set_runner(_run_first)

@@ -22,8 +22,8 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel
 from graphad.kernels.stages import Nest, Stages
 
-# Which module holds the backend of a device, under the name BACKEND.
-_MODULES = {"cpu": "graphad.compiler.cpu.backend"}
+# Which module gives the backends of a kind of device, by the name `backend_of`.
+_MODULES = {"cpu": "graphad.compiler.cpu.backend", "cuda": "graphad.compiler.cuda.backend"}
 
 Walk = tuple[Sequence[int], Sequence[int]]  # a shape, and strides in bytes
 Expected = tuple[Any, Any]  # the dtype and the shape that an argument must have; None: any
@@ -35,6 +35,10 @@ class Builder(ABC):
     @abstractmethod
     def add_row(self, row: Row) -> Any:
         """Append a step with the tables that it walks."""
+
+    @abstractmethod
+    def about(self, what: str) -> None:
+        """Say which ops the rows that follow are, for errors that a device reports when they run."""
 
     @abstractmethod
     def build(self, arena_bytes: int, release_lock: bool, guard: Any) -> Any:
@@ -54,6 +58,7 @@ class Backend(ABC):
     Attributes:
       name: Its name in `graphad.device`.
       is_host: Whether its memory is the host's: NumPy arrays are its arrays.
+      runs_evals: Whether evals of ops take its arrays as they are, where its memory is not the host's.
       product_dtypes: Names of the dtypes of which it has matrix products.
       has_stages: Whether it runs kernels of several stages.
       has_blocks: Whether long chains of loops are worth running block by block: where a cache holds what they hand on.
@@ -63,6 +68,7 @@ class Backend(ABC):
 
     name: str
     is_host: bool
+    runs_evals: bool = False
     product_dtypes: frozenset[str]
     has_stages: bool
     has_blocks: bool = False
@@ -197,6 +203,10 @@ class Backend(ABC):
         """A function of the arguments which says whether they are what a guard expects."""
 
     @abstractmethod
+    def fitted(self, value: Any) -> Any:
+        """An argument as its native code reads it: C order, aligned, its own array; handles as they are."""
+
+    @abstractmethod
     def register_holder(self, kind: type, attribute: str) -> Any:
         """Have runs take objects of a class for the array that is their attribute."""
 
@@ -208,10 +218,10 @@ class Backend(ABC):
 @cache
 def backend_of(device: str) -> Backend:
     """The backend of a device. Raises: UnavailableError: there is none."""
-    module = _MODULES.get(device)
+    module = _MODULES.get(device.partition(":")[0])
     if module is None:
         raise UnavailableError(
-            f"device: {device!r} runs no compiled functions; {', '.join(map(repr, _MODULES))} does."
+            f"device: {device!r} runs no compiled functions; {' and '.join(map(repr, _MODULES))} do."
         )
-    found: Backend = import_module(module).BACKEND
+    found: Backend = import_module(module).backend_of(device)
     return found

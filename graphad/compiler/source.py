@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from graphad.core.dtypes import ALL, DType
+from graphad.core.errors import GraphadError
 from graphad.core.version import VERSION
 from graphad.kernels.record import Record
 
@@ -22,6 +23,10 @@ SCHEMA = 1  # part of every key; raise it when keys or files change their meanin
 CODES: dict[str, str] = {dtype.name: dtype.kind[0] + str(8 * dtype.itemsize) for dtype in ALL}
 CODES |= {"bfloat16": "bf16", "bool": "b1"}
 NAMES: dict[str, str] = {code: name for name, code in CODES.items()}
+
+
+class CompileError(GraphadError, RuntimeError):
+    """A kernel's source did not become code that may be loaded."""
 
 
 def code_of(dtype: DType) -> str:

@@ -209,6 +209,13 @@ class DeviceArray:
         with library().cuda.Device(self.index):
             return self._like(getattr(library(), how)(*args))
 
+    def contiguous(self) -> DeviceArray:
+        """Itself where it is in C order, else a copy that is."""
+        if self.held.flags.c_contiguous:
+            return self
+        with library().cuda.Device(self.index):
+            return self._like(library().ascontiguousarray(self.held))
+
     def strided(self, shape: Sequence[int], strides: Sequence[int]) -> DeviceArray:
         """A view of the elements in the order of their indices, with its steps in bytes."""
         with library().cuda.Device(self.index):

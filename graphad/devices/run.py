@@ -21,7 +21,7 @@ from graphad.core.tensor import CPU, EagerTensor, Handle
 from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.tensor import DeviceTensor
 from graphad.devices.transfer import moved
-from graphad.graph.evaluate import set_away
+from graphad.graph.evaluate import set_place_of
 
 
 def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
@@ -75,15 +75,23 @@ def _as_tensor(y: Any, place: str) -> Any:
 
 
 def _held(value: Any, place: str) -> Any:
-    """What a variable of a device holds."""
-    return value if place == CPU or isinstance(value, DeviceArray) else device_array(value, parse(place)[1])
+    """What a variable of a device holds: in C order, as kernels read it."""
+    if place == CPU:
+        return value
+    return value.contiguous() if isinstance(value, DeviceArray) else device_array(value, parse(place)[1])
 
 
-def _are_away(values: Sequence[Any]) -> bool:
-    return any(
-        isinstance(x, DeviceArray) or (isinstance(x, Handle) and isinstance(x.data, DeviceArray))
-        for x in values
-    )
+def _place_of(values: Sequence[Any]) -> str | None:
+    """Where values are that are not on the CPU, "" for several devices."""
+    found: str | None = None
+    for x in values:
+        array = x.data if isinstance(x, Handle) else x
+        if isinstance(array, DeviceArray):
+            place = f"cuda:{array.index}"
+            if found not in (None, place):
+                return ""
+            found = place
+    return found
 
 
-set_away(_are_away)
+set_place_of(_place_of)

@@ -13,7 +13,9 @@ from graphad.core.op import evaluated, explained
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
-Runner = Callable[[Graph, Sequence[Any]], Sequence[Any]]
+Runner = Callable[
+    ..., Sequence[Any]
+]  # of a graph, values, and the device where these are if that is not the CPU
 Seen = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 
 
@@ -40,24 +42,25 @@ def evaluate(graph: Graph, values: Sequence[Any], seen: Seen | None = None) -> l
     return [known[i] for i in graph.outputs]
 
 
-_runner: Runner = evaluate
+_runner: Runner = lambda graph, values, place=None: evaluate(graph, values)  # noqa: E731
 
 
-# Says whether some of the values are on another device than the CPU; None until there is such a device.
-_are_away: Callable[[Sequence[Any]], bool] | None = None
+# Says on which other device than the CPU values are: "" for several ones, None for none; None until there is such a device.
+_place_of: Callable[[Sequence[Any]], str | None] | None = None
 
 
 def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
     """The outputs of the graph by the best means there is."""
-    if _are_away is not None and _are_away(values):
-        return evaluate(graph, values)
-    return _runner(graph, values)
+    place = None if _place_of is None else _place_of(values)
+    if place is None:
+        return _runner(graph, values)
+    return _runner(graph, values, place) if place else evaluate(graph, values)
 
 
-def set_away(test: Callable[[Sequence[Any]], bool]) -> None:
-    """Have `run` evaluate graphs op by op where `test` finds values on another device."""
-    global _are_away
-    _are_away = test
+def set_place_of(test: Callable[[Sequence[Any]], str | None]) -> None:
+    """Have `run` ask where values are; those on several devices are evaluated op by op, which says what is wrong."""
+    global _place_of
+    _place_of = test
 
 
 def set_runner(runner: Runner) -> Runner:

@@ -17,11 +17,11 @@ from graphad.kernels.forms import Kernel, block_layout
 from graphad.kernels.record import Record
 
 OUTSIDE = -1
-LO, HI, WORKSPACE, BLOCK, ROWS = range(
-    5
-)  # words of the block: a range of rows, how many at a time, how many there are
+# Words of the block: a range of rows, the workspace, how many rows at a time, how many there are, and in the workspace where
+# what is held begins and how many bytes of it a block of rows takes.
+LO, HI, WORKSPACE, BLOCK, ROWS, BEFORE, HELD = range(7)
 FIRST = (
-    5  # then, for each stage, the words of its kernel and how many elements of its split dimension a row has
+    7  # then, for each stage, the words of its kernel and how many elements of its split dimension a row has
 )
 
 

@@ -121,11 +121,11 @@ def _checker() -> _Checker | None:
     return None
 
 
-def _run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
+def _run(graph: Graph, values: Sequence[Any], *place: str) -> Sequence[Any]:
     """A graph node by node where this thread checks, else as before."""
     if _checker() is None:
         assert _before is not None
-        return _before(graph, values)
+        return _before(graph, values, *place)
     return evaluate(_read_parts(graph), values, _seen)
 
 

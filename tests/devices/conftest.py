@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from graphad.compiler import cache, service
+from graphad.compiler.cuda import backend, build
 from graphad.devices.library import set_library
-from tests.devices import fake_cupy
+from tests.devices import fake_cupy, fake_driver
 
 
 @pytest.fixture(autouse=True)
-def fake_device() -> Iterator[None]:
-    """`cuda:0` and `cuda:1` are NumPy behind CuPy's names."""
+def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`cuda:0` and `cuda:1` are NumPy behind CuPy's names; what is compiled for them is the text of kernels, run by Python."""
     before = set_library(fake_cupy.module())
-    fake_cupy.calls.clear()
+    tools, request, default = fake_driver.Toolchain(), service.request, service.default_service
+
+    def asked(key: str, text: str, callback: Any, target: str = "cpu") -> bool:
+        return (request if target == "cpu" else tools.request)(key, text, callback, target)
+
+    class Service:
+        def compile_now(self, key: str, text: str, target: str = "cpu") -> bytes:
+            return (default() if target == "cpu" else tools).compile_now(key, text, target)
+
+    monkeypatch.setattr(service, "request", asked)
+    monkeypatch.setattr(service, "default_service", Service)
+    monkeypatch.setattr(backend, "why_unavailable", lambda: None)
+    kept = cache._default
+    cache.use_cache(cache.KernelCache(None))  # a text must never be taken for a cubin
+    for log in (fake_cupy.calls, fake_driver.launches, fake_driver.products, fake_driver.copies):
+        log.clear()
     yield
+    build.forget()
+    cache.use_cache(kept)
     set_library(before)

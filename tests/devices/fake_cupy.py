@@ -5,12 +5,13 @@ Anything that CuPy lacks, or that graphad is not meant to use, is not there. Wha
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from tests.devices import fake_driver
+from tests.devices.fake_driver import address_of
 
 DEVICES = 2
 _current = 0
@@ -36,6 +37,7 @@ class ndarray:
     nbytes = property(lambda self: self._memory.nbytes)
     strides = property(lambda self: self._memory.strides)
     flags = property(lambda self: self._memory.flags)
+    data = property(lambda self: SimpleNamespace(ptr=address_of(self._memory)))
     T = property(lambda self: ndarray(self._memory.T, self._device))
     real = property(
         lambda self: _wrap(self._memory.real), lambda self, y: setattr(self._memory, "real", _raw(y))
@@ -82,7 +84,15 @@ def _wrap(y: Any) -> Any:
     return type(y)(_wrap(item) for item in y) if type(y) in (list, tuple) else y
 
 
-MORE = "take empty zeros ascontiguousarray".split()
+MORE = "take zeros ascontiguousarray".split()
+
+
+def empty(shape: Any, dtype: Any = float) -> ndarray:
+    """Memory in which nothing is 0, so that what nobody wrote shows."""
+    calls.append("empty")
+    made = np.empty(shape, dtype)
+    made.reshape(-1).view(np.uint8)[...] = 0xCB
+    return ndarray(made, _current)
 
 
 def _as_strided(x: ndarray, shape: Any, strides: Any) -> ndarray:
@@ -113,14 +123,22 @@ def _method(name: str) -> Any:
 calls: list[str] = []  # what ran on the device
 
 
-@contextlib.contextmanager
-def Device(index: int) -> Iterator[None]:
-    global _current
-    before, _current = _current, index
-    try:
-        yield
-    finally:
-        _current = before
+class Device:
+    """A block in which a device is the current one."""
+
+    compute_capability = "90"
+    attributes = {"MultiProcessorCount": 2}
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __enter__(self) -> None:
+        global _current
+        self._before, _current = _current, self.index
+
+    def __exit__(self, *_: Any) -> None:
+        global _current
+        _current = self._before
 
 
 def asarray(a: Any) -> Any:
@@ -141,13 +159,21 @@ def module() -> Any:
 
     for name in METHODS:
         setattr(ndarray, name, _method(name))
-    runtime = SimpleNamespace(getDeviceCount=lambda: DEVICES)
+    runtime = SimpleNamespace(getDeviceCount=lambda: DEVICES, **fake_driver.RUNTIME)
     return SimpleNamespace(
         ndarray=ndarray,
         asarray=asarray,
         array=array,
+        empty=empty,
         asnumpy=asnumpy,
-        cuda=SimpleNamespace(Device=Device, runtime=runtime),
+        cuda=SimpleNamespace(
+            Device=Device,
+            runtime=runtime,
+            driver=fake_driver,
+            cublas=fake_driver,
+            device=fake_driver,
+            get_current_stream=lambda: fake_driver.STREAM,
+        ),
         lib=SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_as_strided)),
         fft=SimpleNamespace(**{name: _function(name, np.fft) for name in TRANSFORMS}),
         **{name: _function(name) for name in (*UFUNCS, *FLOATING_UFUNCS, *FUNCTIONS, *MORE)},

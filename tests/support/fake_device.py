@@ -118,6 +118,9 @@ class _Plan(Builder):
         self.device, self.arguments = device, arguments
         self.rows: list[Row] = []
 
+    def about(self, what: str) -> None:
+        pass
+
     def add_row(self, row: Row) -> None:
         self.rows.append(row)
 
@@ -400,6 +403,9 @@ class FakeDevice(Backend):
             return True
 
         return check
+
+    def fitted(self, value: Any) -> Any:
+        return value
 
     def register_holder(self, kind: type, attribute: str) -> None:
         pass

@@ -179,6 +179,12 @@ class Cpu(Backend):
     def bind_check(self, guard: Any) -> Callable[..., Any]:
         return entry.bind_check(guard)
 
+    def fitted(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.ndim:
+            plain = type(value) is np.ndarray and value.flags.c_contiguous and value.flags.aligned
+            return value if plain else np.array(value, order="C")
+        return value
+
     def register_holder(self, kind: type, attribute: str) -> Any:
         return entry.register_holder(kind, attribute)
 
@@ -222,4 +228,9 @@ def _shares(extent: int, chunk: int, nanoseconds: float) -> list[tuple[int, int]
     return [(low, min(low + step, extent)) for low in range(0, extent, max(step, 1))]
 
 
-BACKEND = Cpu()
+def backend_of(device: str) -> Cpu:
+    """The backend of "cpu"."""
+    return _CPU
+
+
+_CPU = Cpu()

@@ -17,11 +17,10 @@ from pathlib import Path
 
 from graphad.compiler import cache, source
 from graphad.compiler.cpu import target
-from graphad.compiler.cpu.compile import CompileError
 from graphad.compiler.cpu.emit import emit
 from graphad.compiler.cpu.functions import supports
 from graphad.compiler.cpu.load import registry
-from graphad.compiler.source import Source
+from graphad.compiler.source import CompileError, Source
 from graphad.kernels.forms import Kernel
 
 __all__ = ["CompileError", "build", "find", "key_of", "request", "supports"]
@@ -74,7 +73,7 @@ def build(kernel: Kernel | Source) -> int:
     address = find(kernel)
     if address is not None:
         return address
-    from graphad.compiler.cpu.service import default_service  # what a warm cache never needs
+    from graphad.compiler.service import default_service  # what a warm cache never needs
 
     key = key_of(kernel)
     return _keep(key, default_service().compile_now(key, _text(kernel)))
@@ -90,7 +89,7 @@ def request(kernel: Kernel | Source, callback: Callable[[int | None, str | None]
     if address is not None:
         callback(address, None)
         return True
-    from graphad.compiler.cpu import service
+    from graphad.compiler import service
 
     def receive(key: str, data: bytes | None, error: str | None) -> None:
         if data is None:

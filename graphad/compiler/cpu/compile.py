@@ -13,7 +13,7 @@ from typing import Any
 
 from graphad.compiler import objects
 from graphad.compiler.cpu import target
-from graphad.compiler.source import may_contract
+from graphad.compiler.source import CompileError, may_contract
 from graphad.core import forks
 from graphad.core.errors import GraphadError
 
@@ -21,8 +21,9 @@ SYMBOL = "graphad_kernel"
 _lock = forks.awaited()
 
 
-class CompileError(GraphadError, RuntimeError):
-    """A kernel's source did not become an object that may be loaded."""
+def compile_for(text: str, processor: str) -> bytes:
+    """`compile_source` for the worker; there is one processor."""
+    return compile_source(text)
 
 
 def compile_source(text: str, function: str = "kernel") -> bytes:

@@ -6,19 +6,18 @@ that Numba gave it, so it is stored in front of the code.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from graphad.compiler.objects import read_symbols
-from graphad.compiler.source import may_contract
+from graphad.compiler.source import CompileError, may_contract
 from graphad.core import forks
 from graphad.core.errors import GraphadError, UnavailableError
 
 _lock = forks.lock()
-
-
-class CompileError(GraphadError, RuntimeError):
-    """A kernel's source did not become a cubin."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,11 @@ def why_unavailable() -> str | None:
     return None
 
 
+def compile_for(text: str, processor: str) -> bytes:
+    """`compile_source` for the worker: a packed cubin for a compute capability such as "90"."""
+    return compile_source(text, (int(processor[:-1]), int(processor[-1]))).pack()
+
+
 def compile_source(text: str, capability: tuple[int, int] = (9, 0), function: str = "kernel") -> Cubin:
     """The cubin of one function whose arguments are all int64 words.
 
@@ -56,7 +60,8 @@ def compile_source(text: str, capability: tuple[int, int] = (9, 0), function: st
     reason = why_unavailable()
     if reason is not None:
         raise UnavailableError(f"cuda: {reason}")
-    with _lock:
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numba-cuda's, about settings of its own
         try:
             return _compile(text, capability, function)
         except GraphadError:
@@ -66,7 +71,10 @@ def compile_source(text: str, capability: tuple[int, int] = (9, 0), function: st
 
 
 def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
-    from cuda.core import Linker, LinkerOptions, ObjectCode
+    with contextlib.suppress(
+        ImportError
+    ):  # the worker runs no .pth files, by which it takes numba.cuda's place
+        importlib.import_module("_numba_cuda_redirector")
     from numba import cuda
     from numba.cuda import types
 
@@ -79,13 +87,32 @@ def _compile(text: str, capability: tuple[int, int], function: str) -> Cubin:
     signature = types.void(*[types.int64] * plain.__code__.co_argcount)
     code, _ = cuda.compile(plain, signature, device=False, abi="numba", cc=capability, output="ltoir")
     # Without `fma` the device's compiler rounds every product, as NumPy does; the device library has its own fused steps.
-    options = LinkerOptions(
-        arch=f"sm_{capability[0]}{capability[1]}", link_time_optimization=True, fma=may_contract(plain)
-    )
-    linked = bytes(Linker(ObjectCode.from_ltoir(code), options=options).link("cubin").code)
+    options = [f"-arch=sm_{capability[0]}{capability[1]}", "-lto", f"-fma={int(may_contract(plain))}"]
+    linked = _linked(code, options)
     entries = [name for name in read_symbols(linked).defined if function in name and not name.startswith(".")]
     if len(entries) != 1:
         raise CompileError(
             f"cuda: the cubin has the entries {', '.join(sorted(entries)) or 'none'} instead of one"
         )
     return Cubin(entries[0], linked)
+
+
+def _linked(code: bytes, options: list[str]) -> bytes:
+    """The cubin of LTO-IR."""
+    from cuda.bindings import nvjitlink as linker
+
+    handle = linker.create(len(options), options)
+    try:
+        try:
+            linker.add_data(handle, linker.InputType.LTOIR, code, len(code), "kernel")
+            linker.complete(handle)
+        except linker.nvJitLinkError as error:
+            log = bytearray(linker.get_error_log_size(handle))
+            linker.get_error_log(handle, log)
+            told = log.decode(errors="replace").rstrip("\0")
+            raise CompileError(f"cuda: {error}: {told}") from error
+        cubin = bytearray(linker.get_linked_cubin_size(handle))
+        linker.get_linked_cubin(handle, cubin)
+        return bytes(cubin)
+    finally:
+        linker.destroy(handle)

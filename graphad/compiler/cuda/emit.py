@@ -1,15 +1,17 @@
 """A kernel as source text for CUDA: the statements of the CPU's text under another header.
 
     def kernel(lo, hi, w, a0, o0, n0):
-        for t in range(cuda.grid(1), hi - lo, cuda.gridsize(1)):
-            i0 = lo + t
+        narrow()                          # positions are 32-bit numbers; without it they are 64-bit ones
+        e0 = ix(n0)
+        for t in range(at, e0, step):     # this thread's place in the grid, and how many threads that has
+            i0 = t
             x0 = ld_f32(a0, i0)
             ...
 
-Each word of the argument block is a parameter, in the same order, so a launch uploads nothing. Rows are reduced by
-one block of threads each, columns by one thread each; a full reduction leaves one partial result per chunk, and a
-second launch with lo = hi = extent combines them. Blocks have exactly `THREADS` threads, so results do not depend
-on the launch.
+Each word of the argument block is a parameter, in the same order, so a launch uploads nothing. A map walks the grid's threads,
+with loads of 16 bytes where addresses allow. Rows are reduced by one block of threads each, columns by tiles of neighbours;
+where there are few results, each is cut into `parts`, and the block that comes last adds these up in their order, so one launch
+does all of it. Which thread adds what depends on sizes alone, so the same sizes give the same bits on every device.
 """
 
 from __future__ import annotations
@@ -22,14 +24,17 @@ from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
 
-THREADS = 256
+THREADS = 256  # of a block at most
+WIDE_BYTES = 16  # of one load
+WIDE_STATEMENTS = 12  # longer bodies are not bound by memory, and would be compiled several times over
 # the names of the text that are Python's or numba-cuda's own
-BUILTIN = frozenset("range cuda grid gridsize blockIdx gridDim threadIdx x shared array syncthreads".split())
-CHUNK = 8192  # elements of a full reduction that make one partial result
+BUILTIN = frozenset(
+    "range cuda blockIdx blockDim gridDim threadIdx x y shared array syncthreads threadfence".split()
+)
 LIBRARY = frozenset(
     (
-        "exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh atan2 erf erfc pow "
-        "hypot"
+        "exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh atan2 erf erfc pow "
+        "hypot cbrt"
     ).split()
 )
 # functions with no counterpart in the device library, as others that have one; {0} is the argument, {c} its type
@@ -48,138 +53,181 @@ def supports(kernel: Kernel) -> str | None:
             return f"{dtype.name} has no CUDA kernels"
     for statement in kernel.body:
         operand = kernel.dtype_of(statement.args[-1])
-        is_known = plain.has_plain(statement.fn, code_of(operand))
-        if not is_known and not (
-            operand.is_floating and (statement.fn in LIBRARY or statement.fn in COMPOSED)
-        ):
+        if not has_function(statement.fn, operand):
             return f"{statement.fn} of {operand.name} has no CUDA code"
+    for store in kernel.outputs:
+        if store.combine in ("and", "or") and store.access.dtype.is_floating:
+            return f"{store.combine} of {store.access.dtype.name} has no CUDA code"
     return None
 
 
-def chunk_rows(kernel: Kernel, extents: Sequence[int]) -> int:
-    """How many steps of the outermost dimension one partial result of a full reduction covers."""
-    inner = 1
-    for extent in extents[1:]:
-        inner *= extent
-    return max(1, CHUNK // max(inner, 1))
+def has_function(fn: str, dtype: DType) -> bool:
+    """Whether a scalar function on operands of this dtype has code."""
+    return plain.has_plain(fn, code_of(dtype)) or (dtype.is_floating and (fn in LIBRARY or fn in COMPOSED))
 
 
-def workspace_bytes(kernel: Kernel, extents: Sequence[int]) -> int:
-    """Bytes of device memory for the partial results of a full reduction, else none."""
-    if not kernel.is_full_reduction:
-        return 0
-    results = sum(store.combine is not None for store in kernel.outputs)
-    return 8 * results * max(1, -(-extents[0] // chunk_rows(kernel, extents)))
+def lanes(kernel: Kernel) -> int:
+    """How many neighbours one thread takes at a time: as many as one load holds, 1 where that does not pay."""
+    accesses = [*kernel.inputs, *[store.access for store in kernel.outputs]]
+    if kernel.rank != 1 or kernel.reduced or len(kernel.body) > WIDE_STATEMENTS:
+        return 1
+    if any(access.strides[0] not in (CONTIGUOUS, BROADCAST) for access in accesses):
+        return 1
+    sizes = [access.dtype.itemsize for access in accesses if access.strides[0] == CONTIGUOUS]
+    return 4 if max(sizes) <= 4 else 2 if max(sizes) == 8 else 1
 
 
-def grid_size(kernel: Kernel, extents: Sequence[int], limit: int = 65535) -> int:
-    """Blocks of a launch: enough for every element, row or chunk, and no more than `limit`."""
-    work = 1
-    for d, extent in enumerate(extents):
-        if d not in kernel.reduced:
-            work *= extent
-    if kernel.is_full_reduction:
-        work = -(-extents[0] // chunk_rows(kernel, extents))
-    elif not (kernel.reduced and kernel.rank - 1 in kernel.reduced):
-        work = -(-work // THREADS)
-    return max(1, min(work, limit))
+def takes_parts(kernel: Kernel) -> bool:
+    """Whether a kernel has the two further words of a reduction: `parts` and the address of a counter."""
+    return bool(kernel.reduced)
 
 
 @lru_cache(maxsize=4096)
-def emit(kernel: Kernel) -> Source:
-    """The kernel's source, a function `kernel` of the words of its argument block."""
-    return Source(str(_Printer(kernel.check()).print()), kernel.digest(), "cuda")
+def emit(kernel: Kernel, is_narrow: bool = True) -> Source:
+    """The kernel's source, a function `kernel` of the words of its argument block and, if it reduces, of two more."""
+    out = Text()
+    layout = block_layout(kernel.check())
+    further = ["parts", "z"] if takes_parts(kernel) else []
+    with out.block(f"def kernel({', '.join([*word_names(kernel), *further])})"):
+        if is_narrow:
+            out.add("narrow()")
+        if kernel.contracts:
+            out.add("contract()")
+        printer = Printer(kernel, out)
+        printer.declare()
+        if not printer.reducing:
+            printer.grid_map()
+        elif kernel.rank - 1 in kernel.reduced:
+            printer.grid_rows()
+        else:
+            printer.grid_columns()
+    assert layout.count == len(word_names(kernel))
+    return Source(str(out), kernel.digest(), "cuda")
 
 
-class _Printer:
-    """Prints one kernel; see the module's docstring."""
+def word_names(kernel: Kernel) -> list[str]:
+    """The names of the words of a kernel's argument block, in order."""
+    layout = block_layout(kernel)
+    names = {layout.lo: "lo", layout.hi: "hi", layout.workspace: "w"}
+    for prefix, words in (
+        ("a", layout.inputs),
+        ("o", layout.outputs),
+        ("n", layout.extents),
+        ("u", layout.scalars),
+    ):
+        names |= {word: f"{prefix}{k}" for k, word in enumerate(words)}
+    names |= {word: f"s{k}_{d}" for (k, d), word in layout.strides.items()}
+    return [names[word] for word in range(layout.count)]
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel, self.layout, self.out = kernel, block_layout(kernel), Text()
-        self.inner, self.count = kernel.rank - 1, len(kernel.inputs)
+
+class Printer:
+    """Prints one kernel; see the module's docstring.
+
+    Args:
+      prefix: What all its names begin with.
+      low: Where its range of the split dimension begins, "" for 0; `extents` may then say how long that is.
+      held: By operand, the pointer to use instead of its own; such operands begin where the range does.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        out: Text,
+        prefix: str = "",
+        low: str = "",
+        size: str = "",
+        held: dict[int, str] | None = None,
+    ) -> None:
+        self.kernel, self.out, self.prefix, self.low, self.size = kernel, out, prefix, low, size
+        self.layout, self.count = block_layout(kernel), len(kernel.inputs)
+        self.held = held or {}
         self.accesses: list[Access] = [*kernel.inputs, *(store.access for store in kernel.outputs)]
         self.used = {ref for s in kernel.body for ref in s.args} | {store.ref for store in kernel.outputs}
         self.reducing = [j for j, store in enumerate(kernel.outputs) if store.combine is not None]
+        self.kept = [d for d in range(kernel.rank) if d not in kernel.reduced]
 
-    def print(self) -> Text:
-        with self.out.block(f"def kernel({', '.join(self._words())})"):
-            if self.kernel.contracts:
-                self.out.add("contract()")
-            for k, dtype in enumerate(self.kernel.scalars):
-                self.out.add(f"c{k} = bits_{code_of(dtype)}(u{k})")
-            kept = [d for d in range(self.kernel.rank) if d not in self.kernel.reduced]
-            if not self.reducing:
-                self._map(kept)
-            elif self.kernel.is_full_reduction:
-                self._full_reduction()
-            elif self.inner in self.kernel.reduced:
-                self._rows(kept)
-            else:
-                self._columns(kept)
-        return self.out
+    # -- names and positions --
 
-    def _words(self) -> list[str]:
-        layout = self.layout
-        names = {layout.lo: "lo", layout.hi: "hi", layout.workspace: "w"}
-        for prefix, words in (
-            ("a", layout.inputs),
-            ("o", layout.outputs),
-            ("n", layout.extents),
-            ("u", layout.scalars),
-        ):
-            names |= {word: f"{prefix}{k}" for k, word in enumerate(words)}
-        names |= {word: f"s{k}_{d}" for (k, d), word in layout.strides.items()}
-        return [names[word] for word in range(layout.count)]
+    def n(self, name: str) -> str:
+        return self.prefix + name
 
-    # -- indices --
+    def declare(self) -> None:
+        """Scalars, sizes and strides as numbers of the kernel."""
+        add = self.out.add
+        for k, dtype in enumerate(self.kernel.scalars):
+            add(f"{self.n(f'c{k}')} = bits_{code_of(dtype)}({self.n(f'u{k}')})")
+        for d in range(self.kernel.rank):
+            add(f"{self.n(f'e{d}')} = ix({self.n(f'n{d}')})")
+        for k, d in self.layout.strides:
+            add(f"{self.n(f'd{k}_{d}')} = ix({self.n(f's{k}_{d}')})")
 
-    def _extent(self, d: int) -> str:
-        return "hi - lo" if d == self.kernel.split else f"n{d}"
+    def extent(self, d: int) -> str:
+        return self.size if self.size and d == self.kernel.split else self.n(f"e{d}")
 
-    def _count(self, dims: Sequence[int]) -> str:
-        return (
-            " * ".join(f"({self._extent(d)})" if d == self.kernel.split else self._extent(d) for d in dims)
-            or "1"
-        )
+    def total(self, dims: Sequence[int]) -> str:
+        """The number of elements over some dimensions."""
+        text = ""
+        for d in dims:
+            text = f"ixmul({text}, {self.extent(d)})" if text else self.extent(d)
+        return text or "ix(1)"
 
-    def _unravel(self, name: str, dims: Sequence[int]) -> None:
-        """i<d> for every dimension from the flat index `name`, the last dimension running fastest."""
+    def unravel(self, name: str, dims: Sequence[int]) -> None:
+        """i<d> for every dimension from the flat position `name`, the last dimension running fastest."""
         add, rest = self.out.add, name
-        for position in range(len(dims) - 1, -1, -1):
-            d, extent = dims[position], self._extent(dims[position])
-            low = "lo + " if d == self.kernel.split else ""
-            if position == 0:
-                add(f"i{d} = {low}{rest}")
-                return
-            add(f"e{d} = {extent}")
-            add(f"z{d} = floordiv_i64({rest}, e{d})")
-            add(f"i{d} = {low}{rest} - z{d} * e{d}")
-            rest = f"z{d}"
+        for place in range(len(dims) - 1, -1, -1):
+            d = dims[place]
+            index = self.n(f"j{d}")
+            if place == 0:
+                add(f"{index} = {rest}")
+            else:
+                above = self.n(f"g{d}")
+                add(f"{above} = ixdiv({rest}, {self.extent(d)})")
+                add(f"{index} = ixsub({rest}, ixmul({above}, {self.extent(d)}))")
+                rest = above
+            if d == self.kernel.split and self.low:
+                add(f"{self.n(f'i{d}')} = ixadd({self.low}, {index})")
+            else:
+                add(f"{self.n(f'i{d}')} = {index}")
 
-    def _index(self, k: int, dims: Iterable[int]) -> str:
-        terms = []
+    def index(self, k: int, dims: Iterable[int]) -> str:
+        text = ""
         for d in dims:
             step = self.accesses[k].strides[d]
-            if step != BROADCAST:
-                terms.append(f"i{d}" if step == CONTIGUOUS else f"i{d} * s{k}_{d}")
-        return " + ".join(terms) or "0"
+            if step == BROADCAST:
+                continue
+            place = self.n(f"j{d}" if k in self.held else f"i{d}")
+            term = place if step == CONTIGUOUS else f"ixmul({place}, {self.n(f'd{k}_{d}')})"
+            text = f"ixadd({text}, {term})" if text else term
+        return text or "ix(0)"
+
+    def pointer(self, k: int) -> str:
+        own = f"a{k}" if k < self.count else f"o{k - self.count}"
+        return self.held.get(k) or self.n(own)
 
     # -- one element --
 
-    def _element(self) -> None:
+    def element(self, lane: str = "", loaded: str = "") -> None:
+        """The statements of one element; in a wide load's `lane` operands are parts of what was loaded."""
         every = range(self.kernel.rank)
         for k, access in enumerate(self.kernel.inputs):
-            if (IN, k) in self.used:
-                self.out.add(f"x{k} = ld_{code_of(access.dtype)}(a{k}, {self._index(k, every)})")
+            if (IN, k) not in self.used:
+                continue
+            if loaded and access.strides[0] == CONTIGUOUS:
+                self.out.add(f"{self.name((IN, k), lane)} = b{k}[{loaded}]")
+            else:
+                value = f"ld_{code_of(access.dtype)}({self.pointer(k)}, {self.index(k, every)})"
+                self.out.add(f"{self.name((IN, k), lane)} = {value}")
         for k, statement in enumerate(self.kernel.body):
-            self.out.add(f"v{k} = {self._call(statement.fn, statement.args, statement.dtype)}")
+            value = self.call(statement.fn, statement.args, statement.dtype, lane)
+            self.out.add(f"{self.name((TMP, k), lane)} = {value}")
         for j, store in enumerate(self.kernel.outputs):
-            if store.combine is None:
-                place = self._index(self.count + j, every)
-                self.out.add(f"st_{code_of(store.access.dtype)}(o{j}, {place}, {_name(store.ref)})")
+            if store.combine is None and not loaded:
+                k = self.count + j
+                place = f"{self.pointer(k)}, {self.index(k, every)}"
+                self.out.add(f"st_{code_of(store.access.dtype)}({place}, {self.name(store.ref)})")
 
-    def _call(self, fn: str, args: Sequence[Ref], dtype: DType) -> str:
-        names = [_name(ref) for ref in args]
+    def call(self, fn: str, args: Sequence[Ref], dtype: DType, lane: str = "") -> str:
+        names = [self.name(ref, lane) for ref in args]
         code = code_of(self.kernel.dtype_of(args[-1]))
         if fn == "cast":
             return f"cast_{code}_{code_of(dtype)}({names[0]})"
@@ -189,94 +237,179 @@ class _Printer:
         value = COMPOSED.get(fn, fn + "_{c}(" + ", ".join(names) + ")").format(names[0], c=wide)
         return value if wide == code else f"round_{code}({value})"
 
-    # -- kinds of kernel --
+    def name(self, ref: Ref, lane: str = "") -> str:
+        kind = {IN: "x", TMP: "v", SCALAR: "c"}[ref[0]]
+        return self.n(f"{kind}{ref[1]}" + (lane if kind != "c" else ""))
 
-    def _map(self, kept: Sequence[int]) -> None:
-        with self.out.block(f"for t in range(cuda.grid(1), {self._count(kept)}, cuda.gridsize(1))"):
-            self._unravel("t", kept)
-            self._element()
+    # -- maps --
 
-    def _columns(self, kept: Sequence[int]) -> None:
-        """One thread per result, neighbours in memory next to each other; it walks the reduced dimensions itself."""
-        with self.out.block(f"for t in range(cuda.grid(1), {self._count(kept)}, cuda.gridsize(1))"):
-            self._unravel("t", kept)
-            self._start()
-            self._walk(self.kernel.reduced)
-            for j in self.reducing:
-                self._store(j, f"t{j}", self._index(self.count + j, kept))
-
-    def _walk(self, dims: Sequence[int]) -> None:
-        """All elements over `dims`, by this thread alone."""
-        if not dims:
-            self._element()
-            self._gather()
+    def grid_map(self) -> None:
+        """Every element, by the threads of the grid."""
+        add, many = self.out.add, lanes(self.kernel)
+        add("at = ixadd(ixmul(ix(cuda.blockIdx.x), ix(cuda.blockDim.x)), ix(cuda.threadIdx.x))")
+        add("step = ixmul(ix(cuda.gridDim.x), ix(cuda.blockDim.x))")
+        if many == 1:
+            self.map("at", "step")
             return
-        with self.out.block(f"for i{dims[0]} in range({self._extent(dims[0])})"):
-            self._walk(dims[1:])
+        wide = [k for k, access in enumerate(self.accesses) if access.strides[0] == CONTIGUOUS]
+        add(f"together = {self.pointer(wide[0])}")
+        for k in wide[1:]:
+            add(f"together = either(together, {self.pointer(k)})")
+        add(f"groups = groups{many}(together, e0)")  # 0 where an address is no multiple of a load's bytes
+        with self.out.block("for t in range(at, groups, step)"):
+            add(f"i0 = ixmul(t, ix({many}))")
+            for k, access in enumerate(self.kernel.inputs):
+                if k in wide and (IN, k) in self.used:
+                    add(f"b{k} = ld{many}_{code_of(access.dtype)}({self.pointer(k)}, i0)")
+            for lane in range(many):
+                self.element(f"_{lane}", str(lane))
+            for j, store in enumerate(self.kernel.outputs):
+                values = [self.name(store.ref, f"_{lane}") for lane in range(many)]
+                code = code_of(store.access.dtype)
+                add(f"st{many}_{code}({self.pointer(self.count + j)}, i0, {', '.join(values)})")
+        with self.out.block(f"for t in range(ixadd(at, ixmul(groups, ix({many}))), e0, step)"):
+            add("i0 = t")
+            self.element()
 
-    def _rows(self, kept: Sequence[int]) -> None:
-        """One block of threads per result."""
-        self._shared()
-        with self.out.block(f"for g in range(cuda.blockIdx.x, {self._count(kept)}, cuda.gridDim.x)"):
-            self._unravel("g", kept)
-            self._start()
-            reduced = self.kernel.reduced
-            with self.out.block(f"for t in range(cuda.threadIdx.x, {self._count(reduced)}, {THREADS})"):
-                self._unravel("t", reduced)
-                self._element()
-                self._gather()
-            self._tree()
-            with self.out.block("if cuda.threadIdx.x == 0"):
-                for j in self.reducing:
-                    self._store(j, f"q{j}[0]", self._index(self.count + j, kept))
+    def map(self, start: str, step: str) -> None:
+        """Every element, by those who start at `start` and go on by `step`."""
+        t = self.n("t")
+        with self.out.block(f"for {t} in range({start}, {self.total(self.kept)}, {step})"):
+            self.unravel(t, self.kept)
+            self.element()
 
-    def _full_reduction(self) -> None:
-        add, rank = self.out.add, self.kernel.rank
-        inner = " * ".join(f"n{d}" for d in range(1, rank))
-        add(f"inner = {inner or '1'}")
-        add(f"rows = maximum_i64(1, floordiv_i64({CHUNK}, maximum_i64(inner, 1)))")
-        add("parts = floordiv_i64(n0 + rows - 1, rows)")
-        self._shared()
-        with self.out.block(
-            "for g in range(floordiv_i64(lo, rows) + cuda.blockIdx.x, parts, cuda.gridDim.x)"
-        ):
-            with self.out.block("if g * rows < hi"):
-                add("first = g * rows")
-                add("size = minimum_i64(rows, hi - first) * inner")
-                self._start()
-                with self.out.block(f"for t in range(cuda.threadIdx.x, size, {THREADS})"):
-                    if rank == 1:
-                        add("i0 = first + t")
-                    else:
-                        add("z0 = floordiv_i64(t, inner)")
-                        add("i0 = first + z0")
-                        add("r = t - z0 * inner")
-                        self._unravel("r", range(1, rank))
-                    self._element()
-                    self._gather()
-                self._tree()
-                with self.out.block("if cuda.threadIdx.x == 0"):
-                    for position, j in enumerate(self.reducing):
-                        word, code = _partial_code(self._total(j)), self._total(j)
-                        value = f"q{j}[0]" if word == code else f"cast_{code}_{word}(q{j}[0])"
-                        add(f"st_{word}(w, g + {position} * parts, {value})")
-        with self.out.block("if lo == hi and hi == n0 and cuda.blockIdx.x == 0"):
-            self._start()
-            with self.out.block(f"for g in range(cuda.threadIdx.x, parts, {THREADS})"):
-                for position, j in enumerate(self.reducing):
-                    word, code = _partial_code(self._total(j)), self._total(j)
-                    kept = f"ld_{word}(w, g + {position} * parts)"
-                    add(
-                        f"t{j} = {self._combine(j, f't{j}', kept if word == code else f'cast_{word}_{code}({kept})')}"
-                    )
-            self._tree()
-            with self.out.block("if cuda.threadIdx.x == 0"):
+    # -- reductions, by all blocks of the grid --
+
+    def grid_rows(self) -> None:
+        """One block of threads for each part of each result."""
+        add = self.out.add
+        self._threads()
+        self.shared()
+        self._pieces()
+        with self.out.block("for g in range(ix(cuda.blockIdx.x), ixmul(kept, cuts), ix(cuda.gridDim.x))"):
+            add("k = ixdiv(g, cuts)")
+            self._bounds("ixsub(g, ixmul(k, cuts))")
+            self.unravel("k", self.kept)
+            self.start()
+            self._reduce("ixadd(first, tid)", "last", "T")
+            self.tree("tid", "T")
+            with self.out.block("if tid == 0"):
+                self._result("g", lambda j: f"q{j}[0]")
+        self._finish()
+
+    def grid_columns(self) -> None:
+        """A tile of threads, side by side over results and one below the other over what is reduced."""
+        add = self.out.add
+        add("X = ix(cuda.blockDim.x)")
+        add("Y = ix(cuda.blockDim.y)")
+        add("tx = ix(cuda.threadIdx.x)")
+        add("ty = ix(cuda.threadIdx.y)")
+        add("tid = ixadd(ixmul(ty, X), tx)")
+        add("T = ixmul(X, Y)")
+        self.shared()
+        self._pieces()
+        add("tiles = ixdiv(ixadd(kept, ixsub(X, ix(1))), X)")
+        with self.out.block("for g in range(ix(cuda.blockIdx.x), ixmul(tiles, cuts), ix(cuda.gridDim.x))"):
+            add("tile = ixdiv(g, cuts)")
+            add("p = ixsub(g, ixmul(tile, cuts))")
+            self._bounds("p")
+            add("k = ixadd(ixmul(tile, X), tx)")
+            self.start()
+            with self.out.block("if k < kept"):
+                self.unravel("k", self.kept)
+                self._reduce("ixadd(first, ty)", "last", "Y")
+            self.tree("tid", "T", "X")
+            with self.out.block("if ty == 0"), self.out.block("if k < kept"):
+                self.unravel("k", self.kept)
+                self._result("ixadd(ixmul(k, cuts), p)", lambda j: f"q{j}[tx]")
+        self._finish()
+
+    def _threads(self) -> None:
+        self.out.add("tid = ix(cuda.threadIdx.x)")
+        self.out.add("T = ix(cuda.blockDim.x)")
+
+    def _pieces(self) -> None:
+        add = self.out.add
+        add(f"kept = {self.total(self.kept)}")
+        add(f"inner = {self.total(self.kernel.reduced)}")
+        add("cuts = ix(parts)")
+        add("piece = ixdiv(ixadd(inner, ixsub(cuts, ix(1))), cuts)")
+
+    def _bounds(self, part: str) -> None:
+        self.out.add(f"first = ixmin(ixmul({part}, piece), inner)")
+        self.out.add("last = ixmin(ixadd(first, piece), inner)")
+
+    def _result(self, place: str, value: object) -> None:
+        """Store a result, or what is one part of it."""
+        with self.out.block("if parts == 1"):
+            for j in self.reducing:
+                self.store(j, value(j), self.index(self.count + j, self.kept))  # type: ignore[operator]
+        with self.out.block("else"):
+            for position, j in enumerate(self.reducing):
+                word = partial_code(self.sum_code(j))
+                target = f"ixadd({place}, ixmul(ix({position}), ixmul(kept, cuts)))"
+                self.out.add(f"st_{word}(w, {target}, {_cast(self.sum_code(j), word, value(j))})")  # type: ignore[operator]
+
+    def _finish(self) -> None:
+        """The block that comes last puts the parts together, in their order."""
+        add, is_full = self.out.add, self.kernel.is_full_reduction
+        with self.out.block("if parts > 1"):
+            self.out.add("f = cuda.shared.array(1, i32)")
+            arrive(self.out)
+            with self.out.block("if f[0] == cuda.gridDim.x - 1"):
+                add("cuda.threadfence()")
+                if is_full:
+                    self._gather_parts("ix(0)", "tid", "T")
+                    self.tree("tid", "T")
+                    with self.out.block("if tid == 0"):
+                        for j in self.reducing:
+                            self.store(j, f"q{j}[0]", "ix(0)")
+                else:
+                    with self.out.block("for k in range(tid, kept, T)"):
+                        self._gather_parts("ixmul(k, cuts)", "ix(0)", "ix(1)")
+                        self.unravel("k", self.kept)
+                        for j in self.reducing:
+                            self.store(j, self.n(f"t{j}"), self.index(self.count + j, self.kept))
+                with self.out.block("if tid == 0"):
+                    add("st_i32(z, ix(0), zero_i32())")
+
+    def _gather_parts(self, place: str, start: str, step: str) -> None:
+        self.start()
+        with self.out.block(f"for p in range({start}, cuts, {step})"):
+            for position, j in enumerate(self.reducing):
+                word, code = partial_code(self.sum_code(j)), self.sum_code(j)
+                target = f"ixadd(ixadd({place}, p), ixmul(ix({position}), ixmul(kept, cuts)))"
+                value = _cast(word, code, f"ld_{word}(w, {target})")
+                self.out.add(f"{self.n(f't{j}')} = {self._combine(j, self.n(f't{j}'), value)}")
+
+    # -- reductions, by one block --
+
+    def block_rows(self, tid: str, threads: str) -> None:
+        """All results, one after another, each by all threads of a block."""
+        k = self.n("k")
+        with self.out.block(f"for {k} in range(ix(0), {self.total(self.kept)}, ix(1))"):
+            self.unravel(k, self.kept)
+            self.start()
+            self._reduce(tid, self.total(self.kernel.reduced), threads)
+            self.tree(tid, threads)
+            with self.out.block(f"if {tid} == 0"):
                 for j in self.reducing:
-                    self._store(j, f"q{j}[0]", "0")
+                    self.store(j, f"{self.n(f'q{j}')}[0]", self.index(self.count + j, self.kept))
+            self.out.add("cuda.syncthreads()")
+
+    def block_columns(self, tid: str, threads: str) -> None:
+        """Every result by a thread of its own."""
+        k = self.n("k")
+        with self.out.block(f"for {k} in range({tid}, {self.total(self.kept)}, {threads})"):
+            self.unravel(k, self.kept)
+            self.start()
+            self._reduce("ix(0)", self.total(self.kernel.reduced), "ix(1)")
+            for j in self.reducing:
+                self.store(j, self.n(f"t{j}"), self.index(self.count + j, self.kept))
 
     # -- combining --
 
-    def _total(self, j: int) -> str:
+    def sum_code(self, j: int) -> str:
         """The type in which a result is accumulated: float64 for sums and products of floats."""
         code = code_of(self.kernel.outputs[j].access.dtype)
         if code in ("f16", "bf16", "f32"):
@@ -286,49 +419,62 @@ class _Printer:
     def _combine(self, j: int, a: str, b: str) -> str:
         combine = self.kernel.outputs[j].combine
         fn = {"max": "maximum", "min": "minimum"}.get(str(combine), str(combine))
-        return f"{fn}_{self._total(j)}({a}, {b})"
+        return f"{fn}_{self.sum_code(j)}({a}, {b})"
 
-    def _start(self) -> None:
+    def start(self) -> None:
         for j in self.reducing:
-            self.out.add(f"t{j} = identity_{self.kernel.outputs[j].combine}_{self._total(j)}()")
+            combine = self.kernel.outputs[j].combine
+            self.out.add(f"{self.n(f't{j}')} = identity_{combine}_{self.sum_code(j)}()")
 
-    def _gather(self) -> None:
+    def _reduce(self, start: str, end: str, step: str) -> None:
+        r, reduced = self.n("r"), self.kernel.reduced
+        with self.out.block(f"for {r} in range({start}, {end}, {step})"):
+            self.unravel(r, reduced)
+            self.element()
+            for j in self.reducing:
+                store = self.kernel.outputs[j]
+                value = _cast(code_of(store.access.dtype), self.sum_code(j), self.name(store.ref))
+                self.out.add(f"{self.n(f't{j}')} = {self._combine(j, self.n(f't{j}'), value)}")
+
+    def shared(self) -> None:
         for j in self.reducing:
-            store, total = self.kernel.outputs[j], self._total(j)
-            code = code_of(store.access.dtype)
-            value = _name(store.ref) if code == total else f"cast_{code}_{total}({_name(store.ref)})"
-            self.out.add(f"t{j} = {self._combine(j, f't{j}', value)}")
+            self.out.add(f"{self.n(f'q{j}')} = cuda.shared.array({THREADS}, {self.sum_code(j)})")
 
-    def _shared(self) -> None:
-        for j in self.reducing:
-            self.out.add(f"q{j} = cuda.shared.array({THREADS}, {self._total(j)})")
-
-    def _tree(self) -> None:
-        """q<j>[0] = all threads' t<j>, combined in a fixed order."""
-        add = self.out.add
+    def tree(self, tid: str, threads: str, apart: str = "ix(1)") -> None:
+        """q<j>[k] = t<j> of all threads whose number is k modulo `apart`, combined in a fixed order."""
+        add, half = self.out.add, self.n("half")
         add("cuda.syncthreads()")
         for j in self.reducing:
-            add(f"q{j}[cuda.threadIdx.x] = t{j}")
+            add(f"{self.n(f'q{j}')}[{tid}] = {self.n(f't{j}')}")
         add("cuda.syncthreads()")
-        with self.out.block(f"for level in range({THREADS.bit_length() - 1})"):
-            add(f"half = {THREADS // 2} >> level")
-            with self.out.block("if cuda.threadIdx.x < half"):
+        add(f"{half} = ixdiv({threads}, ix(2))")
+        with self.out.block(f"while {half} >= {apart}"):
+            with self.out.block(f"if {tid} < {half}"):
                 for j in self.reducing:
-                    pair = self._combine(j, f"q{j}[cuda.threadIdx.x]", f"q{j}[cuda.threadIdx.x + half]")
-                    add(f"q{j}[cuda.threadIdx.x] = {pair}")
+                    q = self.n(f"q{j}")
+                    add(f"{q}[{tid}] = {self._combine(j, f'{q}[{tid}]', f'{q}[ixadd({tid}, {half})]')}")
             add("cuda.syncthreads()")
+            add(f"{half} = ixdiv({half}, ix(2))")
 
-    def _store(self, j: int, value: str, place: str) -> None:
-        code, total = code_of(self.kernel.outputs[j].access.dtype), self._total(j)
-        self.out.add(
-            f"st_{code}(o{j}, {place}, {value if code == total else f'cast_{total}_{code}({value})'})"
-        )
-
-
-def _name(ref: Ref) -> str:
-    return {IN: "x", TMP: "v", SCALAR: "c"}[ref[0]] + str(ref[1])
+    def store(self, j: int, value: str, place: str) -> None:
+        code = code_of(self.kernel.outputs[j].access.dtype)
+        pointer = self.pointer(self.count + j)
+        self.out.add(f"st_{code}({pointer}, {place}, {_cast(self.sum_code(j), code, value)})")
 
 
-def _partial_code(code: str) -> str:
+def arrive(out: Text) -> None:
+    """f[0] = how many blocks came before this one, what these have stored is seen by who comes last."""
+    out.add("cuda.threadfence()")
+    out.add("cuda.syncthreads()")
+    with out.block("if tid == 0"):
+        out.add("f[0] = arrive(z)")
+    out.add("cuda.syncthreads()")
+
+
+def partial_code(code: str) -> str:
     """The 8-byte type that keeps a partial result of type `code`."""
-    return code if code in ("f64", "i64") else "f64" if code == "f32" else "i64"
+    return code if code in ("f64", "i64", "u64") else "f64" if code == "f32" else "i64"
+
+
+def _cast(source: str, target: str, value: str) -> str:
+    return value if source == target else f"cast_{source}_{target}({value})"

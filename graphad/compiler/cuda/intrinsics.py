@@ -17,7 +17,7 @@ from numba.cuda import libdevice, types
 from numba.cuda.extending import intrinsic
 
 from graphad.compiler import lowering
-from graphad.compiler.cuda.emit import BUILTIN
+from graphad.compiler.cuda.emit import BUILTIN, LIBRARY
 from graphad.compiler.source import NAMES
 
 KINDS = {
@@ -34,15 +34,31 @@ KINDS |= {code: getattr(types, NAMES[code]) for code in NAMES if code not in KIN
 def namespace(names: Iterable[str]) -> dict[str, Any]:
     """What a source text refers to."""
     found: dict[str, Any] = {"cuda": cuda}
+    places = "i32" if "narrow" in names else "i64"
     for name in names:
         if name not in BUILTIN:
-            found[name] = KINDS[name] if name in KINDS else _make(name)
+            found[name] = KINDS[name] if name in KINDS else _make(name, places)
     return found
 
 
 @cache
-def _make(name: str) -> Any:
+def _make(name: str, places: str) -> Any:
+    """A function of the text; `places` is the code of the numbers that say where something is."""
+    if name in _PLACES:
+        arity, build = _PLACES[name]
+        return _define(
+            places, ("index" if name == "ix" else places,) * arity, build(lowering.llvm_type(places))
+        )
+    if name in _BARE:
+        result, args, plain = _BARE[name]
+        return _define(result, args, plain)
     head, _, rest = name.partition("_")
+    if head in ("groups2", "groups4"):
+        return _define(places, ("ptr", places), _groups(int(head[-1])))
+    if head in ("ld2", "ld4"):
+        return _wide_load(int(head[-1]), rest)
+    if head in ("st2", "st4"):
+        return _wide_store(int(head[-1]), rest)
     if head == "ld":
         return _define(
             rest,
@@ -53,12 +69,10 @@ def _make(name: str) -> Any:
         return _define("", ("ptr", "index", rest), lambda b, p, i, v: _store(b, rest, p, i, v))
     if head == "bits":
         return _define(rest, ("index",), lambda b, word: _bits(b, rest, word))
-    if head == "contract":
-        return _define("", (), lambda b: None)  # it says so to who compiles the text
     if head == "round" and rest in ("f16", "bf16"):
         return _define(rest, (rest,), lambda b, x: lowering.round_to(b, rest, x))
-    if head in _DEVICE and rest in lowering.FLOATS:
-        return getattr(libdevice, _DEVICE[head] + ("" if rest == "f64" else "f"))
+    if (head in _DEVICE or head in LIBRARY) and rest in lowering.FLOATS:
+        return getattr(libdevice, _DEVICE.get(head, head) + ("" if rest == "f64" else "f"))
     if head in _PREDICATES and rest in lowering.FLOATS:
         return _define("b1", (rest,), _PREDICATES[head])
     portable = _PORTABLE.get(head) if rest in lowering.FLOATS else None
@@ -88,6 +102,103 @@ def _bits(builder: Any, code: str, word: Any) -> Any:
     )
 
 
+# -- loads and stores of several neighbours --
+
+
+def _vector(builder: Any, many: int, code: str, pointer: Any, index: Any) -> tuple[Any, int]:
+    """The address of a vector, and the bytes that it is a multiple of."""
+    kind = lowering.memory_type(code)
+    size = {"half": 2, "float": 4, "double": 8}.get(str(kind)) or kind.width // 8
+    place = builder.add(pointer, builder.mul(index, index.type(size)))
+    return builder.inttoptr(place, ir.VectorType(kind, many).as_pointer()), size * many
+
+
+def _wide_load(many: int, code: str) -> Any:
+    def load(typingctx: Any, pointer: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            place, align = _vector(builder, many, code, *values)
+            whole = builder.load(place, align=align)
+            number = ir.IntType(32)
+            parts = [builder.extract_element(whole, number(k)) for k in range(many)]
+            found = context.get_constant_undef(signature.return_type)
+            for k, part in enumerate(parts):
+                found = builder.insert_value(found, lowering.from_memory(builder, code, part), k)
+            return found
+
+        return types.UniTuple(KINDS[code], many)(types.int64, types.int64), generate
+
+    return intrinsic(load)
+
+
+def _wide_store(many: int, code: str) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place, align = _vector(builder, many, code, *values[:2])
+        number, whole = (
+            ir.IntType(32),
+            ir.Constant(ir.VectorType(lowering.memory_type(code), many), ir.Undefined),
+        )
+        for k, value in enumerate(values[2:]):
+            whole = builder.insert_element(whole, lowering.to_memory(builder, code, value), number(k))
+        builder.store(whole, place, align=align)
+        return context.get_dummy_value()
+
+    signature = types.void(types.int64, types.int64, *[KINDS[code]] * many)
+
+    def two(typingctx: Any, pointer: Any, index: Any, a: Any, b: Any) -> Any:
+        return signature, generate
+
+    def four(typingctx: Any, pointer: Any, index: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return signature, generate
+
+    return intrinsic(two if many == 2 else four)
+
+
+def _groups(many: int) -> Callable[..., Any]:
+    def build(builder: Any, together: Any, count: Any) -> Any:
+        rest = builder.and_(together, together.type(15))
+        groups = builder.udiv(count, count.type(many))
+        return builder.select(builder.icmp_unsigned("==", rest, rest.type(0)), groups, count.type(0))
+
+    return build
+
+
+# -- positions, and what blocks share --
+
+_PLACES: dict[str, tuple[int, Callable[[Any], Callable[..., Any]]]] = {
+    "ix": (1, lambda kind: lambda b, x: b.trunc(x, kind) if kind.width < x.type.width else x),
+    "ixadd": (2, lambda kind: lambda b, x, y: b.add(x, y, flags=("nsw",))),
+    "ixsub": (2, lambda kind: lambda b, x, y: b.sub(x, y, flags=("nsw",))),
+    "ixmul": (2, lambda kind: lambda b, x, y: b.mul(x, y, flags=("nsw",))),
+    "ixdiv": (2, lambda kind: lambda b, x, y: b.udiv(x, y)),
+    "ixmin": (2, lambda kind: lambda b, x, y: b.select(b.icmp_signed("<", x, y), x, y)),
+}
+
+
+def _arrive(builder: Any, counter: Any) -> Any:
+    kind = ir.IntType(32)
+    return builder.atomic_rmw("add", builder.inttoptr(counter, kind.as_pointer()), kind(1), "monotonic")
+
+
+def _shared_base(builder: Any) -> Any:
+    """The address of the memory that a launch gives each block."""
+    name, kind = "graphad_shared", ir.ArrayType(ir.IntType(8), 0)
+    memory = builder.module.globals.get(name)
+    if memory is None:
+        memory = ir.GlobalVariable(builder.module, kind, name, addrspace=3)
+        memory.linkage = "external"
+        memory.align = 16
+    first = builder.bitcast(memory, ir.IntType(8).as_pointer(3))
+    return builder.ptrtoint(builder.addrspacecast(first, ir.IntType(8).as_pointer()), ir.IntType(64))
+
+
+_BARE: dict[str, tuple[str, tuple[str, ...], Callable[..., Any]]] = {
+    "contract": ("", (), lambda b: None),  # these two say something to who compiles the text
+    "narrow": ("", (), lambda b: None),
+    "either": ("ptr", ("ptr", "ptr"), lambda b, x, y: b.or_(x, y)),
+    "arrive": ("i32", ("ptr",), _arrive),
+    "zero_i32": ("i32", (), lambda b: ir.IntType(32)(0)),
+    "shared_base": ("ptr", (), _shared_base),
+}
 # what the device compiler's older dialect of IR has no instruction for
 _PORTABLE: dict[str, tuple[int, Callable[..., Any]]] = {
     "neg": (1, lambda b, x: b.fsub(x.type(-0.0), x)),

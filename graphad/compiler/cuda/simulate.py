@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler import oracle
-from graphad.compiler.cuda.emit import BUILTIN, THREADS, emit
+from graphad.compiler.cuda.emit import BUILTIN, emit
 from graphad.compiler.source import NAMES
+from graphad.core import forks
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.forms import Kernel
 
+_lock = forks.lock()
 
-def run(kernel: Kernel, words: Sequence[Any], grid: int, threads: int = THREADS) -> None:
-    """One launch; outputs are written in place."""
+
+def run(kernel: Kernel, words: Sequence[Any], grid: int, threads: int | tuple[int, int]) -> None:
+    """One launch; outputs are written in place. `words` are those of the text's parameters."""
     from numba import cuda
 
     scope: dict[str, Any] = {}
@@ -32,6 +35,8 @@ def run(kernel: Kernel, words: Sequence[Any], grid: int, threads: int = THREADS)
 
 
 def _meaning(name: str) -> Any:
+    if name in _NAMED:
+        return _NAMED[name]
     if name in NAMES:
         return as_dtype(NAMES[name]).numpy.type
     head, _, rest = name.partition("_")
@@ -39,4 +44,35 @@ def _meaning(name: str) -> Any:
         return lambda value: value
     if head == "round" and rest in ("f16", "bf16"):
         return lambda x: np.asarray(x).astype(as_dtype(NAMES[rest]).numpy)[()]
+    if head in ("ld2", "ld4"):
+        return lambda pointer, index: tuple(pointer[index : index + int(head[-1])])
+    if head in ("st2", "st4"):
+        return _store_many
     return oracle.meaning(name)
+
+
+def _store_many(pointer: Any, index: int, *values: Any) -> None:
+    pointer[index : index + len(values)] = values
+
+
+def _arrive(counter: Any) -> int:
+    with _lock:
+        counter[0] += 1
+        return int(counter[0]) - 1
+
+
+_NAMED = {
+    "narrow": lambda: None,
+    "contract": lambda: None,
+    "ix": int,
+    "ixadd": lambda a, b: a + b,
+    "ixsub": lambda a, b: a - b,
+    "ixmul": lambda a, b: a * b,
+    "ixdiv": lambda a, b: a // b,
+    "ixmin": min,
+    "either": lambda a, b: a,  # arrays stand for addresses, which are all aligned
+    "groups2": lambda together, n: n // 2,
+    "groups4": lambda together, n: n // 4,
+    "zero_i32": lambda: np.int32(0),
+    "arrive": _arrive,
+}

@@ -11,8 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.plan.exclusive import Guards, written
 from graphad.compiler.plan.tiers import (
@@ -30,7 +28,7 @@ from graphad.core.errors import GraphadError, ResourceExhaustedError
 from graphad.core.flags import ALWAYS, AUTO, flags
 from graphad.core.frames import note_traced_line
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import Handle
+from graphad.core.tensor import CPU, Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.ops.control.stacks import RaggedStack, known_shape
@@ -45,13 +43,15 @@ ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes 
 class SizeClass:
     """One size class of a graph."""
 
-    def __init__(self, specialised: Specialised, inputs: Sequence[TensorSpec], options: Options) -> None:
+    def __init__(
+        self, specialised: Specialised, inputs: Sequence[TensorSpec], options: Options, place: str
+    ) -> None:
         self.key = specialised.key
         self.pins = specialised.pins
         self.inputs = inputs  # as traced: a variable's says what it allows, not what it holds
         self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
-        self.compilation = Compilation(self.graph, specialised.literals, options)
+        self.compilation = Compilation(self.graph, specialised.literals, options, place)
         self.calls = 0
         # Stacks whose slices differ in shape are walked by NumPy alone.
         self.is_ragged = any(None in row for row in specialised.key)
@@ -95,14 +95,16 @@ class Sizes:
 
 
 class Executable:
-    """Runs one graph. Any number of threads may call `run` at once.
+    """Runs one graph on one device. Any number of threads may call `run` at once.
 
     Attributes:
+      place: The device, "cpu:0" or as in "cuda:1": where the values of a call are.
       options: What compiling may do; they follow the setting of the process, and what was made under others is put aside.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, place: str = CPU) -> None:
         self.graph = graph
+        self.place = place
         self._relaxed = flags.relaxed_arithmetic
         self.options = Options(self._relaxed)
         self._aside: dict[bool, Any] = {}
@@ -170,7 +172,7 @@ class Executable:
             outputs = native(values)
             if outputs is None:
                 self._register(cls, values)
-                outputs = native(self._fitted(values))
+                outputs = native(self._fitted(cls, values))
             else:
                 with self._lock:
                     if cls.options is self.options:
@@ -249,7 +251,9 @@ class Executable:
                     way = Way(specialised)
                     ways.insert(0, way)
                 _, _, numbers = size_class(self.graph, shapes, way.pins)
-                cls = way.classes[specialised.key] = SizeClass(specialised, self.graph.inputs, self.options)
+                cls = way.classes[specialised.key] = SizeClass(
+                    specialised, self.graph.inputs, self.options, self.place
+                )
             found = Sizes(cls, numbers)
             if len(self._sizes) >= BOUND_LIMIT:
                 self._sizes.pop(next(iter(self._sizes)))
@@ -275,15 +279,9 @@ class Executable:
         for i in self._handles:
             cls.compilation.backend.register_holder(type(values[i]), "data")
 
-    def _fitted(self, values: Sequence[Any]) -> list[Any]:
-        """Values that native code can read: C order, aligned, plain arrays."""
-        out = []
-        for value in values:
-            if isinstance(value, np.ndarray) and value.ndim:
-                plain = type(value) is np.ndarray and value.flags.c_contiguous and value.flags.aligned
-                value = value if plain else np.array(value, order="C")
-            out.append(value)
-        return out
+    def _fitted(self, cls: SizeClass, values: Sequence[Any]) -> list[Any]:
+        """Values that native code can read."""
+        return list(map(cls.compilation.backend.fitted, values))
 
 
 def _walks_an_input(graph: Graph) -> bool:
@@ -320,22 +318,23 @@ def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
 _make_lock = forks.rlock()
 
 
-def executable_of(graph: Graph) -> Executable:
-    """The executable of a graph, made once and kept as long as the graph."""
-    found: Executable | None = graph.derived.get(executable_of)
+def executable_of(graph: Graph, place: str = CPU) -> Executable:
+    """The executable of a graph on a device, made once and kept as long as the graph."""
+    key = executable_of if place == CPU else (executable_of, place)
+    found: Executable | None = graph.derived.get(key)
     if found is None:
         with _make_lock:
-            found = graph.derived.get(executable_of)
+            found = graph.derived.get(key)
             if found is None:
                 # It works on a twin: without a circle, the memory of both is free as soon as the graph is gone.
                 twin = Graph(graph.inputs, graph.constants, graph.nodes, graph.outputs, graph.name)
-                found = graph.derived[executable_of] = Executable(twin)
+                found = graph.derived[key] = Executable(twin, place)
     return found
 
 
-def run(graph: Graph, values: Sequence[Any]) -> list[Any]:
-    """The outputs of a graph for NumPy values, by the best tier there is."""
-    return executable_of(graph).run(values, graph.derived.get(JIT_COMPILE))
+def run(graph: Graph, values: Sequence[Any], place: str = CPU) -> list[Any]:
+    """The outputs of a graph for values on a device, NumPy values on the CPU, by the best tier there is."""
+    return executable_of(graph, place).run(values, graph.derived.get(JIT_COMPILE))
 
 
 set_runner(run)

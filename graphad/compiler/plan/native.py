@@ -149,6 +149,7 @@ class Bound:
         builder = self.backend.plan(len(arguments))
         work = 0.0
         for at, unit in enumerate(segment.units, segment.first):
+            builder.about(", ".join(dict.fromkeys(node.op.name for node in unit.nodes)))
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
             if unit.kind == BLOCKS and found[0].loop is None:
@@ -307,9 +308,11 @@ class Bound:
         name, strided = self._array_name(root), "strided"
         if not self.backend.is_host:
             # All arrays are the device's but those of constants.
-            if (self.schedule.storage[root] == CONSTANT) != for_host:
+            stays = self.backend.runs_evals and for_host
+            if (self.schedule.storage[root] == CONSTANT) != for_host and not stays:
                 name = f"{'to_host' if for_host else 'to_device'}({name})"
-            strided = "host_strided" if for_host else strided
+            is_array = not stays or self.schedule.storage[root] == CONSTANT
+            strided = "host_strided" if for_host and is_array else strided
         if root not in self.partition.sites:
             return name
         if is_whole(self.partition, value):
@@ -340,7 +343,9 @@ class Bound:
             return lines
         k, op = len(hosts), with_sizes(node.op, self.numbers)
         values = [self._value(v, site, True) for v, site in zip(node.inputs, unit.reads, strict=True)]
-        if not self.backend.is_host and any(self.partition.specs[v].is_handle for v in node.inputs):
+        if not (self.backend.is_host or self.backend.runs_evals) and any(
+            self.partition.specs[v].is_handle for v in node.inputs
+        ):
             raise UnavailableError(
                 f"{op.name}: it takes a variable and has no code for {self.backend.name}; the host cannot run it there."
             )
@@ -364,7 +369,7 @@ class Bound:
                 self._names[f"n{value}"] = self.shape(value)
                 self._names[f"t{value}"] = self.partition.specs[value].dtype.numpy
                 differs = f"r{value}.shape != n{value} or r{value}.dtype is not t{value}"
-                if value not in native:
+                if value not in native or not self.backend.is_host:
                     lines.append(f"if {differs}: same(r{value}, n{value}, t{value})")
                 elif self.shape(value):
                     is_plain = f"type(r{value}) is ndarray and r{value}.flags.num & {_PLAIN} == {_PLAIN}"

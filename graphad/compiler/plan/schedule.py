@@ -88,7 +88,9 @@ def schedule(partition: Partition, apart: bool = False) -> Schedule:
         site = sites.get(value)
         root = value if site is None else site.root
         if storage.get(root) == ARENA:
-            is_scalar = not partition.specs[root].dims and site is not None and root not in shaped
+            # On a device that the host does not follow a number of its own is handed on where it is.
+            is_scalar = partition.backend.is_host and not partition.specs[root].dims
+            is_scalar = is_scalar and site is not None and root not in shaped
             storage[root] = SCALAR if is_scalar else FRESH
         if root in lives:
             lives[root] = (lives[root][0], end)

@@ -218,6 +218,7 @@ class Scope:
         block = self.backend.block_rows(nest, self.numbers)
         held, bases = nest.held(self.numbers, block), bases_of(nest.kernel)
         words = nest.words(self.numbers, block)
+        words[stages.BEFORE], words[stages.HELD] = held.first, held.total
         rows = words[stages.ROWS]
         places = []
         for k, (each, loop, stage) in enumerate(

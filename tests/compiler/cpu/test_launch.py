@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from graphad.compiler.cpu import launch
+from graphad.compiler import launch
 from graphad.compiler.cpu.emit import emit
-from graphad.compiler.cpu.service import CompileService
 from graphad.compiler.objects import check_kernel
+from graphad.compiler.service import CompileService
 from graphad.core.dtypes import float32
 from graphad.kernels import forms
 from graphad.kernels.collapse import collapse
@@ -28,7 +28,7 @@ ROOT = Path(launch.PACKAGE).parent
 # compiles a kernel in a worker and says so
 PROGRAM = """
 from graphad.compiler.cpu.emit import emit
-from graphad.compiler.cpu.service import CompileService
+from graphad.compiler.service import CompileService
 from graphad.core.dtypes import float32
 from graphad.kernels import forms
 from graphad.kernels.collapse import collapse

@@ -16,12 +16,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from graphad.compiler import cache
-from graphad.compiler.cpu import build, functions, load, service, target
-from graphad.compiler.cpu.compile import CompileError, compile_source
+from graphad.compiler import cache, service
+from graphad.compiler.cpu import build, functions, load, target
+from graphad.compiler.cpu.compile import compile_source
 from graphad.compiler.cpu.emit import emit
-from graphad.compiler.cpu.service import CompileService
 from graphad.compiler.objects import ObjectError, check_kernel, read_symbols
+from graphad.compiler.service import CompileService
+from graphad.compiler.source import CompileError
 from graphad.core.dtypes import float32, float64
 from graphad.kernels import forms
 from graphad.kernels.collapse import collapse
@@ -112,7 +113,7 @@ def test_worker_and_process_make_the_same_code(worker: CompileService) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_the_worker_dies_with_its_parent() -> None:
     program = (
-        "import time; from graphad.compiler.cpu.service import CompileService\n"
+        "import time; from graphad.compiler.service import CompileService\n"
         "s = CompileService(); s.start(); print(s.pid, flush=True); time.sleep(60)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
@@ -163,7 +164,7 @@ def test_a_warm_cache_needs_neither_numba_nor_a_worker() -> None:
     program = (
         "import sys\n"
         "from graphad.compiler.cpu import build\n"
-        "from graphad.compiler.cpu.service import default_service\n"
+        "from graphad.compiler.service import default_service\n"
         "from graphad.core.dtypes import float32; from graphad.kernels import forms\n"
         "from graphad.kernels.collapse import collapse\n"
         "kernel = collapse(forms.call('add', [float32, float32]), (5,), [(5,), (5,)]).kernel\n"

@@ -9,31 +9,21 @@ import sys
 import pytest
 
 from graphad.compiler import plain
-from graphad.compiler.cuda.compile import CompileError, Cubin, compile_source, why_unavailable
-from graphad.compiler.cuda.emit import (
-    CHUNK,
-    COMPOSED,
-    LIBRARY,
-    THREADS,
-    emit,
-    grid_size,
-    supports,
-    workspace_bytes,
-)
+from graphad.compiler.cuda import geometry
+from graphad.compiler.cuda.compile import Cubin, compile_source, why_unavailable
+from graphad.compiler.cuda.emit import COMPOSED, LIBRARY, THREADS, emit, lanes, supports
 from graphad.compiler.objects import read_symbols
-from graphad.compiler.source import code_of
+from graphad.compiler.source import CompileError, code_of
 from graphad.core.dtypes import ALL, DType, complex64, float16, float32, float64
 from graphad.kernels import forms, scalars
-from graphad.kernels.collapse import collapse
+from graphad.kernels.collapse import Operand, collapse
 from graphad.kernels.fuse import compose, merge_maps
 
 needs_numba_cuda = pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
-quiet = pytest.mark.filterwarnings("ignore")  # numba-cuda warns about settings of its own
 REAL = [dtype for dtype in ALL if not dtype.is_complex]
 
 
 @needs_numba_cuda
-@quiet
 @pytest.mark.parametrize(
     "dtype", [float16, float32, float64, *[d for d in REAL if d.name in ("bool", "int32", "uint8")]], ids=str
 )
@@ -55,8 +45,6 @@ def test_every_function_compiles_for_a_device(dtype: DType) -> None:
     assert Cubin.unpack(cubin.pack()) == cubin
 
 
-@needs_numba_cuda
-@quiet
 def test_source_of_float_kernels_names_no_double() -> None:
     chain = compose(
         [
@@ -70,7 +58,6 @@ def test_source_of_float_kernels_names_no_double() -> None:
 
 
 @needs_numba_cuda
-@quiet
 def test_source_that_does_not_compile_says_so() -> None:
     with pytest.raises(CompileError, match="cuda: "):
         compile_source("def kernel(a):\n    st_f32(a, 0, nothing_f32(a))\n")
@@ -88,68 +75,95 @@ def test_what_the_device_library_lacks_stays_on_the_host() -> None:
 def test_launches_cover_the_work() -> None:
     square = forms.call("square", [float32])
     shape = (3000, 500)
-    every = collapse(square, shape, [shape])
-    rows = collapse(square, shape, [shape], (1,), ["add"])
-    columns = collapse(square, shape, [shape], (0,), ["add"])
-    full = collapse(square, shape, [shape], (0, 1), ["add"])
-    assert grid_size(every.kernel, every.numbers()) == -(-3000 * 500 // THREADS)
-    assert grid_size(rows.kernel, rows.numbers()) == 3000
-    assert grid_size(columns.kernel, columns.numbers()) == 2
-    parts = -(-3000 * 500 // CHUNK)
-    assert (
-        grid_size(full.kernel, full.numbers()) == parts
-        and workspace_bytes(full.kernel, full.numbers()) == 8 * parts
-    )
+
+    def of(*axes: int, size: tuple[int, ...] = shape) -> geometry.Shape:
+        loop = collapse(square, size, [size], axes, ["add"] if axes else None)
+        return geometry.shape_of(loop.kernel, loop.words())
+
+    assert of().blocks == -(-3000 * 500 // (4 * THREADS))
+    rows = of(1)
+    assert (rows.blocks, rows.threads, rows.further) == (3000, (128, 1), (1,))
+    columns = of(0)  # 16 tiles of 32 results, each cut into pieces of 256 rows at least
+    assert columns.threads == (32, 8) and columns.further == (12,) and columns.blocks == 16 * 12
+    full = of(0, 1)
+    assert full.further == (-(-3000 * 500 // geometry.PIECE),) == (full.blocks,)
+    assert of(0, 1, size=(10**4, 10**4)).further == (1024,)
+    loop = collapse(square, shape, [shape], (0, 1), ["add"])
+    assert geometry.workspace(loop.kernel, loop.numbers()) == 8 * full.blocks
+
+
+def test_positions_have_64_bits_where_an_array_is_large() -> None:
+    square = forms.call("square", [float32])
+    for size, is_narrow in ((10**8, True), (3 * 10**9, False)):
+        loop = collapse(square, (size,), [(size,)])
+        assert geometry.shape_of(loop.kernel, loop.words()).is_narrow is is_narrow
+    apart = collapse(square, (1000, 2), [Operand((1000, 2), (2**21, 1))])
+    assert not geometry.shape_of(apart.kernel, apart.words()).is_narrow
+    assert "narrow()" in emit(apart.kernel, True).text and "narrow()" not in emit(apart.kernel, False).text
+
+
+def test_loads_are_wide_where_neighbours_are_read_by_short_bodies() -> None:
+    def of(name: str, dtype: DType, *operands: Operand | tuple[int, ...]) -> int:
+        return lanes(collapse(forms.call(name, [dtype] * len(operands)), (8,), operands).kernel)
+
+    assert of("tanh", float32, (8,)) == 4 and of("add", float64, (8,), (8,)) == 2
+    assert of("add", float32, (8,), Operand((8,), (2,))) == 1
+    assert of("add", float32, (8,), (1,)) == 4
 
 
 SIMULATION = """
 import numpy as np
-from graphad.compiler.cuda import simulate
-from graphad.compiler.cuda.emit import workspace_bytes
+from graphad.compiler.cuda import geometry, simulate
 from graphad.core.dtypes import float16, float32, int32
 from graphad.kernels import forms
 from graphad.kernels.collapse import Operand, collapse
 
-def launch(loop, inputs, outputs, threads=256, scalars=(), ranges=None):
+def launch(loop, inputs, outputs, threads, blocks=1, scalars=()):
     layout = forms.block_layout(loop.kernel)
     words = list(loop.words(scalars=[0] * len(loop.kernel.scalars)))
+    shape = geometry.shape_of(loop.kernel, words)
     for word, array in zip((*layout.inputs, *layout.outputs), (*inputs, *outputs)):
         words[word] = array.reshape(-1)
     for word, value in zip(layout.scalars, scalars):
         words[word] = value
-    words[layout.workspace] = np.zeros(max(1, workspace_bytes(loop.kernel, loop.numbers()) // 8))
-    for lo, hi in ranges or [(0, words[layout.hi])]:
-        words[layout.lo], words[layout.hi] = lo, hi
-        simulate.run(loop.kernel, words, 1, threads)
+    words[layout.workspace] = np.zeros(max(1, geometry.workspace(loop.kernel, loop.numbers()) // 8))
+    counter = [np.zeros(1, np.int32)] if shape.has_counter else []
+    simulate.run(loop.kernel, [*words, *shape.further, *counter], blocks, threads)
+    assert not counter or counter[0][0] == 0
 
 rng = np.random.default_rng(0)
 x, y = rng.standard_normal((2, 3, 5)).astype(np.float32)
 
 found = np.zeros((3, 5), np.float32)
-launch(collapse(forms.call("sigmoid", [float32]), x.shape, [x.shape]), [x], [found], threads=4)
+launch(collapse(forms.call("sigmoid", [float32]), x.shape, [x.shape]), [x], [found], 4)
 assert np.allclose(found, 1 / (1 + np.exp(-x)))
 
-launch(collapse(forms.call("maximum", [float32] * 2), x.shape, [x.shape, Operand((3, 5), (1, 3))]), [x, y], [found], threads=4)
+launch(collapse(forms.call("maximum", [float32] * 2), x.shape, [x.shape, Operand((3, 5), (1, 3))]), [x, y], [found], 4)
 assert np.array_equal(found, np.maximum(x, y.reshape(5, 3).T))
 
 half = x.astype(np.float16)
 found = np.zeros((3, 5), np.float16)
-launch(collapse(forms.call("softplus", [float16]), x.shape, [x.shape]), [half], [found], threads=4)
+launch(collapse(forms.call("softplus", [float16]), x.shape, [x.shape]), [half], [found], 4)
 assert np.allclose(found.astype(float), np.log1p(np.exp(half.astype(float))), rtol=2e-3)
 
 square = forms.call("square", [float32])
 columns = np.zeros(5, np.float32)
-launch(collapse(square, x.shape, [x.shape], (0,), ["add"]), [x], [columns], threads=4)
+launch(collapse(square, x.shape, [x.shape], (0,), ["add"]), [x], [columns], (4, 2))
 assert np.allclose(columns, (x * x).sum(0))
 
+tall = rng.standard_normal((300, 2)).astype(np.float32)
+columns = np.zeros(2, np.float32)
+launch(collapse(square, tall.shape, [tall.shape], (0,), ["add"]), [tall], [columns], (2, 4), blocks=2)
+assert np.allclose(columns, (tall * tall).sum(0))
+
 rows = np.zeros(3, np.float32)
-launch(collapse(square, x.shape, [x.shape], (1,), ["add"]), [x], [rows])
+launch(collapse(square, x.shape, [x.shape], (1,), ["add"]), [x], [rows], 8)
 assert np.allclose(rows, (x * x).sum(1))
 
 long = rng.integers(-9, 9, 9000).astype(np.int32)
 least, total = np.zeros((2, 1), np.int32)
 form = forms.Map((int32,), (), (), (("in", 0), ("in", 0)))
-launch(collapse(form, long.shape, [long.shape], (0,), ["min", "add"]), [long], [least, total], ranges=[(0, 9000), (9000, 9000)])
+launch(collapse(form, long.shape, [long.shape], (0,), ["min", "add"]), [long], [least, total], 16, blocks=2)
 assert least[0] == long.min() and total[0] == long.sum()
 print("simulated")
 """

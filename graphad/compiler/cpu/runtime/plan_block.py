@@ -66,6 +66,9 @@ class PlanBuilder(Builder):
         self._keep += keep
         return len(self._steps) - 1
 
+    def about(self, what: str) -> None:
+        pass  # native code reports nothing but statuses
+
     def add_row(self, row: Row) -> int:
         """Append a step with the tables that it walks; returns its number."""
         self._steps.append((row.function, self._nested(row)))

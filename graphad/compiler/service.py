@@ -19,8 +19,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from graphad.compiler.cpu import launch
-from graphad.compiler.cpu.worker import HELLO
+from graphad.compiler import launch
+from graphad.compiler.source import CompileError
+from graphad.compiler.worker import HELLO, compiled
 from graphad.core import forks
 
 Callback = Callable[[str, bytes | None, str | None], None]  # key, object code or None, why there is none
@@ -72,7 +73,7 @@ class CompileService:
         """Whether the answer to a request is under way."""
         return key in self._waiting
 
-    def request(self, key: str, source: str, callback: Callback, function: str = "kernel") -> bool:
+    def request(self, key: str, source: str, callback: Callback, target: str = "cpu") -> bool:
         """Have `source` compiled; `callback(key, object or None, error or None)` runs in another thread.
 
         Returns: False when there is no worker: then nothing happens and the callback never runs.
@@ -83,7 +84,7 @@ class CompileService:
             if key in self._waiting:
                 self._waiting[key][1].append(callback)
                 return True
-            message = {"key": key, "source": source, "function": function}
+            message = {"key": key, "source": source, "target": target}
             self._waiting[key] = (message, [callback])
             if self._process is None and not self._start():
                 self._waiting.pop(key, None)
@@ -96,13 +97,11 @@ class CompileService:
         with self._lock:
             return self._process is not None or (not self.is_forbidden and self._start())
 
-    def compile_now(self, key: str, source: str, function: str = "kernel") -> bytes:
+    def compile_now(self, key: str, source: str, target: str = "cpu") -> bytes:
         """Object code of `source`, from the worker or, without one, compiled in this process.
 
         Raises: CompileError: the source does not compile.
         """
-        from graphad.compiler.cpu import compile as compiler
-
         done = threading.Event()
         answer: list[Any] = [None, None]
 
@@ -110,14 +109,14 @@ class CompileService:
             answer[:] = [data, error]
             done.set()
 
-        if self.request(key, source, receive, function):
+        if self.request(key, source, receive, target):
             done.wait()
             data, error = answer
             if data is not None:
                 return bytes(data)
             if error is not None:
-                raise compiler.CompileError(error)
-        return compiler.compile_source(source, function)
+                raise CompileError(error)
+        return compiled(source, target)
 
     def close(self) -> None:
         """End the worker; requests without an answer are called back with neither object nor error."""
@@ -291,10 +290,11 @@ def default_service() -> CompileService:
     return _default
 
 
-def request(key: str, source: str, callback: Callback) -> bool:
+def request(key: str, source: str, callback: Callback, target: str = "cpu") -> bool:
     """`CompileService.request` of the service that has least to do."""
     first = default_service()
-    return _least_busy(first, key).request(key, source, callback) or first.request(key, source, callback)
+    chosen = _least_busy(first, key)
+    return chosen.request(key, source, callback, target) or first.request(key, source, callback, target)
 
 
 def _least_busy(first: CompileService, key: str) -> CompileService:

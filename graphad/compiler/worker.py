@@ -1,11 +1,11 @@
 """The compile worker: a process of its own that turns source text into object code, one JSON line in, one JSON
 line out.
 
-    {"key": ..., "source": ..., "function": ...}  ->  {"key": ..., "object": base64} or {"key": ..., "error": text}
+    {"key": ..., "source": ..., "target": "cpu"}  ->  {"key": ..., "object": base64} or {"key": ..., "error": text}
 
-It imports Numba so that its caller need not, hides SciPy from it (Numba's first compile would import it for a
-fifth of a second), and goes away with its caller: at the end of its input, or by the parent-death signal where
-there is one.
+`target` is the name of a backend and which of its processors, as in "cuda:90". The worker imports Numba so that its caller
+need not, hides SciPy from it (Numba's first compile would import it for a fifth of a second), and goes away with its caller:
+at the end of its input, or by the parent-death signal where there is one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import queue
 import signal
 import sys
 import threading
+from importlib import import_module
 from typing import IO, Any
 
 HELLO = "graphad-worker-1"
@@ -35,8 +36,9 @@ def main() -> None:
     _say(answers, {"hello": HELLO})
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
-    from graphad.compiler.cpu import compile as compiler
+    from graphad.compiler.source import CompileError
 
+    compiler = import_module("graphad.compiler.cpu.compile")
     gc.set_threshold(100_000, 20, 20)  # nearly all that compiling makes is gone without the collector
     compiler.prepare()
     if requests.empty():
@@ -49,11 +51,18 @@ def main() -> None:
             os._exit(0)
         answer: dict[str, Any] = {"key": request["key"]}
         try:
-            made = compiler.compile_source(request["source"], request.get("function", "kernel"))
+            made = compiled(request["source"], request["target"])
             answer["object"] = base64.b64encode(made).decode()
-        except compiler.CompileError as error:
+        except CompileError as error:
             answer["error"] = str(error)
         _say(answers, answer)
+
+
+def compiled(source: str, target: str) -> bytes:
+    """The code of a source text for a target. Raises: CompileError: it does not compile."""
+    backend, _, processor = target.partition(":")
+    compiler: Any = import_module(f"graphad.compiler.{backend}.compile")
+    return bytes(compiler.compile_for(source, processor))
 
 
 def _own_output() -> IO[str]:

@@ -14,8 +14,8 @@ import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NEEDED = ("numpy", "llvmlite", "numba")
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NEEDED = ("numpy", "llvmlite", "numba", "numba_cuda")  # as far as they are installed
 # The worker needs a few modules of the package, not its public names, whose import would cost it a tenth of a second. So the
 # package that it sees is empty, and the place where graphad lies need not be on its path, with whatever else is there.
 START = """
@@ -24,7 +24,7 @@ sys.path += [place for place in {places!r} if place not in sys.path]
 package = types.ModuleType("graphad")
 package.__path__ = [{package!r}]
 sys.modules["graphad"] = package
-from graphad.compiler.cpu.worker import main
+from graphad.compiler.worker import main
 main()
 """
 

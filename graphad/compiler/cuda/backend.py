@@ -1,0 +1,195 @@
+"""A CUDA device behind the seam: kernels by numba-cuda, products by cuBLAS, memory and streams by CuPy.
+
+Its arrays are `DeviceArray`s, which evals take as they are: a step in Python runs on the device as well, as far as CuPy
+has what it asks for. Nothing here imports CuPy or a driver before there is a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.backend import Backend, Expected, Walk
+from graphad.compiler.cuda import build, geometry, products
+from graphad.compiler.cuda.compile import why_unavailable
+from graphad.compiler.cuda.emit import has_function, supports
+from graphad.compiler.cuda.plans import PRODUCT, REPEAT, Plan
+from graphad.compiler.rows import Row, Step
+from graphad.compiler.source import Source
+from graphad.core.dtypes import as_dtype
+from graphad.core.tensor import Handle
+from graphad.devices.array import DeviceArray, device_array
+from graphad.devices.library import library
+from graphad.kernels import forms
+from graphad.kernels.collapse import Loop, Operand, collapse
+from graphad.kernels.forms import Kernel, Map, Reduce, block_layout
+from graphad.kernels.stages import Nest, Stages, bases_of
+
+MISFIT = -3
+LAUNCH_NANOSECONDS = 3000.0
+_BITS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+
+
+class Cuda(Backend):
+    """One device of this process."""
+
+    is_host = False
+    has_stages = True
+    runs_evals = True
+    product_dtypes = frozenset(("float32", "float64"))
+    copied = frozenset(_BITS)
+    misfits = frozenset((MISFIT,))
+
+    def __init__(self, index: int) -> None:
+        self.index, self.name = index, f"cuda:{index}"
+
+    # what it supports
+
+    def supported(self, form: Any) -> Any:
+        maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
+        for m in maps:
+            dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
+            if m.scalars or any(dtype.is_complex for dtype in dtypes):
+                return None
+            if not all(has_function(s.fn, m.dtype_of(s.args[-1])) for s in m.body):
+                return None
+        return form
+
+    def why_not(self, kernel: Kernel | Stages) -> str | None:
+        kernels = [stage.kernel for stage in kernel.stages] if isinstance(kernel, Stages) else [kernel]
+        count = bases_of(kernel).count if isinstance(kernel, Stages) else block_layout(kernel).count
+        if 8 * (count + 2) > geometry.PARAMETER_BYTES:
+            return f"a kernel with {count} words of arguments is more than a launch takes"
+        return next((reason for each in kernels if (reason := supports(each)) is not None), None)
+
+    # emit and compile
+
+    def emit(self, kernel: Kernel | Stages) -> Source:
+        return build.text_of(kernel)
+
+    def find(self, kernel: Kernel | Stages) -> int | None:
+        return build.find(kernel, build.processor_of(self.index))
+
+    def build(self, kernel: Kernel | Stages) -> int:
+        return build.build(kernel, build.processor_of(self.index))
+
+    def request(self, kernel: Kernel | Stages, callback: Callable[[int | None, str | None], None]) -> bool:
+        reason = why_unavailable()
+        if reason is not None:
+            callback(None, reason)
+            return True
+        return build.request(kernel, build.processor_of(self.index), callback)
+
+    # launch rows
+
+    def work(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> float:
+        return LAUNCH_NANOSECONDS + 0.005 * loop.elements(numbers)
+
+    def block_rows(self, nest: Nest, numbers: Mapping[str, int]) -> int:
+        return 1
+
+    def workspace(self, loop: Loop | Nest, numbers: Mapping[str, int]) -> int:
+        if isinstance(loop, Nest):
+            return geometry.nest_workspace(loop, numbers)
+        return geometry.workspace(loop.kernel, loop.numbers(numbers))
+
+    def launch(
+        self, builder: Any, loop: Loop | Nest, numbers: Mapping[str, int], row: Row, nanoseconds: float
+    ) -> int:
+        builder.add_row(row)
+        return 0
+
+    # library steps
+
+    def copy(self, itemsize: int, shape: Sequence[int], target: Sequence[int], source: Sequence[int]) -> Step:
+        dtype = as_dtype(_BITS[itemsize])
+        walks = [Operand(tuple(shape), tuple([n // itemsize for n in steps])) for steps in (source, target)]
+        loop = collapse(forms.identity_map(dtype), tuple(shape), walks[:1], outputs=walks[1:])
+        layout = block_layout(loop.kernel)
+        return Step(self.build(loop.kernel), loop.words(), (*layout.inputs, *layout.outputs))
+
+    def fill(self, value: np.ndarray, shape: Sequence[int], target: Sequence[int]) -> Step:
+        dtype = as_dtype(_BITS[value.dtype.itemsize])
+        walk = Operand(tuple(shape), tuple([n // value.dtype.itemsize for n in target]))
+        form = Map((), (dtype,), (), ((forms.SCALAR, 0),))
+        loop = collapse(form, tuple(shape), [], outputs=[walk])
+        words = loop.words(scalars=[forms.scalar_word(np.asarray(value).view(dtype.numpy), dtype)])
+        return Step(self.build(loop.kernel), words, block_layout(loop.kernel).outputs)
+
+    def product(self, dtype: str, a: Walk, b: Walk, c: Walk) -> Step | None:
+        words = products.words_of(dtype, a, b, c)
+        return None if words is None else Step(PRODUCT, words, products.PLACES)
+
+    def repeat(self) -> int:
+        return REPEAT
+
+    def poll(self) -> int:
+        return 0
+
+    # memory
+
+    def plan(self, arguments: int) -> Plan:
+        return Plan(self, arguments)
+
+    def constant(self, array: np.ndarray) -> tuple[int, Any]:
+        made = device_array(np.ascontiguousarray(array), self.index)
+        return made.held.data.ptr, made
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        with library().cuda.Device(self.index):
+            return DeviceArray(library().empty(shape, dtype), self.index)
+
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        return self.empty(shape, dtype)  # CuPy's own pool keeps what nobody refers to any more
+
+    def strided(self, root: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
+        with library().cuda.Device(self.index):
+            flat = root.held.reshape(-1)[offset // root.dtype.itemsize :]
+            return DeviceArray(library().lib.stride_tricks.as_strided(flat, shape, strides), self.index)
+
+    def to_host(self, array: Any) -> Any:
+        return array.host() if isinstance(array, DeviceArray) else array
+
+    def to_device(self, array: Any) -> Any:
+        return array.contiguous() if isinstance(array, DeviceArray) else device_array(array, self.index)
+
+    # arguments
+
+    def guard(self, expected: Sequence[Expected]) -> Any:
+        return list(expected)
+
+    def bind_check(self, guard: Any) -> Callable[..., bool]:
+        index = self.index
+
+        def check(*arguments: Any) -> bool:
+            for x, (dtype, shape) in zip(arguments, guard, strict=True):
+                if isinstance(x, Handle):
+                    x = x.data
+                if type(x) is not DeviceArray or x.index != index:
+                    return False
+                held = x.held
+                if (dtype is not None and held.dtype != dtype) or not held.flags.c_contiguous:
+                    return False
+                if shape is not None and held.shape != shape:
+                    return False
+            return True
+
+        return check
+
+    def fitted(self, value: Any) -> Any:
+        return value if isinstance(value, Handle) else self.to_device(value)
+
+    def register_holder(self, kind: type, attribute: str) -> Any:
+        pass
+
+    def prepare(self, dtypes: Iterable[Any]) -> None:
+        pass
+
+
+@cache
+def backend_of(device: str) -> Cuda:
+    """The backend of "cuda:0"."""
+    return Cuda(int(device.partition(":")[2] or 0))

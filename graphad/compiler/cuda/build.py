@@ -1,0 +1,170 @@
+"""From a kernel to what can be launched: loaded already, in the cache, or compiled by the worker.
+
+An address of a kernel is its place in the list of this process; devices of several generations may share it. A cubin is kept
+under the compute capability, the toolkit and the versions of what made it. What is compiled counts positions with 32 bits; the
+code for larger arrays is made when such an array comes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from graphad.compiler import cache, source
+from graphad.compiler.cuda.compile import Cubin
+from graphad.compiler.cuda.emit import emit
+from graphad.compiler.cuda.emit_stages import emit_stages
+from graphad.compiler.source import CompileError, Source
+from graphad.core import forks
+from graphad.devices.library import library
+from graphad.kernels.forms import Kernel
+from graphad.kernels.stages import Stages
+
+TOOLKIT = ("nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc")
+
+
+class Code:
+    """A kernel, its cubins by compute capability and width of positions, and what was loaded on which device."""
+
+    def __init__(self, kernel: Kernel | Stages, address: int) -> None:
+        self.kernel, self.address = kernel, address
+        self.cubins: dict[tuple[str, bool], Cubin] = {}
+        self._loaded: dict[tuple[int, bool], tuple[Any, int]] = {}
+        self._lock = forks.lock()
+
+    def function(self, index: int, is_narrow: bool) -> int:
+        """The driver's handle on a device; compiles what is not there yet."""
+        found = self._loaded.get((index, is_narrow))
+        if found is None:
+            processor = processor_of(index)
+            payload = self.cubins.get((processor, is_narrow)) or _compiled(self, processor, is_narrow)
+            with self._lock, library().cuda.Device(index):
+                driver = library().cuda.driver
+                module = driver.moduleLoadData(payload.code)
+                handle = driver.moduleGetFunction(module, payload.entry)
+                found = self._loaded[index, is_narrow] = module, handle
+        return found[1]
+
+
+_codes: list[Code] = []
+_by_kernel: dict[Kernel | Stages, Code] = {}
+_lock = forks.lock()
+
+
+def code_at(address: int) -> Code:
+    """What is behind the address of a kernel."""
+    return _codes[address - 1]
+
+
+def processor_of(index: int) -> str:
+    """The compute capability of a device, as in "90"."""
+    return str(library().cuda.Device(index).compute_capability)
+
+
+def text_of(kernel: Kernel | Stages, is_narrow: bool = True) -> Source:
+    """The source text of a kernel."""
+    return emit_stages(kernel, is_narrow) if isinstance(kernel, Stages) else emit(kernel, is_narrow)
+
+
+def key_of(kernel: Kernel | Stages, processor: str, is_narrow: bool = True) -> str:
+    """The cache key of a kernel's cubin."""
+    return text_of(kernel, is_narrow).key({**_parts(), "processor": processor})
+
+
+@lru_cache(maxsize=1)
+def _parts() -> dict[str, str]:
+    from importlib import metadata
+
+    here, digest = Path(__file__).parent, hashlib.sha256()
+    for path in (here.parent / "lowering.py", here / "intrinsics.py", here / "compile.py"):
+        with contextlib.suppress(OSError):  # packed into an archive: the version has to do
+            digest.update(path.read_bytes())
+    found = {**source.version_parts(), "code": digest.hexdigest()}
+    for name in ("numba-cuda", *TOOLKIT):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def find(kernel: Kernel | Stages, processor: str) -> int | None:
+    """The address of a kernel whose cubin is here or in the cache; None when it would have to be compiled."""
+    code = _by_kernel.get(kernel)
+    if code is not None and (processor, True) in code.cubins:
+        return code.address
+    payload = cache.default_cache().get(key_of(kernel, processor))
+    return None if payload is None else _kept(kernel, processor, payload).address
+
+
+def build(kernel: Kernel | Stages, processor: str) -> int:
+    """The address of a kernel, compiled now if need be. Raises: CompileError: it does not compile."""
+    address = find(kernel, processor)
+    if address is None:
+        code = _code_of(kernel)
+        _compiled(code, processor, True)
+        address = code.address
+    return address
+
+
+def request(
+    kernel: Kernel | Stages, processor: str, callback: Callable[[int | None, str | None], None]
+) -> bool:
+    """Have a kernel compiled in the background. Returns: False when nothing compiles there."""
+    address = find(kernel, processor)
+    if address is not None:
+        callback(address, None)
+        return True
+    from graphad.compiler import service
+
+    def receive(key: str, data: bytes | None, error: str | None) -> None:
+        if data is None:
+            callback(None, error or "the compile worker died")
+            return
+        cache.default_cache().put(key, data)
+        callback(_kept(kernel, processor, data).address, None)
+
+    key, text = key_of(kernel, processor), text_of(kernel).text
+    return service.request(key, text, receive, f"cuda:{processor}")
+
+
+def forget() -> None:
+    """Have no code of any kernel: the device or its compiler is another one from now on."""
+    with _lock:
+        _by_kernel.clear()
+
+
+def _code_of(kernel: Kernel | Stages) -> Code:
+    with _lock:
+        code = _by_kernel.get(kernel)
+        if code is None:
+            code = _by_kernel[kernel] = Code(kernel, len(_codes) + 1)
+            _codes.append(code)
+        return code
+
+
+def _kept(kernel: Kernel | Stages, processor: str, payload: bytes, is_narrow: bool = True) -> Code:
+    code = _code_of(kernel)
+    code.cubins[processor, is_narrow] = Cubin.unpack(payload)
+    return code
+
+
+def _compiled(code: Code, processor: str, is_narrow: bool) -> Cubin:
+    """A cubin from the cache or, for who waits, from the worker."""
+    from graphad.compiler.service import default_service
+
+    key = key_of(code.kernel, processor, is_narrow)
+    payload = cache.default_cache().get(key)
+    if payload is None:
+        payload = default_service().compile_now(
+            key, text_of(code.kernel, is_narrow).text, f"cuda:{processor}"
+        )
+        cache.default_cache().put(key, payload)
+    return _kept(code.kernel, processor, payload, is_narrow).cubins[processor, is_narrow]
+
+
+__all__ = ["Code", "CompileError", "build", "code_at", "find", "key_of", "processor_of", "request", "text_of"]

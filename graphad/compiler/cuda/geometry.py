@@ -1,0 +1,137 @@
+"""How a kernel is spread over a device: threads of a block, blocks of the grid, parts of a reduction, shared memory.
+
+What changes bits (threads of a block that reduces, parts of a result) is a function of sizes alone. How many blocks there are is
+not: whatever their number, they walk all of the work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from graphad.compiler.cuda.emit import THREADS, lanes, takes_parts
+from graphad.kernels import stages
+from graphad.kernels.forms import Kernel, block_layout
+from graphad.kernels.stages import Nest, Stages, bases_of
+
+WARP = 32
+TILE = (32, 8)  # results side by side, and threads for each of them, of a sum over columns
+EACH = 4  # elements that a thread of a row takes before there are more threads
+PIECE = 4096  # elements of a result's part at least
+COLUMN_PIECE = 256
+ENOUGH = 1024  # blocks that keep a device busy
+SHARED_BYTES = 32 << 10  # of what stages hold; a block has 48 KB, those of its reductions included
+NARROW = 1 << 30  # elements and steps below which positions have 32 bits
+PARAMETER_BYTES = 4000  # of a launch, what every driver takes
+
+
+class Shape(NamedTuple):
+    """One launch.
+
+    Attributes:
+      blocks: How many blocks have something to do.
+      threads: Of a block, side by side and one below the other.
+      shared: Bytes of dynamic shared memory of a block.
+      further: Words behind those of the argument block; a counter's address comes behind them.
+      has_counter: Whether it takes the address of a counter.
+      is_narrow: Whether positions fit 32 bits.
+    """
+
+    blocks: int
+    threads: tuple[int, int]
+    shared: int = 0
+    further: tuple[int, ...] = ()
+    has_counter: bool = False
+    is_narrow: bool = True
+
+
+def shape_of(kernel: Kernel | Stages, words: Sequence[int]) -> Shape:
+    """The launch of a kernel with these words."""
+    if isinstance(kernel, Stages):
+        return _of_stages(kernel, words)
+    layout = block_layout(kernel)
+    extents = [words[word] for word in layout.extents]
+    kept, reduced = counts(kernel, extents)
+    narrow = is_narrow(kernel, words)
+    if not takes_parts(kernel):
+        return Shape(-(-kept // (THREADS * lanes(kernel))), (THREADS, 1), is_narrow=narrow)
+    parts = parts_of(kernel, extents)
+    if kernel.rank - 1 in kernel.reduced:
+        return Shape(kept * parts, (row_threads(reduced), 1), 0, (parts,), True, narrow)
+    return Shape(-(-kept // TILE[0]) * parts, TILE, 0, (parts,), True, narrow)
+
+
+def counts(kernel: Kernel, extents: Sequence[int]) -> tuple[int, int]:
+    """How many results a kernel has, and how many elements each takes in."""
+    kept = math.prod([n for d, n in enumerate(extents) if d not in kernel.reduced])
+    return kept, math.prod([extents[d] for d in kernel.reduced])
+
+
+def parts_of(kernel: Kernel, extents: Sequence[int]) -> int:
+    """How many parts each result of a reduction is cut into."""
+    kept, reduced = counts(kernel, extents)
+    piece = PIECE
+    if kernel.rank - 1 not in kernel.reduced:
+        kept, piece = -(-kept // TILE[0]), COLUMN_PIECE
+    if kept >= ENOUGH // 2 or reduced <= piece or not kept:
+        return 1
+    return min(-(-reduced // piece), -(-ENOUGH // kept))
+
+
+def row_threads(length: int) -> int:
+    """Threads for a row: a warp for a short one, a whole block for a long one."""
+    threads = WARP
+    while threads < THREADS and threads * EACH < length:
+        threads *= 2
+    return threads
+
+
+def is_narrow(kernel: Kernel, words: Sequence[int]) -> bool:
+    """Whether all positions of a kernel with these words fit 32 bits, those of its threads included."""
+    layout = block_layout(kernel)
+    if math.prod([words[word] for word in layout.extents]) >= NARROW:
+        return False
+    for walk in layout.walks:
+        first, end = walk.reach(words)
+        if max(-first, end) >= NARROW * walk.itemsize:
+            return False
+    return True
+
+
+def workspace(kernel: Kernel, extents: Sequence[int]) -> int:
+    """Bytes for the parts of results."""
+    if not takes_parts(kernel):
+        return 0
+    parts = parts_of(kernel, extents)
+    sums = len([store for store in kernel.outputs if store.combine is not None])
+    return 0 if parts == 1 else 8 * sums * counts(kernel, extents)[0] * parts
+
+
+def stage_blocks(rows: int) -> int:
+    """Blocks of a kernel with stages at most, each of which holds one row at a time."""
+    return max(1, min(rows, ENOUGH))
+
+
+def nest_workspace(nest: Nest, numbers: Mapping[str, int]) -> int:
+    """Bytes of what stages hold, where that does not fit the blocks' own memory."""
+    held = nest.held(numbers, 1)
+    if held.total <= SHARED_BYTES:
+        return held.first
+    return held.first + stage_blocks(nest.words(numbers, 1)[stages.ROWS]) * held.total
+
+
+def _of_stages(kernel: Stages, words: Sequence[int]) -> Shape:
+    bases, rows = bases_of(kernel), words[stages.ROWS]
+    widest, narrow = 1, rows < NARROW
+    for k, stage in enumerate(kernel.stages):
+        mine = words[bases.stages[k] : bases.scales[k]]
+        narrow = narrow and is_narrow(stage.kernel, mine)
+        if not stage.is_last:
+            elements = math.prod([mine[word] for word in block_layout(stage.kernel).extents])
+            widest = max(widest, elements // max(rows, 1))
+    held = words[stages.HELD]
+    is_shared = held <= SHARED_BYTES
+    further = (0 if is_shared else held,)
+    threads = (row_threads(widest), 1)
+    return Shape(stage_blocks(rows), threads, held if is_shared else 0, further, True, narrow)

@@ -1,0 +1,90 @@
+"""Matrix products as calls of cuBLAS: float32 and float64, batched with strides, in full precision (no TF32).
+
+cuBLAS counts columns first, so a product in C order is that of the operands in the other order, each taken as its transpose.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler.backend import Walk
+from graphad.devices.library import library
+
+A, B, C, WIDE, M, N, K, TURN_A, TURN_B, LEAD_A, LEAD_B, LEAD_C, AXES = range(13)
+PLACES = (A, B, C)
+# then, for each batch axis, how long it is and by how many elements each operand goes on
+_ONE: dict[int, Any] = {4: np.ones(1, np.float32), 8: np.ones(1, np.float64)}
+_ZERO: dict[int, Any] = {4: np.zeros(1, np.float32), 8: np.zeros(1, np.float64)}
+
+
+def words_of(dtype: str, a: Walk, b: Walk, c: Walk) -> list[int] | None:
+    """The words of a product, None where an operand has neither rows nor columns of neighbours."""
+    size = np.dtype(dtype).itemsize
+    m, n = c[0][-2:]
+    k = a[0][-1]
+    found = [_matrix(walk, size) for walk in (a, b, c)]
+    if any(each is None for each in found):
+        return None
+    (turn_a, lead_a), (turn_b, lead_b), (turn_c, lead_c) = found  # type: ignore[misc]
+    if turn_c:
+        return None
+    words = [0, 0, 0, int(size == 8), m, n, k, int(turn_a), int(turn_b), lead_a, lead_b, lead_c]
+    axes = _batches(size, a, b, c)
+    return [*words, len(axes), *itertools.chain(*axes)]
+
+
+def _matrix(walk: Walk, size: int) -> tuple[bool, int] | None:
+    """Whether a matrix is that of its transpose, and the elements from one row (then: column) to the next."""
+    (rows, columns), (down, right) = walk[0][-2:], walk[1][-2:]
+    if (right == size or columns <= 1) and (down >= columns * size or rows <= 1):
+        return False, max(down // size if rows > 1 else 0, columns, 1)
+    if (down == size or rows <= 1) and (right >= rows * size or columns <= 1):
+        return True, max(right // size if columns > 1 else 0, rows, 1)
+    return None
+
+
+def _batches(size: int, a: Walk, b: Walk, c: Walk) -> list[tuple[int, int, int, int]]:
+    """Batch axes, the innermost last; neighbours that all operands walk as one are one."""
+    rank = len(c[0]) - 2
+    axes: list[tuple[int, int, int, int]] = []
+    for d in range(rank):
+        steps = []
+        for shape, strides in (a, b, c):
+            at = d - rank + len(shape) - 2
+            steps.append(strides[at] // size if at >= 0 and shape[at] > 1 else 0)
+        if c[0][d] == 1:
+            continue
+        axis = (c[0][d], *steps)
+        if axes and all(outer == inner * axis[0] for outer, inner in zip(axes[-1][1:], steps, strict=True)):
+            axis = (axes[-1][0] * axis[0], *steps)
+            axes.pop()
+        axes.append(axis)  # type: ignore[arg-type]
+    return axes
+
+
+def run(words: Any, stream: int) -> None:
+    """Have a product computed on the current device."""
+    m, n, k = words[M], words[N], words[K]
+    axes = [tuple(words[AXES + 1 + 4 * d : AXES + 5 + 4 * d]) for d in range(words[AXES])]
+    size = 8 if words[WIDE] else 4
+    if not m or not n or any(not axis[0] for axis in axes):
+        return
+    *outer, (count, step_a, step_b, step_c) = axes or [(1, 0, 0, 0)]
+    cublas, handle = library().cuda.cublas, library().cuda.device.get_cublas_handle()
+    cublas.setStream(handle, stream)
+    call = cublas.dgemmStridedBatched if words[WIDE] else cublas.sgemmStridedBatched
+    one, zero = _ONE[size].ctypes.data, _ZERO[size].ctypes.data
+    for place in itertools.product(*[range(axis[0]) for axis in outer]):
+        a, b, c = (
+            words[word] + size * sum(i * axis[1 + word] for i, axis in zip(place, outer, strict=True))
+            for word in PLACES
+        )
+        # fmt: off
+        call(
+            handle, words[TURN_B], words[TURN_A], n, m, k, one, b, words[LEAD_B], step_b, a, words[LEAD_A], step_a, zero,
+            c, words[LEAD_C], step_c, count,
+        )
+        # fmt: on

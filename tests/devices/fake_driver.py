@@ -1,0 +1,330 @@
+"""NumPy behind the names of the CUDA driver, runtime and cuBLAS that plans use: launches run the text of a kernel in Python.
+
+A device's address is that of the memory behind it plus `OFFSET`, so no address of the host is one of the device. Every load,
+store and copy is looked up among the arrays that somebody still holds; anything else is a `DeviceFault`. A block has one
+thread unless `threads_of` says otherwise: the text has to give the same with any number.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from graphad.compiler import oracle
+from graphad.compiler.source import NAMES
+from graphad.core.dtypes import as_dtype
+
+OFFSET = 1 << 52
+threads_of: Callable[[int, int], tuple[int, int]] = lambda x, y: (1, 1)  # noqa: E731
+launches: list[str] = []  # the texts that ran
+products: list[tuple[int, ...]] = []
+copies: list[str] = []
+_starts: list[int] = []
+_live: dict[int, weakref.ref[np.ndarray]] = {}
+_functions: list[Any] = []
+
+
+class DeviceFault(Exception):
+    """A step reaches what is not the device's, or what nobody holds any more."""
+
+
+# -- memory --
+
+
+def address_of(memory: np.ndarray) -> int:
+    """The device's address of an array."""
+    base: Any = memory
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    start = base.ctypes.data
+    if start not in _live:
+        bisect.insort(_starts, start)
+    _live[start] = weakref.ref(base)
+    return memory.ctypes.data + OFFSET
+
+
+def bytes_at(address: int, size: int) -> np.ndarray:
+    """So many bytes at an address, all of them of one array."""
+    if address < OFFSET:
+        raise DeviceFault(f"a step of the device reaches address {address:#x}, which is the host's")
+    real = address - OFFSET
+    place = bisect.bisect_right(_starts, real) - 1
+    base = _live[_starts[place]]() if place >= 0 else None
+    if base is None or real + size > _starts[place] + base.nbytes:
+        raise DeviceFault(f"a step of the device reaches {size} bytes at {address:#x}, which no array holds")
+    flat = base.reshape(-1, copy=False) if base.flags.c_contiguous else base.ravel(order="K")
+    first = real - _starts[place]
+    return flat.view(np.uint8)[first : first + size]
+
+
+def _host(address: int, size: int) -> Any:
+    if address >= OFFSET:
+        raise DeviceFault("the host was given an address of the device")
+    return (ctypes.c_uint8 * size).from_address(address)
+
+
+def _memcpy(target: int, source: int, size: int, kind: int, stream: int) -> None:
+    copies.append("up" if kind == 1 else "down")
+    if kind == 1:
+        bytes_at(target, size)[...] = np.frombuffer(_host(source, size), np.uint8)
+    else:
+        np.frombuffer(_host(target, size), np.uint8)[...] = bytes_at(source, size)
+
+
+RUNTIME = {
+    "memcpyAsync": _memcpy,
+    "memcpyHostToDevice": 1,
+    "memcpyDeviceToHost": 2,
+    "streamSynchronize": lambda stream: None,
+}
+STREAM = SimpleNamespace(ptr=0, record=lambda: None, wait_event=lambda event: None)
+
+
+# -- kernels --
+
+
+def moduleLoadData(code: bytes) -> Any:
+    scope: dict[str, Any] = {}
+    exec(compile(code.decode(), "<fake device>", "exec"), scope)
+    return scope["kernel"], code.decode()
+
+
+def moduleGetFunction(module: Any, name: str) -> int:
+    assert name == "kernel"
+    _functions.append(module)
+    return len(_functions)
+
+
+def occupancyMaxActiveBlocksPerMultiprocessor(function: int, threads: int, shared: int) -> int:
+    assert 32 <= threads <= 1024 and 0 <= shared <= 48 << 10
+    return 2
+
+
+def launchKernel(
+    function: int,
+    gx: int,
+    gy: int,
+    gz: int,
+    bx: int,
+    by: int,
+    bz: int,
+    shared: int,
+    stream: int,
+    words: int,
+    extra: int,
+) -> None:
+    kernel, text = _functions[function - 1]
+    assert (gy, gz, bz, extra) == (1, 1, 1, 0) and gx >= 1 and 32 <= bx * by <= 1024
+    launches.append(text)
+    count = kernel.__code__.co_argcount
+    places = (ctypes.c_void_p * count).from_address(words)
+    given = [ctypes.c_int64.from_address(int(place or 0)).value for place in places]
+    run_text(kernel, given, gx, threads_of(bx, by), shared)
+
+
+def run_text(kernel: Any, words: list[int], blocks: int, threads: tuple[int, int], shared: int = 0) -> None:
+    """A launch: one block after another, the threads of a block side by side."""
+    for block in range(blocks):
+        _Block(kernel, words, block, blocks, threads, shared).run()
+
+
+class _Block:
+    def __init__(
+        self, kernel: Any, words: list[int], block: int, blocks: int, threads: tuple[int, int], shared: int
+    ) -> None:
+        self.kernel, self.words, self.block, self.blocks, self.threads = kernel, words, block, blocks, threads
+        self.memory = np.full(max(shared, 1), 0xCB, np.uint8)
+        self.arrays: dict[int, np.ndarray] = {}
+        count = threads[0] * threads[1]
+        self.barrier = threading.Barrier(count) if count > 1 else None
+        self.errors: list[BaseException] = []
+
+    def run(self) -> None:
+        if self.barrier is None:
+            self._thread(0, 0)
+            return
+        places = [(x, y) for y in range(self.threads[1]) for x in range(self.threads[0])]
+        workers = [threading.Thread(target=self._guarded, args=place) for place in places]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        if self.errors:
+            raise self.errors[0]
+
+    def _guarded(self, x: int, y: int) -> None:
+        try:
+            self._thread(x, y)
+        except BaseException as error:
+            self.errors.append(error)
+            assert self.barrier is not None
+            self.barrier.abort()
+
+    def _thread(self, x: int, y: int) -> None:
+        asked = [0]
+
+        def array(count: int, dtype: Any) -> np.ndarray:
+            asked[0] += 1
+            return self.arrays.setdefault(asked[0], np.zeros(count, dtype))
+
+        cuda = SimpleNamespace(
+            blockIdx=SimpleNamespace(x=self.block),
+            gridDim=SimpleNamespace(x=self.blocks),
+            blockDim=SimpleNamespace(x=self.threads[0], y=self.threads[1]),
+            threadIdx=SimpleNamespace(x=x, y=y),
+            shared=SimpleNamespace(array=array),
+            syncthreads=self.barrier.wait if self.barrier is not None else lambda: None,
+            threadfence=lambda: None,
+        )
+        names: dict[str, Any] = {"cuda": cuda, "shared_base": lambda: address_of(self.memory)}
+        for name in self.kernel.__code__.co_names:
+            if name not in names and name not in ("range", *_CUDA):
+                names[name] = _meaning(name)
+        types.FunctionType(self.kernel.__code__, {**names, "range": range})(*self.words)
+
+
+_CUDA = "blockIdx blockDim gridDim threadIdx x y shared array syncthreads threadfence".split()
+_meanings: dict[str, Any] = {
+    "narrow": lambda: None,
+    "contract": lambda: None,
+    "ix": int,
+    "ixadd": lambda a, b: a + b,
+    "ixsub": lambda a, b: a - b,
+    "ixmul": lambda a, b: a * b,
+    "ixdiv": lambda a, b: a // b,
+    "ixmin": min,
+    "either": lambda a, b: a | b,
+    "groups2": lambda together, n: 0 if together % 16 else n // 2,
+    "groups4": lambda together, n: 0 if together % 16 else n // 4,
+    "zero_i32": lambda: np.int32(0),
+}
+_counting = threading.Lock()
+
+
+def _arrive(counter: int) -> int:
+    with _counting:
+        place = bytes_at(counter, 4).view(np.int32)
+        place += 1
+        return int(place[0]) - 1
+
+
+_meanings["arrive"] = _arrive
+
+
+def _meaning(name: str) -> Any:
+    found = _meanings.get(name)
+    if found is None:
+        found = _meanings[name] = _made(name)
+    return found
+
+
+def _numpy(code: str) -> np.dtype[Any]:
+    return as_dtype(NAMES[code]).numpy
+
+
+def _made(name: str) -> Any:
+    if name in NAMES:
+        return _numpy(name)
+    head, _, rest = name.partition("_")
+    if head in ("ld", "st", "ld2", "ld4", "st2", "st4", "bits", "round"):
+        dtype = _numpy(rest)
+        size = dtype.itemsize
+        if head == "ld":
+            return lambda p, i: bytes_at(p + i * size, size).view(dtype)[0]
+        if head == "st":
+
+            def store(p: int, i: int, value: Any) -> None:
+                bytes_at(p + i * size, size).view(dtype)[0] = value
+
+            return store
+        if head == "bits":
+            return lambda word: np.array([word], np.int64).view(np.uint8)[:size].view(dtype)[0]
+        if head == "round":
+            return lambda x: np.asarray(x).astype(dtype)[()]
+        many = int(head[-1])
+        if head[:2] == "ld":
+            return lambda p, i: tuple(bytes_at(p + i * size, size * many).view(dtype).copy())
+
+        def spread(p: int, i: int, *values: Any) -> None:
+            assert (p + i * size) % (size * many) == 0, "a wide store that is not aligned"
+            bytes_at(p + i * size, size * many).view(dtype)[...] = values
+
+        return spread
+    plain = oracle.meaning(name)
+    if rest not in ("f32", "f64"):
+        return plain
+    return lambda *xs: plain(
+        *[np.asarray(x, _numpy(rest))[()] if np.asarray(x).dtype.kind in "fV" else x for x in xs]
+    )
+
+
+# -- cuBLAS --
+
+
+def get_cublas_handle() -> int:
+    return 1
+
+
+def setStream(handle: int, stream: int) -> None:
+    assert handle == 1
+
+
+def _gemm(dtype: Any) -> Any:
+    size = np.dtype(dtype).itemsize
+
+    def matrix(address: int, turn: int, rows: int, columns: int, lead: int) -> np.ndarray:
+        """A matrix that counts columns first."""
+        down, across = (columns, rows) if turn else (rows, columns)
+        assert lead >= max(down, 1)
+        if not rows or not columns:
+            return np.zeros((rows, columns), dtype)
+        flat = bytes_at(address, ((across - 1) * lead + down) * size).view(dtype)
+        whole = np.lib.stride_tricks.as_strided(flat, (down, across), (size, lead * size))
+        return whole.T if turn else whole
+
+    # fmt: off
+    def call(
+        handle: int, ta: int, tb: int, m: int, n: int, k: int, alpha: int, a: int, lda: int, sa: int, b: int, ldb: int, sb: int,
+        beta: int, c: int, ldc: int, sc: int, count: int,
+    ) -> None:
+        # fmt: on
+        one = np.frombuffer(_host(alpha, size), dtype)[0]
+        assert one == 1 and np.frombuffer(_host(beta, size), dtype)[0] == 0
+        products.append((m, n, k, count))
+        for i in range(count):
+            x = matrix(a + i * sa * size, ta, m, k, lda)
+            y = matrix(b + i * sb * size, tb, k, n, ldb)
+            matrix(c + i * sc * size, 0, m, n, ldc)[...] = x @ y
+
+    return call
+
+
+sgemmStridedBatched = _gemm(np.float32)
+dgemmStridedBatched = _gemm(np.float64)
+
+
+# -- the compiler --
+
+
+class Toolchain:
+    """What the compile worker is for CUDA, without numba-cuda: a payload is the text itself."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def request(self, key: str, text: str, callback: Any, target: str = "cpu") -> bool:
+        callback(key, self.compile_now(key, text, target), None)
+        return True
+
+    def compile_now(self, key: str, text: str, target: str) -> bytes:
+        assert target == "cuda:90", target
+        self.keys.append(key)
+        return b"kernel\n" + text.encode()
