@@ -26,6 +26,9 @@ def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         def compile_now(self, key: str, text: str, target: str = "cpu") -> bytes:
             return (default() if target == "cpu" else tools).compile_now(key, text, target)
 
+        def __getattr__(self, name: str) -> Any:
+            return getattr(default(), name)
+
     monkeypatch.setattr(service, "request", asked)
     monkeypatch.setattr(service, "default_service", Service)
     monkeypatch.setattr(backend, "why_unavailable", lambda: None)
