@@ -42,6 +42,8 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
     Args:
       func: The function; without it a decorator is returned.
+    Returns: The function, marked; or the decorator.
+    Raises: Nothing.
     """
     if func is None:
         return do_not_convert
@@ -60,13 +62,16 @@ def set_loop_options(
     maximum_iterations: object = None,
     shape_invariants: object = None,
 ) -> None:
-    """Say something about the loop it stands in, as a statement at its top; elsewhere, and for a loop that Python runs, nothing.
+    """Say something about the loop it stands in, as a statement at its top; elsewhere, and for a loop that Python runs,
+    nothing.
 
     Args:
       parallel_iterations, swap_memory: Accepted for compatibility.
       maximum_iterations: The largest number of steps.
       shape_invariants: Pairs (variable, shape), for variables whose shape changes from step to step; None in a shape stands
         for a size that may change.
+    Raises: InvalidArgumentError (a ValueError): the loop is traced and a variable is none of it, or does not have the
+      shape.
     Example:
       >>> @function
       ... def doubled(n):

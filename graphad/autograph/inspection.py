@@ -37,7 +37,15 @@ def to_graph(
 
 
 def to_code(entity: Any, recursive: bool = True, experimental_optional_features: object = None) -> str:
-    """The source of the converted form of a function; arguments as for `to_graph`."""
+    """The source of the converted form of a function.
+
+    Args:
+      entity: A function or method whose source is at hand, or a graphad function.
+      recursive: Whether functions that it calls are converted too, when they are called.
+      experimental_optional_features: Is taken as TensorFlow takes it.
+    Returns: The source, a string.
+    Raises: InvalidArgumentError (a ValueError): there is no source, or it cannot be converted.
+    """
     import ast
 
     f, _ = _function(entity)

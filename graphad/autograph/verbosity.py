@@ -11,12 +11,14 @@ _to_stdout = False
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much conversion logs: 0 nothing (the default, or the environment's AUTOGRAPH_VERBOSITY), 1 what could not be
-    converted, 3 and more also the converted code.
+    """How much conversion logs.
 
     Args:
-      level: The level.
+      level: 0 for nothing (the default, or the environment's AUTOGRAPH_VERBOSITY), 1 for what could not be converted, 3 and
+        more also for
+        the converted code.
       alsologtostdout: Print the messages too.
+    Raises: Nothing.
     """
     global _level, _to_stdout
     _level, _to_stdout = int(level), bool(alsologtostdout)
@@ -31,7 +33,14 @@ def verbosity() -> int:
 
 
 def trace(*args: object) -> None:
-    """Print values while a function is traced, with their symbols for tensors that have no value yet."""
+    """Print values while a function is traced, with their symbols for tensors that have no value yet.
+
+    Args: args: What is printed.
+    Raises: Nothing.
+    Example:
+      >>> autograph.trace("x is", 3)
+      x is 3
+    """
     print(*args)
 
 

@@ -100,7 +100,9 @@ def flatten(structure: NestLike, expand_composites: bool = False) -> list[Any]:
     """The leaves of a nest in order; a value that is no nest is its only leaf.
 
     Args:
+      structure: Lists, tuples, dicts and dataclasses of anything, or a single value.
       expand_composites: Whether slices and sparse tensors count as nests of their parts.
+    Returns: A list.
     Raises: ArgumentTypeError (a TypeError): the keys of a dict cannot be sorted.
     Example:
       >>> nest.flatten([1, {"b": 2, "a": (3,)}])
@@ -139,10 +141,16 @@ def pack_sequence_as(structure: NestLike, flat_sequence: NestLike, expand_compos
     """A nest like `structure` with the leaves of `flat_sequence`.
 
     Args:
+      structure: The nest whose form the result has.
+      flat_sequence: A list or tuple of as many leaves.
       expand_composites: Whether slices and sparse tensors count as nests of their parts.
+    Returns: A new nest.
     Raises:
       ArgumentTypeError (a TypeError): `flat_sequence` is no list or tuple.
       InvalidArgumentError (a ValueError): it has another number of leaves.
+    Example:
+      >>> nest.pack_sequence_as({"a": 0, "b": (0, 0)}, [1, 2, 3])
+      {'a': 1, 'b': (2, 3)}
     """
     if not is_nested(flat_sequence):
         raise ArgumentTypeError(
@@ -193,10 +201,14 @@ def assert_same_structure(
     """Check that two nests have the same structure.
 
     Args:
+      nest1, nest2: Nests: lists, tuples, dicts and dataclasses of anything, or single values.
+      check_types: Whether containers must have the same type.
       expand_composites: Whether slices and sparse tensors count as nests of their parts.
     Raises:
       InvalidArgumentError (a ValueError): a container has another number of entries, other keys, or stands beside a leaf.
       ArgumentTypeError (a TypeError): a container has another type, unless `check_types` is False.
+    Example:
+      >>> nest.assert_same_structure([1, {"a": 2}], [3, {"a": 4}])
     """
     try:
         _compare(nest1, nest2, check_types, expand_composites, "the nests")

@@ -31,6 +31,16 @@ class Dataset:
     """Elements, each a tensor or a tuple or dict of tensors.
 
     Made by `from_tensor_slices`, `from_tensors`, `from_generator`, `range` and `zip`; the methods give new data sets.
+
+    Args:
+      make: A function that gives an iterator over the elements, each time a new one.
+      count: How many there are, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
+      spec: A function that gives the specs of an element.
+    Raises: TypeError: one is missing; use the functions that make data sets.
+    Example:
+      >>> numbers = data.Dataset.from_tensor_slices([1, 2, 3, 4]).map(lambda x: x * x).batch(2)
+      >>> [x.numpy().tolist() for x in numbers]
+      [[1, 4], [9, 16]]
     """
 
     def __init__(self, make: Callable[[], Iterator[Any]], count: int, spec: Callable[[], Any]) -> None:
@@ -427,5 +437,13 @@ class Elements:
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """How many elements there are; see `Dataset.cardinality`."""
+    """How many elements there are; see `Dataset.cardinality`.
+
+    Args: dataset: A data set.
+    Returns: int64 scalar; -1 for infinitely many, -2 where it is not known.
+    Raises: AttributeError: it is no data set.
+    Example:
+      >>> int(data.experimental.cardinality(data.Dataset.range(5)))
+      5
+    """
     return dataset.cardinality()

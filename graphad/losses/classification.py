@@ -131,8 +131,8 @@ def binary_focal_crossentropy(
     """`binary_crossentropy` of which each term counts by (1 - q)**gamma, with q the probability given to the label.
 
     Args:
-      y_true: The labels, from 0 to 1.
-      y_pred: The predictions, of the same shape.
+      y_true: The labels, from 0 to 1, a tensor of a real dtype.
+      y_pred: The predictions, a float tensor of the same shape.
       apply_class_balancing: Whether terms also count `alpha` for labels 1, and 1 - alpha for labels 0.
       alpha: That part.
       gamma: How much less an easy term counts.
@@ -141,6 +141,7 @@ def binary_focal_crossentropy(
       axis: The axis of the mean.
     Returns: Float tensor without the axis.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Lin, Goyal, Girshick, He and Dollar, Focal loss for dense object detection, 2017.
     """
     y_true, y_pred = _labels("binary_focal_crossentropy", y_true, y_pred, label_smoothing, 2)
     p = sigmoid(y_pred) if from_logits else y_pred
@@ -164,8 +165,8 @@ def categorical_focal_crossentropy(
     """`categorical_crossentropy` of which each term counts by alpha * (1 - p)**gamma, with p its probability.
 
     Args:
-      y_true: The labels [..., classes].
-      y_pred: The predictions [..., classes].
+      y_true: The labels [..., classes], a tensor of a real dtype.
+      y_pred: The predictions [..., classes], a float tensor.
       alpha: A number, or one for each class.
       gamma: How much less an easy term counts.
       from_logits: Whether the predictions are logits.
@@ -173,6 +174,7 @@ def categorical_focal_crossentropy(
       axis: The axis of the classes.
     Returns: Float tensor without the axis.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Lin, Goyal, Girshick, He and Dollar, Focal loss for dense object detection, 2017.
     """
     y_true, y_pred = _labels("categorical_focal_crossentropy", y_true, y_pred)
     if label_smoothing:
@@ -334,10 +336,11 @@ class CategoricalFocalCrossentropy(LossFunction):
     """The mean of `categorical_focal_crossentropy` of a batch; see `Loss`.
 
     Args:
-      alpha, gamma, from_logits, label_smoothing, axis: As for `categorical_focal_crossentropy`, of float tensors [batch,
-        classes].
+      alpha, gamma, from_logits, label_smoothing, axis: As for `categorical_focal_crossentropy`, of float tensors of shape
+        [batch, classes].
       options: As for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Lin, Goyal, Girshick, He and Dollar, Focal loss for dense object detection, 2017.
     """
 
     function = staticmethod(categorical_focal_crossentropy)

@@ -27,6 +27,7 @@ class Metric(Trackable):
     Args:
       dtype: The dtype of the variables; `keras.backend.floatx` by default.
       name: Name.
+    Raises: NotImplementedError: a subclass lacks `update_state` or `result`, when it is called.
     """
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
@@ -92,7 +93,20 @@ class Metric(Trackable):
 
 
 class Sum(Metric):
-    """The sum of all values seen since the last reset."""
+    """The sum of all values seen since the last reset.
+
+    `update_state` takes a tensor of any shape and numeric dtype, and `sample_weight`, which broadcasts.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given weights that do not broadcast.
+    Example:
+      >>> metric = keras.metrics.Sum()
+      >>> _ = metric.update_state([1.0, 2.0])
+      >>> float(metric.result())
+      3.0
+    """
 
     def __init__(self, name: str = "sum", dtype: Any = None) -> None:
         super().__init__(dtype, name)
@@ -120,7 +134,21 @@ class Sum(Metric):
 
 
 class Mean(Sum):
-    """The mean of all samples seen since the last reset."""
+    """The mean of all samples seen since the last reset.
+
+    `update_state` takes a tensor of any shape and numeric dtype, and `sample_weight`, which broadcasts.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given weights that do not broadcast.
+    Example:
+      >>> metric = keras.metrics.Mean()
+      >>> _ = metric.update_state([1.0, 2.0])
+      >>> _ = metric.update_state(6.0)
+      >>> float(metric.result())
+      3.0
+    """
 
     def __init__(self, name: str = "mean", dtype: Any = None) -> None:
         super().__init__(name, dtype)
@@ -158,7 +186,20 @@ def _mean_from(x: Any, axis: int) -> Any:
 
 
 class MeanMetricWrapper(Mean):
-    """The mean of what `fn(y_true, y_pred, **options)` gives for each sample."""
+    """The mean of what `fn(y_true, y_pred, **options)` gives for each sample.
+
+    Args:
+      fn: A function of labels and predictions, tensors of any shapes and dtypes, that gives a float tensor.
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      options: Further arguments of `fn`.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given weights that do not broadcast.
+    Example:
+      >>> metric = keras.metrics.MeanMetricWrapper(lambda labels, guesses: abs(constant(labels) - guesses))
+      >>> _ = metric.update_state([1.0, 2.0], [2.0, 4.0])
+      >>> float(metric.result())
+      1.5
+    """
 
     def __init__(
         self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **options: Any

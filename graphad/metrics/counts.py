@@ -79,25 +79,70 @@ class _Count(_Counts):
 
 
 class TruePositives(_Count):
-    """How many predictions above the threshold have label 1."""
+    """How many predictions above the threshold have label 1.
+
+    `update_state` takes labels 0 and 1 and predictions from 0 to 1, tensors of one shape, and `sample_weight`, which
+    broadcasts.
+
+    Args:
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
+      name: Name.
+      dtype: The dtype of the counts; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.TruePositives()
+      >>> _ = metric.update_state([1, 0, 1], [0.9, 0.8, 0.2])
+      >>> float(metric.result())
+      1.0
+    """
 
     kinds = ("true_positives",)
 
 
 class FalsePositives(_Count):
-    """How many predictions above the threshold have label 0."""
+    """How many predictions above the threshold have label 0.
+
+    `update_state` takes labels 0 and 1 and predictions from 0 to 1, tensors of one shape, and `sample_weight`, which
+    broadcasts.
+
+    Args:
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
+      name: Name.
+      dtype: The dtype of the counts; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    """
 
     kinds = ("false_positives",)
 
 
 class TrueNegatives(_Count):
-    """How many predictions up to the threshold have label 0."""
+    """How many predictions up to the threshold have label 0.
+
+    `update_state` takes labels 0 and 1 and predictions from 0 to 1, tensors of one shape, and `sample_weight`, which
+    broadcasts.
+
+    Args:
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
+      name: Name.
+      dtype: The dtype of the counts; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    """
 
     kinds = ("true_negatives",)
 
 
 class FalseNegatives(_Count):
-    """How many predictions up to the threshold have label 1."""
+    """How many predictions up to the threshold have label 1.
+
+    `update_state` takes labels 0 and 1 and predictions from 0 to 1, tensors of one shape, and `sample_weight`, which
+    broadcasts.
+
+    Args:
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
+      name: Name.
+      dtype: The dtype of the counts; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    """
 
     kinds = ("false_negatives",)
 
@@ -125,13 +170,47 @@ class _Share(_Counts):
 
 
 class Precision(_Share):
-    """The part of the predictions above the threshold that have label 1."""
+    """The part of the predictions above the threshold that have label 1.
+
+    `update_state` takes labels 0 and 1 and predictions from 0 to 1, tensors of one shape, and `sample_weight`, which
+    broadcasts.
+
+    Args:
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
+      top_k: None; a number is refused.
+      class_id: The class whose labels and predictions [..., classes] alone count.
+      name: Name.
+      dtype: The dtype of the counts; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.Precision()
+      >>> _ = metric.update_state([1, 0, 1], [0.9, 0.8, 0.7])
+      >>> float(metric.result())
+      0.6666666865348816
+    """
 
     kinds = ("true_positives", "false_positives")
 
 
 class Recall(_Share):
-    """The part of the labels 1 whose prediction is above the threshold."""
+    """The part of the labels 1 whose prediction is above the threshold.
+
+    `update_state` takes labels 0 and 1 and predictions from 0 to 1, tensors of one shape, and `sample_weight`, which
+    broadcasts.
+
+    Args:
+      thresholds: One threshold or several, each with a number in the result; 0.5 by default.
+      top_k: None; a number is refused.
+      class_id: The class whose labels and predictions [..., classes] alone count.
+      name: Name.
+      dtype: The dtype of the counts; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.Recall()
+      >>> _ = metric.update_state([1, 0, 1], [0.9, 0.8, 0.2])
+      >>> float(metric.result())
+      0.5
+    """
 
     kinds = ("true_positives", "false_negatives")
 
@@ -229,6 +308,8 @@ def _under_precision(hits: Any, alarms: Any, misses: Any) -> Tensor:
 class MeanIoU(Metric):
     """For each class, what labels and predictions share over what either has, averaged over the classes that there are.
 
+    `update_state` takes labels and predictions, integers of one shape, or numbers for each class along `axis`.
+
     Args:
       num_classes: Integers from 0 to below this.
       name: Name.
@@ -237,6 +318,13 @@ class MeanIoU(Metric):
       sparse_y_true: Whether labels are integers; else they are the largest of the classes along `axis`.
       sparse_y_pred: The same of predictions.
       axis: The axis of the classes.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Jaccard, The distribution of the flora in the alpine zone, 1912.
+    Example:
+      >>> metric = keras.metrics.MeanIoU(num_classes=2)
+      >>> _ = metric.update_state([0, 0, 1, 1], [0, 1, 0, 1])
+      >>> float(metric.result())
+      0.3333333432674408
     """
 
     def __init__(

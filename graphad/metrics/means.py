@@ -10,6 +10,7 @@ from graphad.core.convert import lift
 from graphad.core.floatx import floatx_dtype
 from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
+from graphad.losses.base import floating
 from graphad.metrics.base import Mean, MeanMetricWrapper
 from graphad.ops.array import expand_dims, gather
 from graphad.ops.array.squeeze import squeeze
@@ -19,31 +20,78 @@ from graphad.ops.nn.ranks import same_rank
 
 
 def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """1 where the prediction is the label, else 0."""
+    """1 where the prediction is the label, else 0.
+
+    Args:
+      y_true, y_pred: Tensors of one shape, any dtype.
+    Returns: Float tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    """
     guesses = lift(y_pred)
     labels, guesses = same_rank(cast(lift(y_true), guesses.dtype), guesses)
     return cast(equal(labels, guesses), floatx_dtype())
 
 
 def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0.5) -> Tensor:
-    """1 where the prediction is on the label's side of the threshold, else 0."""
-    labels, guesses = same_rank(lift(y_true), losses.base.floating(y_pred))
+    """1 where the prediction is on the label's side of the threshold, else 0.
+
+    Args:
+      y_true: The labels, 0 and 1, a tensor of any shape.
+      y_pred: The predictions, a float tensor of that shape.
+      threshold: Above it a prediction counts as 1.
+    Returns: Float tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Example:
+      >>> keras.metrics.binary_accuracy([1.0, 0.0], [0.9, 0.8]).numpy()
+      array([1., 0.], dtype=float32)
+    """
+    labels, guesses = same_rank(lift(y_true), floating(y_pred))
     return cast(equal(labels, cast(greater(guesses, threshold), labels.dtype)), floatx_dtype())
 
 
 def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """1 where the largest prediction [..., classes] is at the integer label [...] or [..., 1], else 0."""
+    """1 where the largest prediction is at the integer label, else 0.
+
+    Args:
+      y_true: Integer labels [...] or [..., 1].
+      y_pred: Tensor [..., classes] of a real dtype.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Example:
+      >>> keras.metrics.sparse_categorical_accuracy([1], [[0.2, 0.8]]).numpy()
+      array([1.], dtype=float32)
+    """
     labels = _integers(y_true, y_pred)
     return cast(equal(labels, cast(argmax(lift(y_pred), axis=-1), labels.dtype)), floatx_dtype())
 
 
 def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """1 where labels [..., classes] and predictions [..., classes] are largest at the same class, else 0."""
+    """1 where labels and predictions are largest at the same class, else 0.
+
+    Args:
+      y_true, y_pred: Tensors [..., classes] of numeric dtypes.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Example:
+      >>> keras.metrics.categorical_accuracy([[0.0, 1.0]], [[0.2, 0.8]]).numpy()
+      array([1.], dtype=float32)
+    """
     return sparse_categorical_accuracy(argmax(lift(y_true), axis=-1), y_pred)
 
 
 def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
-    """1 where less than k predictions [..., classes] are larger than that of the integer label [...], else 0."""
+    """1 where less than k predictions are larger than that of the integer label, else 0.
+
+    Args:
+      y_true: Integer labels [...] or [..., 1].
+      y_pred: Tensor [..., classes] of a real dtype.
+      k: How many predictions count.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Example:
+      >>> keras.metrics.sparse_top_k_categorical_accuracy([2], [[0.5, 0.3, 0.2]], k=2).numpy()
+      array([0.], dtype=float32)
+    """
     guesses = lift(y_pred)
     labels = cast(_integers(y_true, guesses), "int64")
     own = gather(guesses, expand_dims(labels, -1), batch_dims=-1)
@@ -52,7 +100,17 @@ def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k:
 
 
 def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
-    """1 where less than k predictions are larger than that of the largest label [..., classes], else 0."""
+    """1 where less than k predictions are larger than that of the largest label, else 0.
+
+    Args:
+      y_true, y_pred: Tensors [..., classes] of numeric dtypes.
+      k: How many predictions count.
+    Returns: Float tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Example:
+      >>> keras.metrics.top_k_categorical_accuracy([[0.0, 1.0, 0.0]], [[0.5, 0.3, 0.2]], k=2).numpy()
+      array([1.], dtype=float32)
+    """
     return sparse_top_k_categorical_accuracy(argmax(lift(y_true), axis=-1), y_pred, k)
 
 
@@ -65,42 +123,123 @@ def _integers(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 class Accuracy(MeanMetricWrapper):
-    """How often the prediction is the label."""
+    """How often the prediction is the label.
+
+    `update_state` takes labels and predictions of one shape, any dtype, and `sample_weight`, which broadcasts.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.Accuracy()
+      >>> _ = metric.update_state([1, 2, 3, 4], [1, 2, 0, 4])
+      >>> float(metric.result())
+      0.75
+    """
 
     def __init__(self, name: str = "accuracy", dtype: Any = None) -> None:
         super().__init__(accuracy, name, dtype)
 
 
 class BinaryAccuracy(MeanMetricWrapper):
-    """How often the prediction is on the label's side of the threshold; labels are 0 and 1."""
+    """How often the prediction is on the label's side of the threshold.
+
+    `update_state` takes labels 0 and 1 and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      threshold: Above it a prediction counts as 1.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.BinaryAccuracy()
+      >>> _ = metric.update_state([1, 0, 1], [0.9, 0.2, 0.3])
+      >>> float(metric.result())
+      0.6666666865348816
+    """
 
     def __init__(self, name: str = "binary_accuracy", dtype: Any = None, threshold: float = 0.5) -> None:
         super().__init__(binary_accuracy, name, dtype, threshold=threshold)
 
 
 class CategoricalAccuracy(MeanMetricWrapper):
-    """How often labels [..., classes] and predictions are largest at the same class."""
+    """How often labels and predictions are largest at the same class.
+
+    `update_state` takes labels and predictions [..., classes], numeric dtypes.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.CategoricalAccuracy()
+      >>> _ = metric.update_state([[0, 1], [1, 0]], [[0.2, 0.8], [0.4, 0.6]])
+      >>> float(metric.result())
+      0.5
+    """
 
     def __init__(self, name: str = "categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(categorical_accuracy, name, dtype)
 
 
 class SparseCategoricalAccuracy(MeanMetricWrapper):
-    """How often the largest prediction [..., classes] is at the integer label [...] or [..., 1]."""
+    """How often the largest prediction is at the integer label.
+
+    `update_state` takes integer labels [...] or [..., 1] and predictions [..., classes].
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.SparseCategoricalAccuracy()
+      >>> _ = metric.update_state([1, 0], [[0.2, 0.8], [0.4, 0.6]])
+      >>> float(metric.result())
+      0.5
+    """
 
     def __init__(self, name: str = "sparse_categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):
-    """How often the largest label [..., classes] is among the k largest predictions."""
+    """How often the largest label is among the k largest predictions.
+
+    `update_state` takes labels and predictions [..., classes], numeric dtypes.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      k: How many predictions count.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.TopKCategoricalAccuracy(k=2)
+      >>> _ = metric.update_state([[0, 1, 0]], [[0.5, 0.3, 0.2]])
+      >>> float(metric.result())
+      1.0
+    """
 
     def __init__(self, k: int = 5, name: str = "top_k_categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
-    """How often the integer label is among the k largest predictions."""
+    """How often the integer label is among the k largest predictions.
+
+    `update_state` takes integer labels [...] or [..., 1] and predictions [..., classes].
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      k: How many predictions count.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.SparseTopKCategoricalAccuracy(k=2)
+      >>> _ = metric.update_state([2], [[0.5, 0.3, 0.2]])
+      >>> float(metric.result())
+      0.0
+    """
 
     def __init__(
         self, k: int = 5, name: str = "sparse_top_k_categorical_accuracy", dtype: Any = None
@@ -109,14 +248,40 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
 
 
 class MeanSquaredError(MeanMetricWrapper):
-    """The mean of `losses.mean_squared_error`."""
+    """The mean of `losses.mean_squared_error`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.MeanSquaredError()
+      >>> _ = metric.update_state([1.0, 2.0], [1.5, 2.5])
+      >>> float(metric.result())
+      0.25
+    """
 
     def __init__(self, name: str = "mean_squared_error", dtype: Any = None) -> None:
         super().__init__(losses.mean_squared_error, name, dtype)
 
 
 class RootMeanSquaredError(Mean):
-    """The root of the mean squared error of all elements."""
+    """The root of the mean squared error of all elements.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.RootMeanSquaredError()
+      >>> _ = metric.update_state([1.0, 2.0], [1.0, 4.0])
+      >>> float(metric.result())
+      1.4142135381698608
+    """
 
     def __init__(self, name: str = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)
@@ -131,83 +296,190 @@ class RootMeanSquaredError(Mean):
 
 
 class MeanAbsoluteError(MeanMetricWrapper):
-    """The mean of `losses.mean_absolute_error`."""
+    """The mean of `losses.mean_absolute_error`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.MeanAbsoluteError()
+      >>> _ = metric.update_state([1.0, 2.0], [1.5, 2.5])
+      >>> float(metric.result())
+      0.5
+    """
 
     def __init__(self, name: str = "mean_absolute_error", dtype: Any = None) -> None:
         super().__init__(losses.mean_absolute_error, name, dtype)
 
 
 class MeanAbsolutePercentageError(MeanMetricWrapper):
-    """The mean of `losses.mean_absolute_percentage_error`."""
+    """The mean of `losses.mean_absolute_percentage_error`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    """
 
     def __init__(self, name: str = "mean_absolute_percentage_error", dtype: Any = None) -> None:
         super().__init__(losses.mean_absolute_percentage_error, name, dtype)
 
 
 class MeanSquaredLogarithmicError(MeanMetricWrapper):
-    """The mean of `losses.mean_squared_logarithmic_error`."""
+    """The mean of `losses.mean_squared_logarithmic_error`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    """
 
     def __init__(self, name: str = "mean_squared_logarithmic_error", dtype: Any = None) -> None:
         super().__init__(losses.mean_squared_logarithmic_error, name, dtype)
 
 
 def _cosine(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
-    guesses = losses.base.floating(y_pred)
+    guesses = floating(y_pred)
     labels, guesses = same_rank(cast(lift(y_true), guesses.dtype), guesses)
     return reduce_sum(l2_normalize(labels, axis) * l2_normalize(guesses, axis), axis=axis)
 
 
 class CosineSimilarity(MeanMetricWrapper):
-    """The mean of the cosines of the angles between labels and predictions; 1 is the best."""
+    """The mean of the cosines of the angles between labels and predictions; 1 is the best.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      axis: The axis of the vectors.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Example:
+      >>> metric = keras.metrics.CosineSimilarity()
+      >>> _ = metric.update_state([[0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]])
+      >>> float(metric.result())
+      0.4999999701976776
+    """
 
     def __init__(self, name: str = "cosine_similarity", dtype: Any = None, axis: int = -1) -> None:
         super().__init__(_cosine, name, dtype, axis=axis)
 
 
 class LogCoshError(MeanMetricWrapper):
-    """The mean of `losses.log_cosh`."""
+    """The mean of `losses.log_cosh`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    """
 
     def __init__(self, name: str = "logcosh", dtype: Any = None) -> None:
         super().__init__(losses.log_cosh, name, dtype)
 
 
 class KLDivergence(MeanMetricWrapper):
-    """The mean of `losses.kl_divergence`."""
+    """The mean of `losses.kl_divergence`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Kullback and Leibler, On information and sufficiency, 1951.
+    """
 
     def __init__(self, name: str = "kl_divergence", dtype: Any = None) -> None:
         super().__init__(losses.kl_divergence, name, dtype)
 
 
 class Poisson(MeanMetricWrapper):
-    """The mean of `losses.poisson`."""
+    """The mean of `losses.poisson`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    """
 
     def __init__(self, name: str = "poisson", dtype: Any = None) -> None:
         super().__init__(losses.poisson, name, dtype)
 
 
 class Hinge(MeanMetricWrapper):
-    """The mean of `losses.hinge`."""
+    """The mean of `losses.hinge`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Cortes and Vapnik, Support-vector networks, 1995.
+    """
 
     def __init__(self, name: str = "hinge", dtype: Any = None) -> None:
         super().__init__(losses.hinge, name, dtype)
 
 
 class SquaredHinge(MeanMetricWrapper):
-    """The mean of `losses.squared_hinge`."""
+    """The mean of `losses.squared_hinge`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Cortes and Vapnik, Support-vector networks, 1995, squared.
+    """
 
     def __init__(self, name: str = "squared_hinge", dtype: Any = None) -> None:
         super().__init__(losses.squared_hinge, name, dtype)
 
 
 class CategoricalHinge(MeanMetricWrapper):
-    """The mean of `losses.categorical_hinge`."""
+    """The mean of `losses.categorical_hinge`.
+
+    `update_state` takes labels and predictions, float tensors of one shape.
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Weston and Watkins, Support vector machines for multi-class pattern recognition, 1999, with the largest of the
+      other classes.
+    """
 
     def __init__(self, name: str = "categorical_hinge", dtype: Any = None) -> None:
         super().__init__(losses.categorical_hinge, name, dtype)
 
 
 class BinaryCrossentropy(MeanMetricWrapper):
-    """The mean of `losses.binary_crossentropy`."""
+    """The mean of `losses.binary_crossentropy`.
+
+    `update_state` takes labels from 0 to 1 and predictions, float tensors of one shape [..., size].
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      from_logits: Whether the predictions are logits.
+      label_smoothing: The part of each label that is spread evenly.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
+    """
 
     def __init__(
         self,
@@ -221,7 +493,18 @@ class BinaryCrossentropy(MeanMetricWrapper):
 
 
 class CategoricalCrossentropy(MeanMetricWrapper):
-    """The mean of `losses.categorical_crossentropy`."""
+    """The mean of `losses.categorical_crossentropy`.
+
+    `update_state` takes labels and predictions, float tensors [..., classes].
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      from_logits: Whether the predictions are logits.
+      label_smoothing: The part of each label that is spread evenly.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
+    """
 
     def __init__(
         self,
@@ -235,7 +518,17 @@ class CategoricalCrossentropy(MeanMetricWrapper):
 
 
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
-    """The mean of `losses.sparse_categorical_crossentropy`."""
+    """The mean of `losses.sparse_categorical_crossentropy`.
+
+    `update_state` takes integer labels [...] and predictions, a float tensor [..., classes].
+
+    Args:
+      name: Name.
+      dtype: The dtype of what is kept; `keras.backend.floatx` by default.
+      from_logits: Whether the predictions are logits.
+    Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
+    """
 
     def __init__(
         self,

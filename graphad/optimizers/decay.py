@@ -83,7 +83,20 @@ class _Rated(_Kept):
 
 
 class ExponentialDecay(_Rated):
-    """initial_learning_rate * decay_rate ** (step / decay_steps); with `staircase` the exponent is rounded down."""
+    """initial_learning_rate * decay_rate ** (step / decay_steps); with `staircase` the exponent is rounded down.
+
+    Args:
+      initial_learning_rate: The rate at step 0.
+      decay_steps: After how many steps the rate has fallen by the factor.
+      decay_rate: The factor.
+      staircase: Whether the rate falls in steps.
+      name: Name.
+    Raises: InvalidArgumentError (a ValueError): `decay_steps` is not positive.
+    Example:
+      >>> schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 100, 0.5)
+      >>> float(schedule(200))
+      0.02500000037252903
+    """
 
     def __call__(self, step: Any) -> Tensor:
         first, rate, done = self.rated(step)
@@ -91,7 +104,21 @@ class ExponentialDecay(_Rated):
 
 
 class InverseTimeDecay(_Rated):
-    """initial_learning_rate / (1 + decay_rate * step / decay_steps); with `staircase` the quotient is rounded down."""
+    """initial_learning_rate / (1 + decay_rate * step / decay_steps); with `staircase` the quotient is rounded down.
+
+    Args:
+      initial_learning_rate: The rate at step 0.
+      decay_steps: How many steps count as one.
+      decay_rate: How much the divisor grows each time.
+      staircase: Whether the rate falls in steps.
+      name: Name.
+    Raises: InvalidArgumentError (a ValueError): `decay_steps` is not positive.
+    Source: Robbins and Monro, A stochastic approximation method, 1951.
+    Example:
+      >>> schedule = keras.optimizers.schedules.InverseTimeDecay(0.1, 100, 1.0)
+      >>> float(schedule(100))
+      0.05000000074505806
+    """
 
     def __call__(self, step: Any) -> Tensor:
         first, rate, done = self.rated(step)
@@ -102,6 +129,19 @@ class PolynomialDecay(_Kept):
     """From the first learning rate to the last as (1 - step / decay_steps) ** power.
 
     After `decay_steps` it stays at `end_learning_rate`; with `cycle` the number of steps becomes the next multiple instead.
+
+    Args:
+      initial_learning_rate: The rate at step 0.
+      decay_steps: Over how many steps it falls.
+      end_learning_rate: The last rate.
+      power: The exponent; 1 for a straight line.
+      cycle: Whether it begins again beyond `decay_steps`.
+      name: Name.
+    Raises: InvalidArgumentError (a ValueError): `decay_steps` is not positive.
+    Example:
+      >>> schedule = keras.optimizers.schedules.PolynomialDecay(0.1, 100, 0.0)
+      >>> float(schedule(50))
+      0.05000000074505806
     """
 
     def __init__(
@@ -138,6 +178,20 @@ class CosineDecay(_Kept):
     """Half a wave of the cosine from the first learning rate down to `alpha` times it, over `decay_steps`.
 
     With a `warmup_target` the rate first grows in a line to it, for `warmup_steps`, and falls from there.
+
+    Args:
+      initial_learning_rate: The rate at step 0.
+      decay_steps: Over how many steps it falls.
+      alpha: The last rate as a part of the first.
+      name: Name.
+      warmup_target: The rate at the end of the warm-up; None for no warm-up.
+      warmup_steps: How many steps the warm-up takes.
+    Raises: InvalidArgumentError (a ValueError): `decay_steps` is not positive.
+    Source: Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, 2017.
+    Example:
+      >>> schedule = keras.optimizers.schedules.CosineDecay(0.1, 100)
+      >>> float(schedule(50))
+      0.04999999701976776
     """
 
     def __init__(
@@ -170,7 +224,22 @@ class CosineDecay(_Kept):
 
 
 class CosineDecayRestarts(_Kept):
-    """`CosineDecay` that begins again after `first_decay_steps`, each time `t_mul` times as long and `m_mul` times as high."""
+    """`CosineDecay` that begins again after `first_decay_steps`, each time `t_mul` times as long and `m_mul` times as high.
+
+    Args:
+      initial_learning_rate: The rate at step 0.
+      first_decay_steps: The length of the first period.
+      t_mul: How many times as long each period is as the one before.
+      m_mul: How many times as high each period begins.
+      alpha: The last rate of a period as a part of `initial_learning_rate`.
+      name: Name.
+    Raises: InvalidArgumentError (a ValueError): `first_decay_steps` is not positive.
+    Source: Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, 2017.
+    Example:
+      >>> schedule = keras.optimizers.schedules.CosineDecayRestarts(0.1, 100)
+      >>> float(schedule(100))
+      0.10000000149011612
+    """
 
     def __init__(
         self,
@@ -216,7 +285,18 @@ def _above(alpha: Any, height: Any) -> Any:
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """values[i] for steps above boundaries[i - 1] and up to boundaries[i]."""
+    """values[i] for steps above boundaries[i - 1] and up to boundaries[i].
+
+    Args:
+      boundaries: Steps in rising order.
+      values: Rates, one more than boundaries.
+      name: Name.
+    Raises: InvalidArgumentError (a ValueError): there is not one value more than boundaries.
+    Example:
+      >>> schedule = keras.optimizers.schedules.PiecewiseConstantDecay([100], [0.1, 0.01])
+      >>> float(schedule(100)), float(schedule(101))
+      (0.10000000149011612, 0.009999999776482582)
+    """
 
     def __init__(
         self, boundaries: Sequence[Any], values: Sequence[Any], name: str = "PiecewiseConstant"

@@ -108,6 +108,9 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 def set_memory_growth(device: PhysicalDevice | LogicalDevice, enable: bool) -> None:
     """Whether memory of a GPU is taken as it is needed. It always is, so that this allows it and changes nothing.
 
+    Args:
+      device: A GPU.
+      enable: True.
     Raises: InvalidArgumentError (a ValueError): for the CPU, for a device that is not there, and for `enable=False`.
     """
     if _is_gpu(device):
@@ -123,7 +126,12 @@ def set_memory_growth(device: PhysicalDevice | LogicalDevice, enable: bool) -> N
 
 
 def get_memory_growth(device: PhysicalDevice | LogicalDevice) -> bool:
-    """True for a GPU. Raises for the same devices as `set_memory_growth`."""
+    """Whether memory of a GPU is taken as it is needed: True.
+
+    Args: device: A GPU.
+    Returns: True.
+    Raises: InvalidArgumentError (a ValueError): for the CPU, and for a device that is not there.
+    """
     if _is_gpu(device):
         return True
     _require(device)
@@ -165,7 +173,12 @@ def set_logical_device_configuration(device: PhysicalDevice | LogicalDevice, log
 
 
 def get_device_details(device: PhysicalDevice | LogicalDevice) -> dict[str, Any]:
-    """What is known of a device besides its name: nothing of the CPU."""
+    """What is known of a device besides its name: nothing of the CPU.
+
+    Args: device: What `list_physical_devices` or `list_logical_devices` gives.
+    Returns: A dict.
+    Raises: Nothing.
+    """
     _require(device)
     return {}
 
@@ -173,7 +186,10 @@ def get_device_details(device: PhysicalDevice | LogicalDevice) -> dict[str, Any]
 def get_memory_info(device: str) -> dict[str, int]:
     """Memory in use on a GPU.
 
-    Raises: InvalidArgumentError (a ValueError): always, since the CPU's is the process's, which the operating system counts.
+    Args: device: The name of the device.
+    Returns: A dict of numbers of bytes.
+    Raises: InvalidArgumentError (a ValueError): always, since the CPU's is the process's, which the operating system
+      counts.
     """
     raise InvalidArgumentError(
         f"get_memory_info: graphad does not count the memory of {device!r}; `resource` and `tracemalloc` of Python do."
@@ -244,6 +260,7 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
     Args:
       num_threads: A number, 0 for as many as there are processors.
+    Raises: Nothing.
     """
 
 
@@ -277,31 +294,56 @@ def get_synchronous_execution() -> bool:
 
 
 def set_synchronous_execution(enable: bool) -> None:
-    """Whether an op has run when its function returns. It has, always; False allows otherwise and changes nothing."""
+    """Whether an op has run when its function returns. It has, always; False allows otherwise and changes nothing.
+
+    Args: enable: True or False.
+    Raises: Nothing.
+    """
 
 
 def get_autoclustering() -> str:
-    """TensorFlow's setting for its own compiler; "" says that none was asked for. `config.jit` is graphad's setting."""
+    """TensorFlow's setting for its own compiler; "" says that none was asked for. `config.jit` is graphad's setting.
+
+    Returns: A string.
+    """
     return ""
 
 
 def set_autoclustering(enabled: Any) -> None:
-    """Ask for TensorFlow's compiler. Functions are compiled as `config.set_jit` says, and give the same results either way."""
+    """Ask for TensorFlow's compiler. Functions are compiled as `config.set_jit` says, and give the same results either way.
+
+    Args: enabled: Anything; it changes nothing.
+    Raises: Nothing.
+    """
 
 
 def get_experimental_options() -> dict[str, Any]:
-    """The options of TensorFlow's graph optimizer that were set: none."""
+    """The options of TensorFlow's graph optimizer that were set: none.
+
+    Returns: An empty dict.
+    """
     return {}
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Set options of TensorFlow's graph optimizer. graphad's passes change no result and are not set one by one."""
+    """Set options of TensorFlow's graph optimizer. graphad's passes change no result and are not set one by one.
+
+    Args: options: Names and values; they change nothing.
+    Raises: Nothing.
+    """
 
 
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Whether there is a CUDA device on which `device("cuda")` runs ops."""
+    """Whether there is a CUDA device on which `device("cuda")` runs ops.
+
+    Args:
+      cuda_only: Is taken as TensorFlow takes it: there are no other GPUs.
+      min_cuda_compute_capability: Is taken as TensorFlow takes it.
+    Returns: A bool of Python's.
+    Raises: Nothing: what is missing is an answer.
+    """
     return library.count() > 0
 
 

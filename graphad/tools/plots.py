@@ -35,8 +35,8 @@ def graph(fn: Callable[..., Any], *args: object, ax: Axes | None = None, **kwarg
 
     Args:
       fn: A graphad function, called with `args` and `kwargs` (tensors, or specs), a concrete function, or a graph.
+      args, kwargs: Arguments of `fn`.
       ax: Matplotlib's axes to draw into; those of a new figure that is large enough by default.
-      kwargs: Keyword arguments of `fn`.
     Returns: The axes.
     Raises:
       ArgumentTypeError (a TypeError): `fn` has no graph.

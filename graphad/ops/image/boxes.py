@@ -43,14 +43,20 @@ def crop_and_resize(
     """The parts of images that lie in boxes, all in one size; the corners of a box are the corners of its part.
 
     Args:
-      image: Tensor [batch, height, width, channels], real dtypes.
-      boxes: Float tensor [n, 4]: y1, x1, y2, x2, where 0 is the first row or column and 1 the last. Where y1 > y2 or x1 > x2 the
-        part is turned around.
-      box_indices: Integer tensor [n]: which image a box is in.
-      crop_size: Height and width of the parts, two integers from 1.
+      image: Tensor [batch, height, width, channels], a numeric dtype.
+      boxes: Float tensor [boxes, 4]: y1, x1, y2, x2, from 0 at the first row or column to 1 at the last.
+      box_indices: Integer tensor [boxes]: of which image each box is a part.
+      crop_size: Two integers: height and width of the parts.
       method: "bilinear" or "nearest".
-      extrapolation_value: What lies outside of an image.
-    Returns: float32 tensor [n, crop height, crop width, channels]. For "bilinear" it has derivatives by boxes too.
+      extrapolation_value: What is taken for places outside of the image.
+    Returns: Float tensor [boxes, height, width, channels]; differentiable in images and boxes, for "nearest" in images
+      alone.
+    Raises: InvalidArgumentError (a ValueError): shapes do not fit, a number is that of no image, or another method.
+    Source: He, Gkioxari, Dollar and Girshick, Mask R-CNN, 2017: the parts without rounding.
+    Example:
+      >>> pictures = constant([0.0, 1.0, 2.0, 3.0], shape=[1, 2, 2, 1])
+      >>> image.crop_and_resize(pictures, [[0.0, 0.0, 1.0, 1.0]], [0], [1, 1]).numpy().tolist()
+      [[[[1.5]]]]
     """
     op = "crop_and_resize"
     x = cast(image_of(op, image, (4,)), float32)
@@ -190,7 +196,7 @@ def non_max_suppression(
     score_threshold: float = -np.inf,
     name: str | None = None,
 ) -> Tensor:
-    """The indices of the best boxes that do not overlap much, best first.
+    """The indices of the best boxes that do not overlap much, best first. No gradient.
 
     Args:
       boxes: Float tensor [n, 4]: y1, x1, y2, x2 of any two opposite corners.
@@ -199,6 +205,12 @@ def non_max_suppression(
       iou_threshold: Above which part of their common area, from 0 to 1, the worse of two boxes goes.
       score_threshold: Boxes go whose score is not above it.
     Returns: int32 tensor [m].
+    Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, `max_output_size` is not known while
+      tracing, or the shapes do not fit.
+    Example:
+      >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]
+      >>> image.non_max_suppression(boxes, [0.9, 0.8, 0.7], 3).numpy()
+      array([0, 2], dtype=int32)
     """
     return _suppressed("non_max_suppression", boxes, scores, max_output_size, iou_threshold, score_threshold)[  # type: ignore[no-any-return]
         0
@@ -214,11 +226,23 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: float = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`non_max_suppression` with the scores of what is left.
+    """`non_max_suppression` with the scores of what is left. No gradient.
 
     Args:
+      boxes: Float tensor [n, 4]: y1, x1, y2, x2 of any two opposite corners.
+      scores: Float tensor [n].
+      max_output_size: How many at most.
+      iou_threshold: Above which part of their common area, from 0 to 1, the worse of two boxes goes.
+      score_threshold: Boxes go whose score is not above it.
       soft_nms_sigma: Above 0, boxes do not go for overlapping: their scores are multiplied by exp(-overlap^2 / (2 sigma)).
     Returns: (int32 indices [m], scores [m]).
+    Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, `max_output_size` is not known while
+      tracing, or the shapes do not fit.
+    Source: Bodla, Singh, Chellappa and Davis, Soft-NMS: improving object detection with one line of code, 2017.
+    Example:
+      >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9]]
+      >>> [part.numpy().tolist() for part in image.non_max_suppression_with_scores(boxes, [0.9, 0.8], 2)]
+      [[0], [0.8999999761581421]]
     """
     op = "non_max_suppression_with_scores"
     return _suppressed(op, boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)

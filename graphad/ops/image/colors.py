@@ -55,9 +55,14 @@ def convert_image_dtype(
     """Images in another dtype, with the range of the one stretched to that of the other.
 
     Args:
-      image: Tensor of an integer or float dtype.
+      image: Tensor of any shape, an integer or float dtype; the range of floats is 0 to 1.
       dtype: The dtype of the result.
       saturate: Whether numbers outside of the range become the nearest that is inside.
+    Returns: Tensor of the same shape and of that dtype; differentiable from floats to floats.
+    Raises: DTypeError (a TypeError): a dtype that has no range, such as bool.
+    Example:
+      >>> image.convert_image_dtype(constant([0, 51, 255], 'uint8'), 'float32').numpy()
+      array([0.        , 0.20000002, 1.        ], dtype=float32)
     """
     x, new = lift_own(image), as_dtype(dtype)
     old = x.dtype
@@ -99,12 +104,32 @@ def _colored(op: str, images: Any, size: int = 3) -> Any:
 
 
 def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """Images with `delta`, part of the range of their dtype, added."""
+    """Images with `delta`, part of the range of their dtype, added.
+
+    Args:
+      image: Tensor of any shape, an integer or float dtype; integers are computed as float32.
+      delta: A number, 1 for the whole range of an integer dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: DTypeError (a TypeError): a dtype that has no range, such as bool.
+    Example:
+      >>> image.adjust_brightness([[[0.25, 0.5]]], 0.25).numpy()
+      array([[[0.5 , 0.75]]], dtype=float32)
+    """
     return _in_floats(image, lambda x: x + cast(delta, x.dtype))
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """(x - mean) * contrast_factor + mean, with the mean of each channel of each image [..., height, width, channels]."""
+    """(x - mean) * contrast_factor + mean, with the mean of each channel of each image.
+
+    Args:
+      images: Tensor [..., height, width, channels], an integer or float dtype; integers are computed as float32.
+      contrast_factor: A number.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the rank is below 3.
+    Example:
+      >>> image.adjust_contrast([[[1.0], [3.0]]], 2.0).numpy().tolist()
+      [[[0.0], [4.0]]]
+    """
 
     def adjusted(x: Any) -> Any:
         y = cast(x, float32)
@@ -115,7 +140,18 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
 
 
 def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1) -> Tensor:
-    """gain * x**gamma. Raises: InvalidArgumentError: gamma is negative."""
+    """gain * x**gamma.
+
+    Args:
+      image: Tensor of any shape, an integer or float dtype; integers are computed as float32 from 0 to 1.
+      gamma: A number from 0.
+      gain: A number.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): gamma is negative.
+    Example:
+      >>> image.adjust_gamma([[[0.25]]], 0.5).numpy().tolist()
+      [[[0.5]]]
+    """
     known = static_array(gamma)
     if known is None:
         require(lift(gamma) >= 0, "adjust_gamma: gamma is \x00; it must be 0 or more.", [lift(gamma)])
@@ -125,9 +161,18 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
 
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
-    """Hue, saturation and value, each from 0 to 1, of red, green and blue [..., 3] from 0 to 1; a float dtype.
+    """Hue, saturation and value, each from 0 to 1, of red, green and blue.
 
     Where all three are equal, hue and saturation are 0, and so are their derivatives by what changes the hue.
+
+    Args:
+      images: Float tensor [..., 3] from 0 to 1.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size; DTypeError (a TypeError): another dtype.
+    Source: Smith, Color gamut transform pairs, 1978.
+    Example:
+      >>> image.rgb_to_hsv([[[1.0, 0.0, 0.0]]]).numpy().tolist()
+      [[[0.0, 1.0, 1.0]]]
     """
     x = _colored("rgb_to_hsv", images)
     require_kind("rgb_to_hsv", x, FLOATING, "images")
@@ -147,7 +192,17 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Red, green and blue of hue, saturation and value [..., 3], all from 0 to 1; a float dtype."""
+    """Red, green and blue of hue, saturation and value.
+
+    Args:
+      images: Float tensor [..., 3], all from 0 to 1.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size; DTypeError (a TypeError): another dtype.
+    Source: Smith, Color gamut transform pairs, 1978.
+    Example:
+      >>> image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]).numpy().tolist()
+      [[[1.0, 0.0, 0.0]]]
+    """
     x = _colored("hsv_to_rgb", images)
     require_kind("hsv_to_rgb", x, FLOATING, "images")
     hue, saturation, value = unstacked(x, 3, -1)
@@ -165,7 +220,17 @@ def _with_hue(x: Any, f: Callable[[Any, Any], list[Any]]) -> Any:
 
 
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
-    """Images [..., 3] of red, green and blue, with `delta` from -1 to 1 added to the hue, which goes round."""
+    """Images of red, green and blue, with `delta` added to the hue, which goes round.
+
+    Args:
+      image: Tensor [..., 3], an integer or float dtype; integers are computed as float32 from 0 to 1.
+      delta: A number from -1 to 1; 1 is once around.
+    Returns: Tensor of the same shape and dtype. The gradient of grey pixels is that of their value alone.
+    Raises: InvalidArgumentError (a ValueError): `delta` is out of range, or the last axis has another size.
+    Example:
+      >>> image.adjust_hue([[[1.0, 0.0, 0.0]]], 0.5).numpy().tolist()
+      [[[0.0, 1.0, 1.0]]]
+    """
     known = static_array(delta)
     if known is not None and not -1 <= known <= 1:
         raise InvalidArgumentError(f"adjust_hue: delta is {known}; it must be in [-1, 1].")
@@ -178,7 +243,17 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
 
 def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
-    """Images [..., 3] of red, green and blue, with the saturation times a factor and at most 1."""
+    """Images of red, green and blue, with the saturation times a factor and at most 1.
+
+    Args:
+      image: Tensor [..., 3], an integer or float dtype; integers are computed as float32 from 0 to 1.
+      saturation_factor: A number.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size.
+    Example:
+      >>> image.adjust_saturation([[[1.0, 0.5, 0.5]]], 0.0).numpy().tolist()
+      [[[1.0, 1.0, 1.0]]]
+    """
 
     def adjusted(x: Any) -> Any:
         factor = cast(saturation_factor, x.dtype)
@@ -188,14 +263,33 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """0.2989 red + 0.587 green + 0.114 blue of images [..., 3], as [..., 1], in the dtype of the images."""
+    """0.2989 red + 0.587 green + 0.114 blue.
+
+    Args:
+      images: Tensor [..., 3], an integer or float dtype.
+    Returns: Tensor [..., 1] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size.
+    Source: ITU-R, Recommendation BT.601: the luma of its primaries.
+    Example:
+      >>> image.rgb_to_grayscale([[[1.0, 1.0, 1.0]]]).numpy().round(3).tolist()
+      [[[1.0]]]
+    """
     x = _colored("rgb_to_grayscale", images)
     y = tensordot(convert_image_dtype(x, float32), lift(_GREY, float32), [[-1], [-1]])
     return convert_image_dtype(y[..., None], x.dtype)
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Images [..., 1] with three channels that are equal."""
+    """Images of one channel with three that are equal.
+
+    Args:
+      images: Tensor [..., 1], any dtype.
+    Returns: Tensor [..., 3] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size.
+    Example:
+      >>> image.grayscale_to_rgb([[[7]]]).numpy().tolist()
+      [[[7, 7, 7]]]
+    """
     x = _colored("grayscale_to_rgb", images, 1)
     return concat([x, x, x], -1)
 
@@ -207,28 +301,75 @@ def _converted(op: str, images: Any, kernel: Any) -> Tensor:
 
 
 def rgb_to_yiq(images: TensorLike) -> Tensor:
-    """The colours of images [..., 3] of red, green and blue, a float dtype, as luma and two chroma of the NTSC."""
+    """Red, green and blue as luma and the two chroma of the NTSC.
+
+    Args:
+      images: Float tensor [..., 3].
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size; DTypeError (a TypeError): another dtype.
+    Source: ITU-R, Recommendation BT.470: the systems M (NTSC).
+    Example:
+      >>> image.rgb_to_yiq([[[1.0, 0.0, 0.0]]]).numpy().round(3).tolist()
+      [[[0.29899999499320984, 0.5960000157356262, 0.21199999749660492]]]
+    """
     return _converted("rgb_to_yiq", images, _YIQ)
 
 
 def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """What `rgb_to_yiq` undoes."""
+    """Red, green and blue of luma and the two chroma of the NTSC: what `rgb_to_yiq` undoes.
+
+    Args:
+      images: Float tensor [..., 3].
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size; DTypeError (a TypeError): another dtype.
+    Source: ITU-R, Recommendation BT.470: the systems M (NTSC).
+    Example:
+      >>> image.yiq_to_rgb([[[1.0, 0.0, 0.0]]]).numpy().round(3).tolist()
+      [[[1.0, 1.0, 1.0]]]
+    """
     return _converted("yiq_to_rgb", images, _FROM_YIQ)
 
 
 def rgb_to_yuv(images: TensorLike) -> Tensor:
-    """The colours of images [..., 3] of red, green and blue, a float dtype, as luma and two chroma of PAL."""
+    """Red, green and blue as luma and the two chroma of PAL.
+
+    Args:
+      images: Float tensor [..., 3].
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size; DTypeError (a TypeError): another dtype.
+    Source: ITU-R, Recommendation BT.470: the systems B and G (PAL).
+    Example:
+      >>> image.rgb_to_yuv([[[1.0, 0.0, 0.0]]]).numpy().round(3).tolist()
+      [[[0.29899999499320984, -0.1469999998807907, 0.6150000095367432]]]
+    """
     return _converted("rgb_to_yuv", images, _YUV)
 
 
 def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """What `rgb_to_yuv` undoes."""
+    """Red, green and blue of luma and the two chroma of PAL: what `rgb_to_yuv` undoes.
+
+    Args:
+      images: Float tensor [..., 3].
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the last axis has another size; DTypeError (a TypeError): another dtype.
+    Source: ITU-R, Recommendation BT.470: the systems B and G (PAL).
+    Example:
+      >>> image.yuv_to_rgb([[[1.0, 0.0, 0.0]]]).numpy().round(3).tolist()
+      [[[1.0, 1.0, 1.0]]]
+    """
     return _converted("yuv_to_rgb", images, _FROM_YUV)
 
 
 def per_image_standardization(image: TensorLike) -> Tensor:
-    """(x - mean) / deviation of each image [..., height, width, channels], in float32; the deviation is at least
-    1 / sqrt(number of elements).
+    """(x - mean) / deviation of each image; the deviation is at least 1 / sqrt(number of elements).
+
+    Args:
+      image: Tensor [..., height, width, channels] of a real dtype.
+    Returns: Tensor of the same shape, float32, or the dtype of floats.
+    Raises: InvalidArgumentError (a ValueError): the rank is below 3.
+    Example:
+      >>> image.per_image_standardization([[[1.0], [3.0]]]).numpy().tolist()
+      [[[-1.0], [1.0]]]
     """
     x = cast(images_of("per_image_standardization", image), float32)
     count: Any = 1

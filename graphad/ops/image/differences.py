@@ -31,16 +31,32 @@ from graphad.ops.nn.activation import relu
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
-    """The differences to the next row and to the next column of images [batch, height, width, channels]; 0 at the last one."""
+    """The differences to the next row and to the next column; 0 at the last one.
+
+    Args:
+      image: Tensor [batch, height, width, channels], a numeric dtype.
+    Returns: Two tensors of the same shape and dtype: along height and along width.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Example:
+      >>> [part.numpy().ravel().tolist() for part in image.image_gradients(constant([0.0, 1.0, 2.0, 3.0], shape=[1, 2, 2, 1]))]
+      [[2.0, 2.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0]]
+    """
     x: Any = image_of("image_gradients", image, (4,))
     down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
     return concat([down, zeros_like(x[:, :1])], 1), concat([right, zeros_like(x[:, :, :1])], 2)
 
 
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Sobel's slopes along height and width of images [batch, height, width, channels], stacked as a last axis of size 2.
+    """Sobel's slopes along height and width, stacked as a last axis of size 2.
 
-    The images are continued by reflection.
+    Args:
+      image: Tensor [batch, height, width, channels], a float dtype; continued by reflection.
+    Returns: Tensor [batch, height, width, channels, 2] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Source: Sobel and Feldman, A 3x3 isotropic gradient operator for image processing, 1968.
+    Example:
+      >>> image.sobel_edges(ones([1, 3, 3, 1])).shape
+      TensorShape([1, 3, 3, 1, 2])
     """
     x: Any = pad(image_of("sobel_edges", image, (4,)), [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
     across = x[:, :, :-2] + 2 * x[:, :, 1:-1] + x[:, :, 2:]
@@ -49,7 +65,18 @@ def sobel_edges(image: TensorLike) -> Tensor:
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the distances of neighbours in images [batch, height, width, channels] or [height, width, channels]."""
+    """The sum of the distances of neighbours.
+
+    Args:
+      images: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
+    Returns: Tensor [batch], or a scalar for one image, of the same dtype. The gradient of equal neighbours is 0.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Source: Rudin, Osher and Fatemi, Nonlinear total variation based noise removal algorithms, 1992, with the distance |dx|
+      + |dy|.
+    Example:
+      >>> float(image.total_variation([[[1.0], [3.0]]]))
+      2.0
+    """
     x: Any = image_of("total_variation", images, name="images")
     down = abs_of(x[..., 1:, :, :] - x[..., :-1, :, :])
     right = abs_of(x[..., 1:, :] - x[..., :-1, :])
@@ -69,11 +96,16 @@ def _compared(op: str, a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
 
 
 def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
-    """10 log10(max_val**2 / mean squared difference) of images [..., height, width, channels], float32 [...].
+    """10 log10(max_val**2 / mean squared difference) of images.
 
     Args:
-      a, b: The images.
+      a, b: Tensors [..., height, width, channels] of one shape, an integer or float dtype.
       max_val: The range of their numbers, 255 for uint8.
+    Returns: float32 tensor [...]; infinite for equal images.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Example:
+      >>> float(image.psnr(zeros([2, 2, 1]), ones([2, 2, 1]), 10.0))
+      20.0
     """
     x, y, top = _compared("psnr", a, b, max_val)
     mean = reduce_mean(squared_difference(x, y), [-3, -2, -1])
@@ -121,14 +153,22 @@ def ssim(
     k2: float = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
-    """The structural similarity of images [..., height, width, channels], float32 [...], at most 1.
+    """The structural similarity of images, at most 1.
 
     Args:
-      img1, img2: The images; height and width are at least `filter_size`.
+      img1, img2: Tensors [..., height, width, channels] of one shape, an integer or float dtype, not smaller than
+        `filter_size`.
       max_val: The range of their numbers.
       filter_size, filter_sigma: Size and standard deviation of the bell that makes local averages.
       k1, k2: What keeps the quotients finite, in parts of `max_val`.
       return_index_map: Whether to return the similarity at every place, [..., height, width].
+    Returns: float32 tensor [...], or the map.
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or the filter is larger than the images.
+    Source: Wang, Bovik, Sheikh and Simoncelli, Image quality assessment: from error visibility to structural similarity,
+      2004.
+    Example:
+      >>> float(image.ssim(ones([16, 16, 1]), ones([16, 16, 1]), 1.0))
+      1.0
     """
     x, y, top = _compared("ssim", img1, img2, max_val)
     luminance, structure = _similarity(x, y, top, filter_size, filter_sigma, k1, k2)
@@ -158,8 +198,12 @@ def ssim_multiscale(
     """The structural similarity on several scales, each half of the one before: the product of powers of its parts.
 
     Args:
-      img1, img2, max_val, filter_size, filter_sigma, k1, k2: As for `ssim`; the smallest scale must hold the filter.
+      img1, img2, max_val, filter_size, filter_sigma, k1, k2: As for `ssim`, tensors [..., height, width, channels] of an
+        integer or float dtype; the smallest scale must hold the filter.
       power_factors: The exponents, one for each scale.
+    Returns: float32 tensor [...].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or the filter is larger than the smallest scale.
+    Source: Wang, Simoncelli and Bovik, Multiscale structural similarity for image quality assessment, 2003.
     """
     x, y, top = _compared("ssim_multiscale", img1, img2, max_val)
     parts = []

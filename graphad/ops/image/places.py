@@ -36,17 +36,44 @@ from graphad.ops.state.effects import require
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
-    """Images [..., height, width, channels] of rank 3 or 4 with the order of the columns turned around."""
+    """Images with the order of the columns turned around.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Example:
+      >>> image.flip_left_right([[[1], [2]]]).numpy().tolist()
+      [[[2], [1]]]
+    """
     return reverse(image_of("flip_left_right", image), [WIDTH])
 
 
 def flip_up_down(image: TensorLike) -> Tensor:
-    """Images [..., height, width, channels] of rank 3 or 4 with the order of the rows turned around."""
+    """Images with the order of the rows turned around.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Example:
+      >>> image.flip_up_down([[[1]], [[2]]]).numpy().tolist()
+      [[[2]], [[1]]]
+    """
     return reverse(image_of("flip_up_down", image), [HEIGHT])
 
 
 def transpose(image: TensorLike, name: str | None = None) -> Tensor:
-    """Images [..., height, width, channels] of rank 3 or 4 with rows in the place of columns."""
+    """Images with rows in the place of columns.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+    Returns: Tensor with height and width exchanged, of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Example:
+      >>> image.transpose([[[1], [2]]]).numpy().tolist()
+      [[[1]], [[2]]]
+    """
     return _swapped(image_of("transpose", image))  # type: ignore[no-any-return]
 
 
@@ -55,7 +82,17 @@ def _swapped(x: Any) -> Any:
 
 
 def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
-    """Images [..., height, width, channels] of rank 3 or 4 turned by k right angles, counter-clockwise."""
+    """Images turned by k right angles, counter-clockwise.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+      k: How many right angles, an integer or a scalar tensor of one.
+    Returns: Tensor of the same dtype, height and width exchanged for an odd k.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Example:
+      >>> image.rot90([[[1], [2]]]).numpy().tolist()
+      [[[2]], [[1]]]
+    """
     x = image_of("rot90", image)
     turns = [
         lambda: x,
@@ -79,10 +116,14 @@ def crop_to_bounding_box(
     """The part of images that begins at an offset and has a size.
 
     Args:
-      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
       offset_height, offset_width: The first row and column.
       target_height, target_width: How many rows and columns.
-    Raises: InvalidArgumentError: what is known of the part is not inside of the images.
+    Returns: Tensor [..., target_height, target_width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank, or what is known of the part is not inside of the images.
+    Example:
+      >>> image.crop_to_bounding_box(reshape(range(4), [2, 2, 1]), 0, 1, 2, 1).numpy().tolist()
+      [[[1]], [[3]]]
     """
     op = "crop_to_bounding_box"
     x = image_of(op, image)
@@ -112,10 +153,14 @@ def pad_to_bounding_box(
     """Images at an offset in zeros of a size.
 
     Args:
-      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      image: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
       offset_height, offset_width: How many rows and columns of zeros come before them.
       target_height, target_width: The size of the result.
-    Raises: InvalidArgumentError: what is known of the images does not fit.
+    Returns: Tensor [..., target_height, target_width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank, or what is known of the images does not fit.
+    Example:
+      >>> image.pad_to_bounding_box([[[7]]], 0, 1, 1, 3).numpy().tolist()
+      [[[0], [7], [0]]]
     """
     op = "pad_to_bounding_box"
     x = image_of(op, image)
@@ -138,8 +183,13 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target
     """The middle of images, or images in the middle of zeros, so that they have a size; each axis by itself.
 
     Args:
-      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      image: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
       target_height, target_width: The size of the result.
+    Returns: Tensor [..., target_height, target_width, channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank, or a size that is not positive.
+    Example:
+      >>> image.resize_with_crop_or_pad([[[1], [2], [3]]], 1, 1).numpy().tolist()
+      [[[2]]]
     """
     op = "resize_with_crop_or_pad"
     x = image_of(op, image)
@@ -159,8 +209,13 @@ def central_crop(image: TensorLike, central_fraction: TensorLike) -> Tensor:
     """The middle of images: `central_fraction` of each side, from above 0 to 1.
 
     Args:
-      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
       central_fraction: A number or a scalar tensor.
+    Returns: Tensor of the same rank and dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank, or a fraction out of range.
+    Example:
+      >>> image.central_crop(reshape(range(16), [4, 4, 1]), 0.5).numpy().tolist()
+      [[[5], [6]], [[9], [10]]]
     """
     x = image_of("central_crop", image)
     part: Any = central_fraction
@@ -192,12 +247,17 @@ def extract_patches(
     """The patches of images, each with its pixels along the last axis, row by row.
 
     Args:
-      images: Tensor [batch, height, width, channels].
+      images: Tensor [batch, height, width, channels], a numeric dtype.
       sizes: [1, rows, columns, 1] of a patch.
       strides: [1, rows, columns, 1] from one patch to the next.
       rates: [1, rows, columns, 1] from one pixel of a patch to the next.
       padding: "SAME" or "VALID".
-    Returns: Tensor [batch, out rows, out columns, rows * columns * channels].
+    Returns: Tensor [batch, out rows, out columns, rows * columns * channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank, lists of another form, or another padding.
+    Example:
+      >>> x = constant([0.0, 1.0, 2.0, 3.0], shape=[1, 2, 2, 1])
+      >>> image.extract_patches(x, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], 'VALID').numpy().tolist()
+      [[[[0.0, 1.0, 2.0, 3.0]]]]
     """
     op = "extract_patches"
     x = image_of(op, images, (4,), "images")

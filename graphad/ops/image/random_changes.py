@@ -55,22 +55,54 @@ def _flipped(op: str, image: Any, axis: int, draw: Draw) -> Tensor:
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images of rank 3 or 4, each with the order of its columns turned around or not."""
+    """Images, each with the order of its columns turned around or not, evenly.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _flipped("random_flip_left_right", image, WIDTH, _drawn(seed))
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """Images of rank 3 or 4, each with the order of its rows turned around or not."""
+    """Images, each with the order of its rows turned around or not, evenly.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _flipped("random_flip_up_down", image, HEIGHT, _drawn(seed))
 
 
 def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
-    """`random_flip_left_right` by a seed [2]."""
+    """Images, each with the order of its columns turned around or not, evenly. The same seed gives the same result.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+      seed: Two integers, alone what the draw depends on.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _flipped("stateless_random_flip_left_right", image, WIDTH, _stateless(seed))
 
 
 def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
-    """`random_flip_up_down` by a seed [2]."""
+    """Images, each with the order of its rows turned around or not, evenly. The same seed gives the same result.
+
+    Args:
+      image: Tensor [batch, height, width, channels] or [height, width, channels], any dtype.
+      seed: Two integers, alone what the draw depends on.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): another rank.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _flipped("stateless_random_flip_up_down", image, HEIGHT, _stateless(seed))
 
 
@@ -81,12 +113,30 @@ def _brightness(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
 
 
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_brightness` by a number from -max_delta to max_delta."""
+    """`adjust_brightness` by a number from -max_delta to max_delta, drawn evenly.
+
+    Args:
+      image: Tensor of any shape, an integer or float dtype; integers are computed as float32.
+      max_delta: A number from 0.
+      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): `max_delta` is negative.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _brightness("random_brightness", image, max_delta, _drawn(seed))
 
 
 def stateless_random_brightness(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`random_brightness` by a seed [2]."""
+    """`adjust_brightness` by a number from -max_delta to max_delta, drawn evenly. The same seed gives the same result.
+
+    Args:
+      image: Tensor of any shape, an integer or float dtype; integers are computed as float32.
+      max_delta: A number from 0.
+      seed: Two integers, alone what the draw depends on.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): `max_delta` is negative.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _brightness("stateless_random_brightness", image, max_delta, _stateless(seed))
 
 
@@ -96,12 +146,30 @@ def _contrast(op: str, image: Any, low: Any, high: Any, draw: Draw) -> Tensor:
 
 
 def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_contrast` by a number from `lower` to `upper`."""
+    """`adjust_contrast` by a number from `lower` to `upper`, drawn evenly.
+
+    Args:
+      image: Tensor [..., height, width, channels], an integer or float dtype; integers are computed as float32.
+      lower, upper: Numbers, 0 <= lower < upper.
+      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the bounds are not in that order.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _contrast("random_contrast", image, lower, upper, _drawn(seed))
 
 
 def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: TensorLike) -> Tensor:
-    """`random_contrast` by a seed [2]."""
+    """`adjust_contrast` by a number from `lower` to `upper`, drawn evenly. The same seed gives the same result.
+
+    Args:
+      image: Tensor [..., height, width, channels], an integer or float dtype; integers are computed as float32.
+      lower, upper: Numbers, 0 <= lower < upper.
+      seed: Two integers, alone what the draw depends on.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the bounds are not in that order.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _contrast("stateless_random_contrast", image, lower, upper, _stateless(seed))
 
 
@@ -111,14 +179,32 @@ def _saturation(op: str, image: Any, low: Any, high: Any, draw: Draw) -> Tensor:
 
 
 def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_saturation` by a number from `lower` to `upper`."""
+    """`adjust_saturation` by a number from `lower` to `upper`, drawn evenly.
+
+    Args:
+      image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
+      lower, upper: Numbers, 0 <= lower < upper.
+      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the bounds are not in that order, or the last axis has another size.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _saturation("random_saturation", image, lower, upper, _drawn(seed))
 
 
 def stateless_random_saturation(
     image: TensorLike, lower: float, upper: float, seed: TensorLike | None = None
 ) -> Tensor:
-    """`random_saturation` by a seed [2]."""
+    """`adjust_saturation` by a number from `lower` to `upper`, drawn evenly. The same seed gives the same result.
+
+    Args:
+      image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
+      lower, upper: Numbers, 0 <= lower < upper.
+      seed: Two integers, alone what the draw depends on.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): the bounds are not in that order, or the last axis has another size.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _saturation("stateless_random_saturation", image, lower, upper, _stateless(seed))
 
 
@@ -129,12 +215,30 @@ def _hue(op: str, image: Any, most: Any, draw: Draw) -> Tensor:
 
 
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_hue` by a number from -max_delta to max_delta."""
+    """`adjust_hue` by a number from -max_delta to max_delta, drawn evenly.
+
+    Args:
+      image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
+      max_delta: A number from 0 to 1/2.
+      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): `max_delta` is out of range, or the last axis has another size.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _hue("random_hue", image, max_delta, _drawn(seed))
 
 
 def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
-    """`random_hue` by a seed [2]."""
+    """`adjust_hue` by a number from -max_delta to max_delta, drawn evenly. The same seed gives the same result.
+
+    Args:
+      image: Tensor [..., 3] of red, green and blue, an integer or float dtype; integers are computed as float32.
+      max_delta: A number from 0 to 1/2.
+      seed: Two integers, alone what the draw depends on.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): `max_delta` is out of range, or the last axis has another size.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _hue("stateless_random_hue", image, max_delta, _stateless(seed))
 
 
@@ -150,12 +254,30 @@ def _cropped(op: str, value: Any, size: Any, draw: Draw) -> Tensor:
 def random_crop(
     value: TensorLike, size: ShapeLike, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """A part of `value` of the shape `size` from a random place."""
+    """A part of `value` of the shape `size`, from a place that is drawn evenly.
+
+    Args:
+      value: Tensor of any shape and dtype.
+      size: As many sizes as `value` has axes.
+      seed: A number that, with that of `random.set_seed`, makes the draw repeatable; None for the generator's next.
+    Returns: Tensor of that shape and of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): `size` does not fit into `value`.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _cropped("random_crop", value, size, _drawn(seed))
 
 
 def stateless_random_crop(
     value: TensorLike, size: ShapeLike, seed: TensorLike, name: str | None = None
 ) -> Tensor:
-    """`random_crop` by a seed [2]."""
+    """A part of `value` of the shape `size`, from a place that is drawn evenly. The same seed gives the same result.
+
+    Args:
+      value: Tensor of any shape and dtype.
+      size: As many sizes as `value` has axes.
+      seed: Two integers, alone what the draw depends on.
+    Returns: Tensor of that shape and of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): `size` does not fit into `value`.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     return _cropped("stateless_random_crop", value, size, _stateless(seed))

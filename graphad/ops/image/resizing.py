@@ -217,9 +217,14 @@ def resize_with_pad(
     """Images in the largest size of their form that fits, in the middle of zeros.
 
     Args:
-      image: Tensor [batch, height, width, channels] or [height, width, channels].
+      image: Tensor [batch, height, width, channels] or [height, width, channels], a numeric dtype.
       target_height, target_width: The size of the result.
       method, antialias: As for `resize`.
+    Returns: Float tensor [..., target_height, target_width, channels], as `resize` gives it.
+    Raises: InvalidArgumentError (a ValueError): another rank, a size that is not positive, or another method.
+    Example:
+      >>> image.resize_with_pad(ones([2, 4, 1]), 4, 4).shape
+      TensorShape([4, 4, 1])
     """
     x = image_of("resize_with_pad", image)
     target = (

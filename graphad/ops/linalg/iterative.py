@@ -38,12 +38,14 @@ def conjugate_gradient(
 
     Args:
       operator: Self-adjoint and positive definite.
-      rhs: Tensor [..., n].
+      rhs: Tensor [..., n] of the dtype of the operator.
       preconditioner: An operator close to the inverse, self-adjoint and positive definite.
       x: Where to start; 0 by default.
       tol: Steps end when all residuals are below `tol` times their right-hand sides.
       max_iter: The most steps.
     Returns: (i, x, r, p, gamma) of the last step.
+    Raises: InvalidArgumentError (a ValueError): sizes differ; DTypeError (a TypeError): the dtypes do.
+    Source: Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952.
     """
     if not isinstance(operator, LinearOperator) or not (
         operator.is_self_adjoint and operator.is_positive_definite

@@ -261,7 +261,16 @@ def create_rng_state(seed: int, alg: object) -> np.ndarray:
 def stateless_shuffle(
     value: TensorLike, seed: TensorLike, alg: object = "auto_select", name: str | None = None
 ) -> Tensor:
-    """`value` with its slices along axis 0 in an order that depends on `seed` ([2] integers) alone; differentiable."""
+    """`value` with its slices along axis 0 in an order that depends on `seed` alone; differentiable.
+
+    Args:
+      value: Tensor of any shape and dtype.
+      seed: Two integers.
+      alg: Is taken as TensorFlow takes it; Philox draws.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): `value` is a scalar, or the seed has another shape.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
     check_algorithm("random.experimental.stateless_shuffle", alg)
     return shuffled(lift(seed), value)
 

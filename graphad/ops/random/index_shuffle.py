@@ -139,7 +139,18 @@ def random_index_shuffle(
 
 
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
-    """As `random_index_shuffle`, for seeds of two integers, or of three."""
+    """Where numbers stand in a random order of those from 0 to `max_index`: `random_index_shuffle`, for seeds of two integers,
+    or of three.
+
+    Args:
+      index: Integer scalar or vector [n].
+      seed: Integers [2] or [3], or [n, 2] or [n, 3].
+      max_index: The largest number: a scalar or a vector [n] of the dtype of `index`.
+    Returns: Tensor of the shape and dtype of `index`. No gradient.
+    Raises: InvalidArgumentError (a ValueError): an index is not from 0 to `max_index`, or shapes do not fit.
+    Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with walking of cycles; rounds
+      mix as MurmurHash3.
+    """
     key = lift(seed)
     if key.dims is not None and key.dims and key.dims[-1] == 2:
         key = concat([key, zeros_like(key[..., :1])], -1)

@@ -114,8 +114,16 @@ def dct(
 
     Args:
       input: Float tensor [..., samples].
+      type: 1, 2, 3 or 4.
       n: To how many samples the input is cut or continued by zeros.
-      norm: "ortho" for an orthonormal matrix.
+      axis: -1: the last axis.
+      norm: "ortho" for an orthonormal matrix, which type 1 does not have; None for none.
+    Returns: Tensor [..., n] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): another type, axis or norm; DTypeError (a TypeError): another dtype.
+    Source: Ahmed, Natarajan and Rao, Discrete cosine transform, 1974; the types as of Wang and Hunt, 1985.
+    Example:
+      >>> signal.dct([1.0, 1.0], norm="ortho").numpy()
+      array([1.4142135, 0.       ], dtype=float32)
     """
     kind, orthonormal = _kind("dct", type, axis, norm)
     x = lift(input)
@@ -132,7 +140,23 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The cosine transform that undoes `dct` of this type, but for a factor where `norm` is None: 3 for 2 and 2 for 3."""
+    """The cosine transform that undoes `dct` of this type, but for a factor where `norm` is None: it is `dct` of type 3 for 2,
+    and 2 for 3.
+
+    Args:
+      input: Float tensor [..., samples].
+      type: 1, 2, 3 or 4.
+      n: None: cut the input, or continue it by zeros.
+      axis: -1: the last axis.
+      norm: "ortho" for an orthonormal matrix, which type 1 does not have; None for none.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): another type, axis or norm, or an `n`; DTypeError (a TypeError): another
+      dtype.
+    Source: Ahmed, Natarajan and Rao, Discrete cosine transform, 1974; the types as of Wang and Hunt, 1985.
+    Example:
+      >>> signal.idct(signal.dct([1.0, 2.0], norm="ortho"), norm="ortho").numpy()
+      array([0.9999999, 1.9999999], dtype=float32)
+    """
     if n is not None:
         raise InvalidArgumentError("idct: n must be None; cut the input, or continue it by zeros.")
     return dct(input, {2: 3, 3: 2}.get(type, type), None, axis, norm)

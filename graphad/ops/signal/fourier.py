@@ -239,9 +239,25 @@ def _complex_transform(name: str, rank: int, inverse: bool) -> Any:
     def transform(input: TensorLike, name: str | None = None) -> Tensor:
         return bind(op, lift(input))
 
-    sign, along = ("inverse ", "") if inverse else ("", "")
-    along = "the last axis" if rank == 1 else f"the last {rank} axes"
-    return named(transform, name, f"The {sign}discrete Fourier transform of complex numbers along {along}.")
+    sign, factor = ("plus", ", divided by the number of elements") if inverse else ("minus", "")
+    word = "inverse " if inverse else ""
+    return named(
+        transform,
+        name,
+        f"""The {word}discrete Fourier transform of complex numbers along {_axes_in_words(rank)}.
+
+Args: input: complex64 or complex128 tensor [..., {_SIZES[rank]}].
+Returns: Tensor of the same shape and dtype: sums of x[j] exp({sign} 2 pi i j k / n) along each axis{factor}.
+Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): a rank below {rank}.
+""",
+    )
+
+
+_SIZES = {1: "n", 2: "m, n", 3: "l, m, n"}
+
+
+def _axes_in_words(rank: int) -> str:
+    return "the last axis" if rank == 1 else f"the last {rank} axes"
 
 
 def _real_transform(name: str, rank: int) -> Any:
@@ -253,8 +269,15 @@ def _real_transform(name: str, rank: int) -> Any:
     return named(
         transform,
         name,
-        f"The Fourier transform of real numbers along the last {rank} axes, n // 2 + 1 numbers of n along the last one; "
-        "`fft_length` says to which sizes the input is cut or continued by zeros.",
+        f"""The Fourier transform of real numbers along {_axes_in_words(rank)}, n // 2 + 1 numbers of n along the last one.
+
+Args:
+  input_tensor: float32 or float64 tensor [..., {_SIZES[rank]}].
+  fft_length: To which sizes the input is cut or continued by zeros, [{rank}] integers; its own by default.
+Returns: Complex tensor of as many bits; the numbers left out are conjugates of those that are there.
+Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): a rank below {rank}; ArgumentTypeError (a
+  TypeError): `fft_length` is of another form.
+""",
     )
 
 
@@ -273,8 +296,15 @@ def _real_inverse(name: str, rank: int) -> Any:
     return named(
         transform,
         name,
-        f"Real numbers from half of their spectrum along the last {rank} axes: the inverse of `rfft`. `fft_length` says how "
-        "many there are along each, by default 2 * (n - 1) along the last one.",
+        f"""Real numbers from half of their spectrum along {_axes_in_words(rank)}: the inverse of `rfft`.
+
+Args:
+  input_tensor: complex64 or complex128 tensor [..., {_SIZES[rank]}].
+  fft_length: How many numbers there are along each axis, [{rank}] integers; by default 2 * (n - 1) along the last one.
+Returns: Float tensor of as many bits.
+Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): a rank below {rank}; ArgumentTypeError (a
+  TypeError): `fft_length` is of another form.
+""",
     )
 
 
@@ -412,12 +442,32 @@ def _sized(inverse: bool) -> Callable[[Any, list[Any] | None, int], Any]:
 
 
 def fftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> Tensor:
-    """The number of frequency 0 moved to the middle of `axes`, all by default."""
+    """The number of frequency 0 moved to the middle of `axes`, all by default.
+
+    Args:
+      x: Tensor of any shape and dtype.
+      axes: The axis or axes.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the rank is not known while tracing.
+    Example:
+      >>> signal.fftshift([0, 1, -2, -1]).numpy()
+      array([-2, -1,  0,  1], dtype=int32)
+    """
     return _rolled("fftshift", x, axes, False)
 
 
 def ifftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Args:
+      x: Tensor of any shape and dtype.
+      axes: The axis or axes.
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): an axis is out of range, or the rank is not known while tracing.
+    Example:
+      >>> signal.ifftshift([-2, -1, 0, 1]).numpy()
+      array([ 0,  1, -2, -1], dtype=int32)
+    """
     return _rolled("ifftshift", x, axes, True)
 
 

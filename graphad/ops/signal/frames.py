@@ -52,8 +52,19 @@ def frame(
     """A signal cut into frames along an axis: [..., samples, ...] becomes [..., frames, frame_length, ...].
 
     Args:
+      signal: Tensor [..., samples, ...], any dtype.
+      frame_length: How many samples a frame has.
       frame_step: The distance from the beginning of one frame to that of the next.
       pad_end: Frames that stick out at the end are filled with `pad_value`; by default they are left out.
+      pad_value: A scalar.
+      axis: The axis.
+    Returns: Tensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): a length or step is not positive or not known while tracing, or the axis is
+      out of range.
+    Example:
+      >>> signal.frame([1, 2, 3, 4, 5], 3, 2).numpy()
+      array([[1, 2, 3],
+             [3, 4, 5]], dtype=int32)
     """
     x: Any = lift(signal)
     length, step = (
@@ -79,7 +90,17 @@ def frame(
 
 
 def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
-    """Frames [..., frames, length] added up at places `frame_step` apart: [..., (frames - 1) * frame_step + length]."""
+    """Frames [..., frames, length] added up at places `frame_step` apart: [..., (frames - 1) * frame_step + length].
+
+    Args:
+      signal: Tensor [..., frames, length], a numeric dtype.
+      frame_step: The distance from the beginning of one frame to that of the next.
+    Returns: Tensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): a rank below 2, or a step that is not positive or not known while tracing.
+    Example:
+      >>> signal.overlap_and_add([[1, 1, 1], [1, 1, 1]], 2).numpy()
+      array([1, 1, 2, 1, 1], dtype=int32)
+    """
     x: Any = lift(signal)
     step = _positive("overlap_and_add", frame_step, "frame_step")
     if x.ndim is None or x.ndim < 2 or not isinstance(x.dims[-1], int):
@@ -119,8 +140,19 @@ def stft(
     """Spectra of windowed frames: [..., samples] becomes complex [..., frames, fft_length // 2 + 1].
 
     Args:
+      signals: Float tensor [..., samples].
+      frame_length: How many samples a frame has.
+      frame_step: The distance from the beginning of one frame to that of the next.
       fft_length: By default the smallest power of 2 that holds a frame.
       window_fn: A function of (length, dtype=...) that gives the window; None for none.
+      pad_end: Whether frames that stick out at the end are filled with zeros; by default they are left out.
+    Returns: Complex tensor of as many bits.
+    Raises: InvalidArgumentError (a ValueError): a length or step is not positive or not known while tracing; DTypeError (a
+      TypeError): another dtype.
+    Source: Allen and Rabiner, A unified approach to short-time Fourier analysis and synthesis, 1977.
+    Example:
+      >>> signal.stft(ones([16]), frame_length=8, frame_step=4).shape
+      TensorShape([3, 5])
     """
     x = lift(signals)
     length = _positive("stft", frame_length, "frame_length")
@@ -134,8 +166,19 @@ def stft(
 def inverse_stft_window_fn(
     frame_step: TensorLike, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[..., Tensor]:
-    """The window with which `inverse_stft` gives back what `stft` with the given window was given: that window by the sum of the
-    squares of all that overlap at a place.
+    """The window with which `inverse_stft` gives back what `stft` with the given window was given.
+
+    It is that window by the sum of the squares of all that overlap at a place.
+
+    Args:
+      frame_step: The distance from the beginning of one frame to that of the next.
+      forward_window_fn: The window of `stft`.
+    Returns: A function of (length, dtype=...) that gives a float tensor [length].
+    Raises: InvalidArgumentError (a ValueError): a step that is not positive or not known while tracing.
+    Source: Griffin and Lim, Signal estimation from modified short-time Fourier transform, 1984.
+    Example:
+      >>> signal.inverse_stft_window_fn(4)(8, dtype='float32').shape
+      TensorShape([8])
     """
     step = _positive("inverse_stft_window_fn", frame_step, "frame_step")
 
@@ -159,7 +202,22 @@ def inverse_stft(
     window_fn: Window | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """Signals from the spectra of their frames: inverse transforms, windowed, added up; see `inverse_stft_window_fn`."""
+    """Signals from the spectra of their frames: inverse transforms, windowed, added up; see `inverse_stft_window_fn`.
+
+    Args:
+      stfts: Complex tensor [..., frames, fft_length // 2 + 1].
+      frame_length: How many samples a frame has.
+      frame_step: The distance from the beginning of one frame to that of the next.
+      fft_length: By default the smallest power of 2 that holds a frame.
+      window_fn: A function of (length, dtype=...) that gives the window; None for none.
+    Returns: Float tensor [..., (frames - 1) * frame_step + frame_length] of as many bits.
+    Raises: InvalidArgumentError (a ValueError): a length or step is not positive or not known while tracing; DTypeError (a
+      TypeError): another dtype.
+    Source: Griffin and Lim, Signal estimation from modified short-time Fourier transform, 1984.
+    Example:
+      >>> signal.inverse_stft(signal.stft(ones([16]), 8, 4), 8, 4).shape
+      TensorShape([16])
+    """
     length = _positive("inverse_stft", frame_length, "frame_length")
     size = _smallest_power(length) if fft_length is None else fft_length
     frames = with_size(irfft(stfts, [size]), -1, length)
@@ -179,8 +237,19 @@ def mdct(
     """The modified cosine transform: [..., samples] becomes [..., frames, frame_length // 2], frames being half a frame apart.
 
     Args:
+      signals: Float tensor [..., samples].
       frame_length: A multiple of 4.
+      window_fn: A function of (length, dtype=...) that gives the window; None for none.
+      pad_end: Whether frames that stick out at the end are filled with zeros; by default they are left out.
       norm: "ortho" for a transform that, with a window of Princen and Bradley's kind, keeps the energy.
+    Returns: Tensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): `frame_length` is no multiple of 4, or another norm; DTypeError (a
+      TypeError): another dtype.
+    Source: Princen, Johnson and Bradley, Subband/transform coding using filter bank designs based on time domain aliasing
+      cancellation, 1987.
+    Example:
+      >>> signal.mdct(ones([16]), 8).shape
+      TensorShape([3, 4])
     """
     length = _positive("mdct", frame_length, "frame_length")
     if length % 4:
@@ -206,7 +275,21 @@ def inverse_mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `mdct` where frames overlap: [..., frames, half] becomes [..., (frames + 1) * half]."""
+    """The inverse of `mdct` where frames overlap: [..., frames, half] becomes [..., (frames + 1) * half].
+
+    Args:
+      mdcts: Float tensor [..., frames, half].
+      window_fn: A function of (length, dtype=...) that gives the window; None for none.
+      norm: As `mdct` was given it.
+    Returns: Tensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): `half` is not known while tracing, or another norm; DTypeError (a
+      TypeError): another dtype.
+    Source: Princen, Johnson and Bradley, Subband/transform coding using filter bank designs based on time domain aliasing
+      cancellation, 1987.
+    Example:
+      >>> signal.inverse_mdct(signal.mdct(ones([16]), 8)).shape
+      TensorShape([16])
+    """
     y: Any = lift(mdcts)
     if y.ndim is None or y.ndim < 2 or not isinstance(y.dims[-1], int):
         raise InvalidArgumentError(
@@ -231,7 +314,22 @@ def linear_to_mel_weight_matrix(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Weights [num_spectrogram_bins, num_mel_bins] of triangles that stand evenly on the mel scale, 1127 log(1 + f / 700)."""
+    """Weights [num_spectrogram_bins, num_mel_bins] of triangles that stand evenly on the mel scale, 1127 log(1 + f / 700).
+
+    Args:
+      num_mel_bins: How many triangles.
+      num_spectrogram_bins: How many frequencies the spectra have, from 0 to half of `sample_rate`.
+      sample_rate: Samples in a second.
+      lower_edge_hertz, upper_edge_hertz: Where the first triangle begins and the last one ends.
+      dtype: A float dtype.
+    Returns: Tensor of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a number is not positive, or the edges are not in order below half of
+      `sample_rate`.
+    Source: O'Shaughnessy, Speech communication: human and machine, 1987.
+    Example:
+      >>> signal.linear_to_mel_weight_matrix(20, 129).shape
+      TensorShape([129, 20])
+    """
     bins, mels = (_positive("linear_to_mel_weight_matrix", n, word) for n, word in (
         (num_spectrogram_bins, "num_spectrogram_bins"), (num_mel_bins, "num_mel_bins"),
     ))  # fmt: skip
@@ -255,7 +353,16 @@ def linear_to_mel_weight_matrix(
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
-    """The cosine transform of kind 2 along the last axis of n numbers, by sqrt(2 n): mel-frequency cepstral coefficients."""
+    """The cosine transform of kind 2 along the last axis of n numbers, by sqrt(2 n): mel-frequency cepstral coefficients.
+
+    Args: log_mel_spectrograms: Float tensor [..., n].
+    Returns: Tensor of the same shape and dtype.
+    Raises: InvalidArgumentError (a ValueError): n is 0; DTypeError (a TypeError): another dtype.
+    Source: Davis and Mermelstein, Comparison of parametric representations for monosyllabic word recognition, 1980.
+    Example:
+      >>> signal.mfccs_from_log_mel_spectrograms([[1.0, 1.0]]).numpy()
+      array([[2., 0.]], dtype=float32)
+    """
     x = lift(log_mel_spectrograms)
     n = x.dims[-1] if x.dims is not None and isinstance(x.dims[-1], int) else getitem(shape(x), -1)
     if isinstance(n, int):

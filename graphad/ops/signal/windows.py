@@ -48,8 +48,19 @@ def hann_window(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """0.5 - 0.5 cos(2 pi k / n) for k from 0 to window_length - 1, where n is window_length if that is even and `periodic`
-    is asked for, else one less."""
+    """0.5 - 0.5 cos(2 pi k / n) for k from 0 to window_length - 1.
+
+    Args:
+      window_length: How many numbers.
+      periodic: Whether n is `window_length` where that is even; else n is one less.
+      dtype: A float dtype.
+    Returns: Tensor [window_length] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
+    Source: Harris, On the use of windows for harmonic analysis with the discrete Fourier transform, 1978.
+    Example:
+      >>> signal.hann_window(4).numpy()
+      array([0. , 0.5, 1. , 0.5], dtype=float32)
+    """
     return _raised_cosine("hann_window", window_length, periodic, dtype, 0.5)
 
 
@@ -59,8 +70,19 @@ def hamming_window(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """0.54 - 0.46 cos(2 pi k / n) for k from 0 to window_length - 1, where n is window_length if that is even and `periodic`
-    is asked for, else one less."""
+    """0.54 - 0.46 cos(2 pi k / n) for k from 0 to window_length - 1.
+
+    Args:
+      window_length: How many numbers.
+      periodic: Whether n is `window_length` where that is even; else n is one less.
+      dtype: A float dtype.
+    Returns: Tensor [window_length] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
+    Source: Harris, On the use of windows for harmonic analysis with the discrete Fourier transform, 1978.
+    Example:
+      >>> signal.hamming_window(4).numpy()
+      array([0.08, 0.54, 1.  , 0.54], dtype=float32)
+    """
     return _raised_cosine("hamming_window", window_length, periodic, dtype, 0.54)
 
 
@@ -76,21 +98,56 @@ def _kaiser(n: int, beta: Any) -> Any:
 def kaiser_window(
     window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """I0(beta sqrt(1 - x^2)) / I0(beta) for window_length x from -1 to 1."""
+    """I0(beta sqrt(1 - x^2)) / I0(beta) for `window_length` x from -1 to 1.
+
+    Args:
+      window_length: How many numbers.
+      beta: How narrow it is.
+      dtype: A float dtype.
+    Returns: Tensor [window_length] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
+    Source: Kaiser and Schafer, On the use of the I0-sinh window for spectrum analysis, 1980.
+    Example:
+      >>> signal.kaiser_window(3).numpy().round(4)
+      array([1.e-04, 1.e+00, 1.e-04], dtype=float32)
+    """
     return _as("kaiser_window", _kaiser(_length("kaiser_window", window_length), beta), dtype)
 
 
 def kaiser_bessel_derived_window(
     window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """Square roots of the running sum of a Kaiser window of half the length and 1, by its whole sum; and their mirror image."""
+    """Square roots of the running sum of a Kaiser window of half the length and 1, by its whole sum; and their mirror image.
+
+    Args:
+      window_length: How many numbers.
+      beta: How narrow the Kaiser window is.
+      dtype: A float dtype.
+    Returns: Tensor [window_length] of that dtype; squares half a window apart add up to 1.
+    Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
+    Source: Fielder and others, AC-2 and AC-3: low-complexity transform-based audio coding, 1996.
+    Example:
+      >>> signal.kaiser_bessel_derived_window(4).numpy().round(4)
+      array([0.0073, 1.    , 1.    , 0.0073], dtype=float32)
+    """
     half = np.cumsum(_kaiser(_length("kaiser_bessel_derived_window", window_length) // 2 + 1, beta))
     rising = np.sqrt(half[:-1] / half[-1])
     return _as("kaiser_bessel_derived_window", np.concatenate([rising, rising[::-1]]), dtype)
 
 
 def vorbis_window(window_length: TensorLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
-    """sin(pi / 2 sin(pi (k + 1/2) / n)^2) for k from 0 to n - 1."""
+    """sin(pi / 2 sin(pi (k + 1/2) / n)^2) for k from 0 to n - 1.
+
+    Args:
+      window_length: n, how many numbers.
+      dtype: A float dtype.
+    Returns: Tensor [window_length] of that dtype; squares half a window apart add up to 1.
+    Raises: InvalidArgumentError (a ValueError): a length that is not positive or not known while tracing, or another dtype.
+    Source: Xiph.Org Foundation, Vorbis I specification, 1.3.2.
+    Example:
+      >>> signal.vorbis_window(4).numpy().round(4)
+      array([0.228 , 0.9737, 0.9737, 0.228 ], dtype=float32)
+    """
     n = _length("vorbis_window", window_length)
     inner = np.sin(math.pi * (np.arange(n) + 0.5) / max(n, 1))
     return _as("vorbis_window", np.sin(math.pi / 2 * inner * inner), dtype)

@@ -39,7 +39,17 @@ from graphad.ops.state.effects import require
 
 
 def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
-    """Those elements of a dense tensor that are not 0."""
+    """Those elements of a dense tensor that are not 0.
+
+    Args:
+      tensor: Tensor of any shape and numeric dtype.
+    Returns: SparseTensor of the same shape and dtype, its indices in row-major order. Its values are differentiable in the
+      tensor.
+    Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Example:
+      >>> sparse.from_dense([[0.0, 2.0], [0.0, 0.0]]).values.numpy()
+      array([2.], dtype=float32)
+    """
     x = lift(tensor)
     indices = where(not_equal(x, lift(0, x.dtype)))
     return SparseTensor.of(indices, gather_nd(x, indices), flat_shape(x), x.dims)
@@ -54,9 +64,16 @@ def to_dense(
     """The whole as a dense tensor.
 
     Args:
-      sp_input: A SparseTensor.
+      sp_input: A SparseTensor of any shape and dtype.
       default_value: A scalar for all elements that have no value, 0 by default.
       validate_indices: Whether indices that are not in order, or there twice, are refused.
+    Returns: Tensor of the same shape and dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): indices are
+      not in order, or there twice.
+    Example:
+      >>> sparse.to_dense(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])).numpy()
+      array([[0., 2.],
+             [3., 0.]], dtype=float32)
     """
     x = require_sparse("sparse.to_dense", sp_input)
     if validate_indices:
@@ -88,7 +105,19 @@ def _require_order(x: SparseTensor) -> None:
 
 
 def to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: str | None = None) -> Tensor:
-    """Bool tensor [..., vocab_size] that is true at the integers which are the values of each row of `sp_input`."""
+    """Which integers from 0 to below `vocab_size` are among the values of each row.
+
+    Args:
+      sp_input: A SparseTensor [..., members] of an integer dtype.
+      vocab_size: How many integers there are.
+    Returns: Bool tensor [..., vocab_size].
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): a value is
+      out of range.
+    Example:
+      >>> sparse.to_indicator(SparseTensor([[0, 0], [1, 0]], [2, 0], [2, 1]), 3).numpy()
+      array([[False, False,  True],
+             [ True, False, False]])
+    """
     x = require_sparse("sparse.to_indicator", sp_input)
     size = cast(vocab_size, int64)
     places = joined([x.indices[:, :-1], cast(x.values, int64)[:, None]], 1)
@@ -99,7 +128,19 @@ def to_indicator(sp_input: SparseTensor, vocab_size: TensorLike, name: str | Non
 def eye(
     num_rows: int, num_columns: int | None = None, dtype: DTypeLike = float32, name: str | None = None
 ) -> SparseTensor:
-    """The matrix with ones on its diagonal, square without `num_columns`."""
+    """The matrix with ones on its diagonal.
+
+    Args:
+      num_rows: How many rows.
+      num_columns: How many columns; as many by default.
+      dtype: The dtype.
+    Returns: SparseTensor [num_rows, num_columns] of that dtype.
+    Raises: InvalidArgumentError (a ValueError): a size is negative.
+    Example:
+      >>> sparse.to_dense(sparse.eye(2)).numpy()
+      array([[1., 0.],
+             [0., 1.]], dtype=float32)
+    """
     columns = num_rows if num_columns is None else num_columns
     count = smaller(cast(num_rows, int64), cast(columns, int64))
     places = range_of(count)
@@ -114,7 +155,11 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
     Args:
       op: A function that gives as many values as it is given.
       args, kwargs: What it is called with; SparseTensors, all of the same indices, stand for their values.
-    Raises: InvalidArgumentError: there is no SparseTensor.
+    Returns: SparseTensor with these values.
+    Raises: InvalidArgumentError (a ValueError): there is no SparseTensor, or their indices differ.
+    Example:
+      >>> sparse.map_values(square, SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])).values.numpy()
+      array([4., 9.], dtype=float32)
     """
     found = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
     if not found:
@@ -154,8 +199,14 @@ def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
     """The sum of two tensors of which one at least is sparse: sparse if both are.
 
     Args:
-      a, b: SparseTensors of one shape, or one and a dense tensor.
+      a, b: SparseTensors of one shape and numeric dtype, or one and a dense tensor.
       threshold: Where both sparse tensors have a value, the sum is left out if it is smaller in absolute value.
+    Returns: SparseTensor for two, else a dense tensor, of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): neither is sparse; InvalidArgumentError (a ValueError): the shapes differ.
+    Example:
+      >>> sparse.add(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), ones([2, 2])).numpy()
+      array([[1., 3.],
+             [4., 1.]], dtype=float32)
     """
     op = "sparse.add"
     if not (is_sparse(a) and is_sparse(b)):
@@ -185,17 +236,44 @@ def _extreme(op: str, a: Any, b: Any, choose: Callable[[Any, Any], Any]) -> Spar
 
 
 def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The larger one of two sparse tensors of one shape, where one of them has a value; the other counts as 0."""
+    """The larger one of two sparse tensors, where one of them has a value; the other counts as 0.
+
+    Args:
+      sp_a, sp_b: SparseTensors of one shape and real dtype.
+    Returns: SparseTensor of that shape and dtype. At a tie the gradient goes to `sp_a`.
+    Raises: ArgumentTypeError (a TypeError): one is no SparseTensor; InvalidArgumentError (a ValueError): the shapes differ.
+    Example:
+      >>> sparse.maximum(sparse.eye(2), SparseTensor([[0, 0]], [3.0], [2, 2])).values.numpy()
+      array([3., 1.], dtype=float32)
+    """
     return _extreme("sparse.maximum", sp_a, sp_b, larger)
 
 
 def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The smaller one of two sparse tensors of one shape, where one of them has a value; the other counts as 0."""
+    """The smaller one of two sparse tensors, where one of them has a value; the other counts as 0.
+
+    Args:
+      sp_a, sp_b: SparseTensors of one shape and real dtype.
+    Returns: SparseTensor of that shape and dtype. At a tie the gradient goes to `sp_a`.
+    Raises: ArgumentTypeError (a TypeError): one is no SparseTensor; InvalidArgumentError (a ValueError): the shapes differ.
+    Example:
+      >>> sparse.minimum(sparse.eye(2), SparseTensor([[0, 0]], [3.0], [2, 2])).values.numpy()
+      array([1., 0.], dtype=float32)
+    """
     return _extreme("sparse.minimum", sp_a, sp_b, smaller)
 
 
 def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """exp(x) over its sum along the last axis, of those elements alone that have a value."""
+    """exp(x) over its sum along the last axis, of those elements alone that have a value.
+
+    Args:
+      sp_input: A SparseTensor [..., size] of rank 2 or more, a float dtype.
+    Returns: SparseTensor of the same shape and dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> sparse.softmax(SparseTensor([[0, 0], [0, 1]], [1.0, 1.0], [1, 3])).values.numpy()
+      array([0.5, 0.5], dtype=float32)
+    """
     x = require_sparse("sparse.softmax", sp_input)
     rows = in_line(x.indices[:, :-1], x.dense_shape[:-1])
     count = reduce_prod(x.dense_shape[:-1])

@@ -57,7 +57,16 @@ def taken(x: Any, at: Any) -> Any:
 
 
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The same with its indices in row-major order."""
+    """The same with its indices in row-major order.
+
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+    Returns: SparseTensor of the same shape and dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor.
+    Example:
+      >>> sparse.reorder(SparseTensor([[1, 0], [0, 1]], [3.0, 2.0], [2, 2])).values.numpy()
+      array([2., 3.], dtype=float32)
+    """
     x = require_sparse("sparse.reorder", sp_input)
     order = argsort(in_line(x.indices, x.dense_shape), stable=True)
     return SparseTensor.of(gather(x.indices, order), taken(x.values, order), x.dense_shape, x.dims)
@@ -66,7 +75,15 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
 def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -> SparseTensor:
     """The same values in another shape with as many elements; one size may be -1.
 
-    Raises: InvalidArgumentError: the number of elements is another.
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+      shape: The sizes.
+    Returns: SparseTensor of that shape and of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): the number
+      of elements is another.
+    Example:
+      >>> sparse.reshape(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [4]).indices.numpy().tolist()
+      [[1], [2]]
     """
     op = "sparse.reshape"
     x = require_sparse(op, sp_input)
@@ -86,7 +103,19 @@ def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -
 def transpose(
     sp_input: SparseTensor, perm: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The same with its axes in another order, turned around without `perm`; indices are in order afterwards."""
+    """The same with its axes in another order; indices are in order afterwards.
+
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+      perm: For each axis of the result which it was; turned around by default.
+    Returns: SparseTensor of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): `perm` does
+      not name every axis once, or the rank is not known.
+    Example:
+      >>> sparse.to_dense(sparse.transpose(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]))).numpy()
+      array([[0., 3.],
+             [2., 0.]], dtype=float32)
+    """
     op = "sparse.transpose"
     x = require_sparse(op, sp_input)
     order: Any = range_of(require_rank(op, x) - 1, -1, -1) if perm is None else cast(perm, int32)
@@ -100,7 +129,18 @@ def transpose(
 def expand_dims(
     sp_input: SparseTensor, axis: TensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The same with an axis of size 1 before axis `axis`, which is the last one by default."""
+    """The same with an axis of size 1 put in.
+
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+      axis: Its place in the result; the last one by default.
+    Returns: SparseTensor of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): the axis is
+      out of range, or the rank is not known.
+    Example:
+      >>> sparse.expand_dims(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 0).shape
+      TensorShape([1, 2, 2])
+    """
     op = "sparse.expand_dims"
     x = require_sparse(op, sp_input)
     rank = require_rank(op, x)
@@ -121,7 +161,12 @@ def concat(
       axis: The axis.
       sp_inputs: SparseTensors of one rank and dtype.
       expand_nonconcat_dims: Whether sizes along other axes may differ, of which the largest counts.
-    Raises: InvalidArgumentError: sizes differ, and may not.
+    Returns: SparseTensor of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): there is none, or sizes differ and may not; ArgumentTypeError (a
+      TypeError): one is no SparseTensor.
+    Example:
+      >>> sparse.concat(0, [sparse.eye(2), sparse.eye(2)]).shape
+      TensorShape([4, 2])
     """
     op = "sparse.concat"
     xs = [require_sparse(op, x, "sp_inputs") for x in sp_inputs]
@@ -163,7 +208,18 @@ def _along(xs: Sequence[SparseTensor], place: int) -> Any:
 
 
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
-    """The same with those values alone for which `to_retain`, bool [n], is true."""
+    """The same with some of its values alone.
+
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+      to_retain: Bool tensor [n], one for each value.
+    Returns: SparseTensor of the same shape and dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): there are
+      not as many bools as values.
+    Example:
+      >>> sparse.retain(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [True, False]).values.numpy()
+      array([2.], dtype=float32)
+    """
     x = require_sparse("sparse.retain", sp_input)
     return _kept(x, lift(to_retain))
 
@@ -175,7 +231,18 @@ def _kept(x: SparseTensor, mask: Any) -> SparseTensor:
 def slice(
     sp_input: SparseTensor, start: TensorLike, size: TensorLike, name: str | None = None
 ) -> SparseTensor:
-    """The part from index `start` on that has `size`, or less where the whole ends before."""
+    """The part from index `start` on that has `size`, or less where the whole ends before.
+
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+      start: An integer for each axis.
+      size: An integer for each axis.
+    Returns: SparseTensor of the same dtype, its indices counted from `start`.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor.
+    Example:
+      >>> sparse.slice(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [0, 1], [2, 1]).values.numpy()
+      array([2.], dtype=float32)
+    """
     x = require_sparse("sparse.slice", sp_input)
     first, count = cast(start, int64), cast(size, int64)
     count = maximum(minimum(count, x.dense_shape - first), 0)
@@ -190,7 +257,19 @@ def split(
     axis: TensorLike | None = None,
     name: str | None = None,
 ) -> list[SparseTensor]:
-    """`num_split` parts along `axis`; where the size is no multiple, the first ones have one more."""
+    """`num_split` parts along `axis`; where the size is no multiple, the first ones have one more.
+
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+      num_split: How many parts, an int.
+      axis: The axis.
+    Returns: A list of SparseTensors of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): `num_split`
+      or `axis` is none that can be.
+    Example:
+      >>> [part.values.numpy().tolist() for part in sparse.split(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 2, 0)]
+      [[2.0], [3.0]]
+    """
     op = "sparse.split"
     x = require_sparse(op, sp_input)
     rank = require_rank(op, x)
@@ -212,7 +291,18 @@ def split(
 
 
 def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> SparseTensor:
-    """The same in a larger shape of the same rank, or in the smallest one that has all of its indices."""
+    """The same in a larger shape of the same rank, or in the smallest one that has all of its indices.
+
+    Args:
+      sp_input: A SparseTensor of any shape and dtype.
+      new_shape: The sizes; the smallest ones by default.
+    Returns: SparseTensor of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): a size is
+      smaller than it was, or the rank is another.
+    Example:
+      >>> sparse.reset_shape(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [3, 4]).shape
+      TensorShape([3, 4])
+    """
     op = "sparse.reset_shape"
     x = require_sparse(op, sp_input)
     if new_shape is None:
@@ -238,7 +328,15 @@ def fill_empty_rows(
 ) -> tuple[SparseTensor, Tensor]:
     """The same with `default_value` at the first place of each row of a matrix that has no value.
 
+    Args:
+      sp_input: A SparseTensor [rows, columns] of any dtype.
+      default_value: A scalar of that dtype.
     Returns: (SparseTensor with its indices in order, bool tensor [rows] that says which had none).
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): the rank is
+      not known.
+    Example:
+      >>> sparse.fill_empty_rows(SparseTensor([[0, 1]], [2.0], [2, 2]), -1.0)[0].values.numpy()
+      array([ 2., -1.], dtype=float32)
     """
     op = "sparse.fill_empty_rows"
     x = require_sparse(op, sp_input)
@@ -255,7 +353,17 @@ def fill_empty_rows(
 
 
 def mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
-    """IndexedSlices without the slices whose indices are in the integer vector `mask_indices`."""
+    """IndexedSlices without some of the slices.
+
+    Args:
+      a: IndexedSlices of any dtype.
+      mask_indices: Integer vector [m]: the indices whose slices are left out.
+    Returns: IndexedSlices of the same shape and dtype.
+    Raises: AttributeError: `a` is no IndexedSlices.
+    Example:
+      >>> sparse.mask(IndexedSlices([[1.0], [2.0]], [0, 3]), [0]).indices.numpy()
+      array([3], dtype=int32)
+    """
     gone: Any = lift(mask_indices)
     indices: Any = lift(a.indices)
     left: Any = ~reduce_any(indices[:, None] == cast(gone, indices.dtype)[None], 1)

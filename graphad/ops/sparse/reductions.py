@@ -40,9 +40,15 @@ def sparse_dense_matmul(
     """The product of a sparse and a dense matrix, or of a dense and a sparse one.
 
     Args:
-      sp_a, b: A SparseTensor [m, k] and a dense tensor [k, n], or the other way round; of one dtype.
+      sp_a, b: A SparseTensor [m, k] and a dense tensor [k, n], or the other way round; of one numeric dtype.
       adjoint_a, adjoint_b: Whether to take the conjugate transpose of the one or the other first.
-    Returns: Dense tensor [m, n].
+    Returns: Dense tensor [m, n] of that dtype.
+    Raises: ArgumentTypeError (a TypeError): neither is sparse; InvalidArgumentError (a ValueError): the inner sizes differ;
+      DTypeError (a TypeError): the dtypes do.
+    Example:
+      >>> sparse.sparse_dense_matmul(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), [[1.0], [1.0]]).numpy()
+      array([[2.],
+             [3.]], dtype=float32)
     """
     op = "sparse.sparse_dense_matmul"
     if isinstance(b, SparseTensor) and not isinstance(sp_a, SparseTensor):
@@ -126,7 +132,20 @@ def reduce_sum(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The sums along axes, None for all: a dense tensor, or a SparseTensor if asked for."""
+    """The sums along axes.
+
+    Args:
+      sp_input: A SparseTensor of any shape and numeric dtype.
+      axis: The axis or axes; all by default.
+      keepdims: Whether the axes stay, with size 1.
+      output_is_sparse: Whether the result is sparse.
+    Returns: Dense tensor without the axes, or a SparseTensor, of the same dtype.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): an axis is
+      out of range or not known while tracing, or the rank is not known.
+    Example:
+      >>> sparse.reduce_sum(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()
+      array([2., 3.], dtype=float32)
+    """
     return _reduced("sparse.reduce_sum", sp_input, axis, keepdims, output_is_sparse, False)  # type: ignore[no-any-return]
 
 
@@ -137,7 +156,20 @@ def reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The largest of the values along axes, None for all, and 0 where there is no value: a dense tensor, or a SparseTensor."""
+    """The largest of the values along axes, and 0 where there is no value.
+
+    Args:
+      sp_input: A SparseTensor of any shape and real dtype.
+      axis: The axis or axes; all by default.
+      keepdims: Whether the axes stay, with size 1.
+      output_is_sparse: Whether the result is sparse.
+    Returns: Dense tensor without the axes, or a SparseTensor, of the same dtype. Equal values share the gradient.
+    Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; InvalidArgumentError (a ValueError): an axis is
+      out of range or not known while tracing, or the rank is not known.
+    Example:
+      >>> sparse.reduce_max(SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]), 1).numpy()
+      array([2., 3.], dtype=float32)
+    """
     return _reduced("sparse.reduce_max", sp_input, axis, keepdims, output_is_sparse, True)  # type: ignore[no-any-return]
 
 
@@ -161,12 +193,16 @@ def segment_sum(
     """The sums of those rows of `data` that `indices` names, by segment.
 
     Args:
-      data: Tensor [n, ...].
+      data: Tensor [n, ...], a numeric dtype.
       indices: Integer tensor [m]: rows of `data`.
       segment_ids: Integer tensor [m], sorted, from 0.
       num_segments: How many segments there are; one more than the last id by default.
       sparse_gradient: Whether the gradient by `data` is IndexedSlices.
-    Returns: Tensor [segments, ...], 0 for segments without rows.
+    Returns: Tensor [segments, ...] of the same dtype, 0 for segments without rows.
+    Raises: InvalidArgumentError (a ValueError): ids are not sorted or negative, or an index is out of range.
+    Example:
+      >>> sparse.segment_sum([[1.0], [2.0], [4.0]], [0, 2], [0, 0]).numpy()
+      array([[5.]], dtype=float32)
     """
     rows, ids, count = _taken("sparse.segment_sum", data, indices, segment_ids, num_segments, sparse_gradient)
     return unsorted_segment_sum(rows, ids, count)
@@ -180,7 +216,20 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """`segment_sum` over the number of rows in a segment."""
+    """The means of those rows of `data` that `indices` names, by segment.
+
+    Args:
+      data: Tensor [n, ...], a float dtype.
+      indices: Integer tensor [m]: rows of `data`.
+      segment_ids: Integer tensor [m], sorted, from 0.
+      num_segments: How many segments there are; one more than the last id by default.
+      sparse_gradient: Whether the gradient by `data` is IndexedSlices.
+    Returns: Tensor [segments, ...] of the same dtype, 0 for segments without rows.
+    Raises: InvalidArgumentError (a ValueError): ids are not sorted or negative, or an index is out of range.
+    Example:
+      >>> sparse.segment_mean([[1.0], [2.0], [4.0]], [0, 2], [0, 0]).numpy()
+      array([[2.5]], dtype=float32)
+    """
     rows, ids, count = _taken(
         "sparse.segment_mean", data, indices, segment_ids, num_segments, sparse_gradient
     )
@@ -196,7 +245,20 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """`segment_sum` over the root of the number of rows in a segment."""
+    """The sums of those rows of `data` that `indices` names, by segment, over the root of how many they are.
+
+    Args:
+      data: Tensor [n, ...], a float dtype.
+      indices: Integer tensor [m]: rows of `data`.
+      segment_ids: Integer tensor [m], sorted, from 0.
+      num_segments: How many segments there are; one more than the last id by default.
+      sparse_gradient: Whether the gradient by `data` is IndexedSlices.
+    Returns: Tensor [segments, ...] of the same dtype, 0 for segments without rows.
+    Raises: InvalidArgumentError (a ValueError): ids are not sorted or negative, or an index is out of range.
+    Example:
+      >>> sparse.segment_sqrt_n([[1.0], [2.0], [3.0]], [0, 2], [0, 0]).numpy()
+      array([[2.828427]], dtype=float32)
+    """
     rows, ids, count = _taken(
         "sparse.segment_sqrt_n", data, indices, segment_ids, num_segments, sparse_gradient
     )
@@ -222,6 +284,10 @@ def bincount(
       minlength, maxlength: The size of the last axis at least and at most; integers from `maxlength` on are not counted.
       binary_output: Whether to say 1 for each integer that occurs.
     Returns: SparseTensor [integers] or [rows, integers]; of the dtype of the weights, or else of the values.
+    Raises: InvalidArgumentError (a ValueError): another axis or rank, or both weights and `binary_output`.
+    Example:
+      >>> sparse.bincount([0, 2, 2]).values.numpy()
+      array([1, 2], dtype=int32)
     """
     op = "sparse.bincount"
     if axis not in (0, -1):

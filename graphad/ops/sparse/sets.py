@@ -102,9 +102,14 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """The integers that are in a row of `a` and in the same row of `b`.
 
     Args:
-      a, b: Integer tensors [..., members] whose sizes in front of the last axis are the same, dense or sparse.
+      a, b: Integer tensors [..., members] of one dtype whose sizes in front of the last axis are the same, dense or sparse.
       validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
-    Returns: SparseTensor [..., most members], with the members of each row in order.
+    Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
+    Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
+      ValueError): the sizes in front differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
+    Example:
+      >>> sets.intersection([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
+      array([1, 3], dtype=int32)
     """
     x, y = _pair("sets.intersection", a, b)
     rows, members, _, again = _both(x, y)
@@ -115,8 +120,15 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
     """The integers that are in a row of `a` and not in the same row of `b`; the other way round without `aminusb`.
 
     Args:
-      a, b, validate_indices: As for `intersection`.
-    Returns: SparseTensor [..., most members], with the members of each row in order.
+      a, b: Integer tensors [..., members] of one dtype whose sizes in front of the last axis are the same, dense or sparse.
+      aminusb: Whether members of `b` are taken from `a`.
+      validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
+    Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
+    Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
+      ValueError): the sizes in front differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
+    Example:
+      >>> sets.difference([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
+      array([2], dtype=int32)
     """
     x, y = _pair("sets.difference", a, b)
     rows, members, side, again = _both(x, y)
@@ -129,8 +141,14 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """The integers that are in a row of `a` or in the same row of `b`.
 
     Args:
-      a, b, validate_indices: As for `intersection`.
-    Returns: SparseTensor [..., most members], with the members of each row in order.
+      a, b: Integer tensors [..., members] of one dtype whose sizes in front of the last axis are the same, dense or sparse.
+      validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
+    Returns: SparseTensor [..., most members], with the members of each row in order. No gradient.
+    Raises: ArgumentTypeError (a TypeError): another dtype, or `a` is sparse and `b` dense; InvalidArgumentError (a
+      ValueError): the sizes in front differ, or a rank below 2; DTypeError (a TypeError): the dtypes differ.
+    Example:
+      >>> sets.union([[1, 2, 3]], [[3, 1, 5]]).values.numpy()
+      array([1, 2, 3, 5], dtype=int32)
     """
     x, y = _pair("sets.union", a, b)
     rows, members = _distinct(joined([x[0], y[0]], 0), joined([x[1], y[1]], 0))
@@ -138,7 +156,17 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 def size(a: object, validate_indices: bool = True) -> Tensor:
-    """How many distinct values are in each row of a sparse tensor [..., members], int32 [...]."""
+    """How many distinct values are in each row.
+
+    Args:
+      a: A SparseTensor [..., members] of an integer dtype.
+      validate_indices: Is taken as TensorFlow takes it; the order of indices does not matter here.
+    Returns: int32 tensor [...].
+    Raises: ArgumentTypeError (a TypeError): `a` is no SparseTensor.
+    Example:
+      >>> sets.size(SparseTensor([[0, 0], [0, 1]], [7, 7], [1, 2])).numpy()
+      array([1], dtype=int32)
+    """
     if not isinstance(a, SparseTensor):
         raise ArgumentTypeError(f"sets.size: a is of type {type(a).__name__}; a SparseTensor is needed.")
     rows, members, sizes = _rows("sets.size", a, "a")

@@ -147,9 +147,14 @@ def _sign(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., 
         require(reduce_all(compare(a, 0)), f"{text}x = {SLOT}", [a], summarize)
 
     check.__name__ = check.__qualname__ = name
-    check.__doc__ = (
-        f"Raise InvalidArgumentError (a ValueError) unless x {symbol} 0 for every element, at run time."
-    )
+    check.__doc__ = f"""Raise unless x {symbol} 0 for every element, at run time.
+
+Args:
+  x: Tensor of any shape, a real dtype.
+  message: What the error begins with.
+  summarize: How many elements the message shows; 3 by default.
+Raises: InvalidArgumentError (a ValueError): it does not hold for an element.
+"""
     return check
 
 
@@ -371,10 +376,15 @@ def assert_shapes(
     """Raise unless tensors have the shapes given for them.
 
     Args:
-      shapes: Pairs (tensor, shape), or a dict by `tensor.ref()`; a shape holds numbers, names (equal names are equal sizes), and
-        None for any size.
+      shapes: Pairs (tensor of any dtype, shape), or a dict by `tensor.ref()`; a shape holds numbers, names (equal names are
+        equal sizes),
+        and None for any size.
+      data: What the message shows; none is shown.
+      summarize: Is taken as TensorFlow takes it.
       message: What the error begins with.
     Raises: InvalidArgumentError (a ValueError): a shape is another one, or unknown while tracing.
+    Example:
+      >>> debugging.assert_shapes([(ones([2, 3]), ["n", 3]), (ones([2]), ["n"])])
     """
     pairs = shapes.items() if isinstance(shapes, dict) else shapes
     sizes: dict[str, Any] = {}
