@@ -26,6 +26,7 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
         from outside.
     Returns: A function called like `f`; `__wrapped__` is `f`. Keyword arguments are passed on and not differentiated.
     Raises: ArgumentTypeError (a TypeError), when it is called: an argument that no tensor is made of.
+    Source: Griewank and Walther, Evaluating Derivatives, 2008, chapter 12.
     """
 
     @functools.wraps(f)

@@ -25,6 +25,7 @@ def relu(
       threshold: Where it begins.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Nair and Hinton, Rectified linear units improve restricted Boltzmann machines, 2010.
     """
     x = lift(x)
     if not negative_slope and not threshold:
@@ -42,6 +43,7 @@ def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
       negative_slope: The slope of negative numbers.
     Returns: Tensor of the same shape and dtype; float32 for integers.
     Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Source: Maas, Hannun and Ng, Rectifier nonlinearities improve neural network acoustic models, 2013.
     """
     return nn.leaky_relu(x, negative_slope)
 
@@ -54,6 +56,7 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
       alpha: What the function tends to below.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Clevert, Unterthiner and Hochreiter, Fast and accurate deep network learning by exponential linear units, 2016.
     """
     y = nn.elu(x)
     return y if alpha == 1.0 else where(y > 0.0, y, alpha * y)
@@ -66,6 +69,7 @@ def selu(x: TensorLike) -> Tensor:
       x: Tensor of any shape, a float dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
     """
     return nn.selu(x)
 
@@ -78,6 +82,7 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
       approximate: Use the formula with tanh.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Hendrycks and Gimpel, Gaussian error linear units, 2016.
     """
     return nn.gelu(x, approximate)
 
@@ -89,6 +94,8 @@ def silu(x: TensorLike) -> Tensor:
       x: Tensor of any shape, a float dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Elfwing, Uchibe and Doya, Sigmoid-weighted linear units for neural network function approximation in
+      reinforcement learning, 2018.
     """
     return nn.silu(x)
 
@@ -101,6 +108,7 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
       axis: The axis.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     """
     return nn.softmax(x, axis)
 
@@ -113,6 +121,7 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
       axis: The axis.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     """
     return nn.log_softmax(x, axis)
 
@@ -124,6 +133,8 @@ def softplus(x: TensorLike) -> Tensor:
       x: Tensor of any shape, a float dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Dugas, Bengio, Belisle, Nadeau and Garcia, Incorporating second-order functional knowledge for better option
+      pricing, 2001.
     """
     return nn.softplus(x)
 

@@ -27,6 +27,8 @@ class BatchNormalization(Layer):
     Call: (x, training=False); the batch variance is the biased one. Updates the moving averages when training; a frozen layer
       never does, and normalises by them.
     Raises: InvalidArgumentError (a ValueError), when it is built: the axis is out of range.
+    Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing internal covariate shift,
+      2015.
     """
 
     def __init__(

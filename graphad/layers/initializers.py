@@ -158,6 +158,8 @@ class TruncatedNormal(RandomNormal):
       mean, stddev: The mean and the standard deviation.
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
     """
 
     def values(self, shape: list[int], dtype: DType) -> Tensor:
@@ -189,6 +191,7 @@ class VarianceScaling(_Random):
       distribution: "truncated_normal", "untruncated_normal" or "uniform".
       seed: An integer for the same numbers at every call.
     Raises: InvalidArgumentError (a ValueError): any other.
+    Source: He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
     """
 
     def __init__(
@@ -229,6 +232,7 @@ class GlorotNormal(VarianceScaling):
     Args:
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -241,6 +245,7 @@ class GlorotUniform(VarianceScaling):
     Args:
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
     Example:
       >>> initializers.GlorotUniform(seed=1)([3, 4]).shape
       TensorShape([3, 4])
@@ -256,6 +261,7 @@ class HeNormal(VarianceScaling):
     Args:
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Source: He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -268,6 +274,7 @@ class HeUniform(VarianceScaling):
     Args:
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Source: He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -280,6 +287,7 @@ class LecunNormal(VarianceScaling):
     Args:
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Source: LeCun, Bottou, Orr and Mueller, Efficient BackProp, 1998.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -292,6 +300,7 @@ class LecunUniform(VarianceScaling):
     Args:
       seed: An integer for the same numbers at every call.
     Raises: DTypeError (a TypeError), when it is called: no float dtype.
+    Source: LeCun, Bottou, Orr and Mueller, Efficient BackProp, 1998.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -305,6 +314,8 @@ class Orthogonal(_Random):
       gain: A factor.
       seed: An integer for the same numbers at every call.
     Raises: InvalidArgumentError (a ValueError), when it is called: the shape has fewer than two axes.
+    Source: Saxe, McClelland and Ganguli, Exact solutions to the nonlinear dynamics of learning in deep linear neural
+      networks, 2014.
     """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:

@@ -41,6 +41,8 @@ class Dropout(Layer):
       rate: The part that is dropped, 0 <= rate <= 1.
       options: Those of `Layer`.
     Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1.
+    Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
+      from overfitting, 2014.
     """
 
     def __init__(self, rate: float, **options: Any) -> None:

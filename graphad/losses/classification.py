@@ -49,6 +49,7 @@ def sparse_categorical_crossentropy(
       from_logits: Whether they are logits, else probabilities.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     y_pred, labels = floating(y_pred), lift(y_true)
     if labels.ndim is not None and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
@@ -69,6 +70,7 @@ def categorical_crossentropy(
       label_smoothing: The part of each label that is spread evenly over all classes.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     y_pred = floating(y_pred)
     y_true = targets("categorical_crossentropy", y_true, y_pred)
@@ -99,6 +101,7 @@ def binary_crossentropy(
       axis: The axis of the mean.
     Returns: Float tensor without the axis.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     y_pred = floating(y_pred)
     y_true = lift(y_true)
@@ -193,6 +196,7 @@ def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
       y_pred: The predictions, a float tensor [..., n].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Cortes and Vapnik, Support-vector networks, 1995.
     """
     y_true, y_pred = _signs("hinge", y_true, y_pred)
     return reduce_mean(maximum(1.0 - y_true * y_pred, 0.0), axis=-1)
@@ -206,6 +210,7 @@ def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
       y_pred: The predictions, a float tensor [..., n].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Cortes and Vapnik, Support-vector networks, 1995, squared.
     """
     y_true, y_pred = _signs("squared_hinge", y_true, y_pred)
     return reduce_mean(square(maximum(1.0 - y_true * y_pred, 0.0)), axis=-1)
@@ -219,6 +224,7 @@ def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
       y_pred: The predictions, a float tensor [..., classes].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, 2001.
     """
     y_true, y_pred = _labels("categorical_hinge", y_true, y_pred)
     wrong = reduce_max((1.0 - y_true) * y_pred, axis=-1)
@@ -250,6 +256,7 @@ class SparseCategoricalCrossentropy(LossFunction):
       reduction, name: As for `Loss`.
       options: `reduction`, `name` and `dtype`, as for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
 
     function = staticmethod(sparse_categorical_crossentropy)
@@ -266,6 +273,7 @@ class CategoricalCrossentropy(LossFunction):
       reduction, name: As for `Loss`.
       options: `reduction`, `name` and `dtype`, as for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
 
     function = staticmethod(categorical_crossentropy)
@@ -282,6 +290,7 @@ class BinaryCrossentropy(LossFunction):
       reduction, name: As for `Loss`.
       dtype: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
 
     function = staticmethod(binary_crossentropy)
@@ -307,6 +316,7 @@ class BinaryFocalCrossentropy(LossFunction):
       apply_class_balancing, alpha, gamma, from_logits, label_smoothing, axis: As for `binary_focal_crossentropy`.
       options: As for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Lin, Goyal, Girshick, He and Dollar, Focal loss for dense object detection, 2017.
     """
 
     function = staticmethod(binary_focal_crossentropy)
@@ -370,6 +380,7 @@ class Hinge(LossFunction):
     Args:
       reduction, name, dtype, options: As for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Cortes and Vapnik, Support-vector networks, 1995.
     """
 
     function = staticmethod(hinge)
@@ -381,6 +392,7 @@ class SquaredHinge(LossFunction):
     Args:
       reduction, name, dtype, options: As for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Cortes and Vapnik, Support-vector networks, 1995, squared.
     """
 
     function = staticmethod(squared_hinge)
@@ -392,6 +404,7 @@ class CategoricalHinge(LossFunction):
     Args:
       reduction, name, dtype, options: As for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, 2001.
     """
 
     function = staticmethod(categorical_hinge)

@@ -64,6 +64,7 @@ def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
       delta: Where the parabola becomes a line.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Huber, Robust estimation of a location parameter, 1964.
     """
     y_true, y_pred = _pair("huber", y_true, y_pred)
     error = absolute(y_pred - y_true)
@@ -80,6 +81,7 @@ def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
       y_pred: The predictions, a float tensor [..., n].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Kullback and Leibler, On information and sufficiency, 1951.
     """
     y_true, y_pred = _pair("kl_divergence", y_true, y_pred)
     y_true, y_pred = clip_by_value(y_true, _MARGIN, 1.0), clip_by_value(y_pred, _MARGIN, 1.0)
@@ -135,6 +137,7 @@ def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
       y_pred: The predictions, a float tensor [..., n].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Cameron and Trivedi, Regression analysis of count data, 1998, without the factorial.
     """
     y_true, y_pred = _pair("poisson", y_true, y_pred)
     return reduce_mean(y_pred - y_true * log(y_pred + epsilon()), axis=-1)
@@ -162,6 +165,7 @@ class Huber(LossFunction):
       reduction, name: As for `Loss`.
       dtype: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Huber, Robust estimation of a location parameter, 1964.
     """
 
     function = staticmethod(huber)
@@ -183,6 +187,7 @@ class KLDivergence(LossFunction):
       reduction, name: As for `Loss`.
       dtype, options: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Kullback and Leibler, On information and sufficiency, 1951.
     """
 
     function = staticmethod(kl_divergence)
@@ -254,6 +259,7 @@ class Poisson(LossFunction):
     Args:
       reduction, name, dtype, options: As for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
+    Source: Cameron and Trivedi, Regression analysis of count data, 1998, without the factorial.
     """
 
     function = staticmethod(poisson)

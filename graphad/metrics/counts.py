@@ -229,6 +229,8 @@ class AUC(_Counts):
       multi_label, num_labels, label_weights: Not built: one AUC for each label serves.
       from_logits: Whether predictions are logits.
     Raises: InvalidArgumentError (a ValueError): an unknown curve or method, fewer than two thresholds, several labels.
+    Source: Hanley and McNeil, The meaning and use of the area under a receiver operating characteristic curve, 1982; for
+      precision and recall, Davis and Goadrich, 2006.
     """
 
     kinds = _KINDS

@@ -412,6 +412,7 @@ class Poisson(MeanMetricWrapper):
       name: Name.
       dtype: The dtype of what is kept; `keras.backend.floatx` by default.
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
+    Source: Cameron and Trivedi, Regression analysis of count data, 1998, without the factorial.
     """
 
     def __init__(self, name: str = "poisson", dtype: Any = None) -> None:
@@ -459,8 +460,7 @@ class CategoricalHinge(MeanMetricWrapper):
       name: Name.
       dtype: The dtype of what is kept; `keras.backend.floatx` by default.
     Raises: InvalidArgumentError (a ValueError): `update_state` is given labels and predictions whose shapes do not fit.
-    Source: Weston and Watkins, Support vector machines for multi-class pattern recognition, 1999, with the largest of the
-      other classes.
+    Source: Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, 2001.
     """
 
     def __init__(self, name: str = "categorical_hinge", dtype: Any = None) -> None:

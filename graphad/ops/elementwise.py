@@ -240,10 +240,11 @@ def unary_function(
     public_name: str | None = None,
     argument: str = "x",
     example: str = "",
+    source: str = "",
 ) -> UnaryFunction:
     """The public function f(x, name=None) of a unary elementwise op; `argument` is what it calls its x.
 
-    `example`: a call with its result in the next line, which the docstring shows.
+    `example`: a call with its result in the next line, which the docstring shows; `source`: where its formula is published.
     """
     op = op_class()
     formula = op_class.formula
@@ -262,7 +263,7 @@ def unary_function(
         return bind(op, lift(x))
 
     return named(
-        function, public_name or op.name, documented(op_class, doc, (argument,), example), x=argument
+        function, public_name or op.name, documented(op_class, doc, (argument,), example, source), x=argument
     )
 
 
@@ -272,6 +273,7 @@ def binary_function(
     public_name: str | None = None,
     arguments: tuple[str, str] = ("x", "y"),
     example: str = "",
+    source: str = "",
 ) -> BinaryFunction:
     """The public function f(x, y, name=None) of a binary elementwise op; `arguments` are what it calls its x and y."""
     op = op_class()
@@ -291,11 +293,13 @@ def binary_function(
         x, y = lift_pair(name_of_op, x, y)
         return bind(op, x, y)
 
-    shown = documented(op_class, doc, arguments, example)
+    shown = documented(op_class, doc, arguments, example, source)
     return named(function, public_name or op.name, shown, x=arguments[0], y=arguments[1])
 
 
-def documented(op_class: type[Elementwise], doc: str, arguments: Sequence[str], example: str) -> str:
+def documented(
+    op_class: type[Elementwise], doc: str, arguments: Sequence[str], example: str, source: str
+) -> str:
     """A docstring with the sections that follow from the schema of an elementwise op."""
     words = kind_words(op_class.kinds)
     is_pair = len(arguments) > 1
@@ -316,6 +320,7 @@ def documented(op_class: type[Elementwise], doc: str, arguments: Sequence[str], 
         f"Returns: Tensor with {shape}, {dtype}.",
         f"Raises: {'; '.join(errors) or 'ArgumentTypeError (a TypeError): what no tensor is made of'}.",
     ]
+    lines += [f"Source: {source}"] if source else []
     return "\n".join(
         [*lines, "Example:", *[f"  {line}" for line in example.splitlines()]] if example else lines
     )

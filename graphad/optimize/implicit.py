@@ -55,6 +55,8 @@ def root(
     Raises: InvalidArgumentError: the solver found no root, or f gives another number of equations; UnavailableError: SciPy is not
       installed.
 
+    Source: Griewank and Walther, Evaluating Derivatives, 2008, chapter 15: derivatives of solutions by the implicit
+      function theorem.
     Example:
       >>> root(lambda x, a: x * x - a, 1.0, (2.0,)).numpy()
       1.4142135
@@ -110,6 +112,8 @@ def fixed_point(
     Returns: x, a nest of tensors like `x0`. Its gradients, of any order, are those of the exact fixed point.
     Raises: InvalidArgumentError: it did not converge, or f gives another number of entries.
 
+    Source: Griewank and Walther, Evaluating Derivatives, 2008, chapter 15: derivatives of solutions by the implicit
+      function theorem.
     Example:
       >>> fixed_point(lambda x, a: 0.5 * (x + a / x), 1.0, (2.0,)).numpy()
       1.4142135

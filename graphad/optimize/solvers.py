@@ -56,6 +56,7 @@ def minimize(
     Raises: UnavailableError: SciPy is not installed; ArgumentTypeError, InvalidArgumentError: the starting point or the
       result of `fun` is not what is described above.
 
+    Source: Nocedal and Wright, Numerical Optimization, 2006.
     Example:
       >>> minimize(lambda x: (x["a"] - 1.0) ** 2 + x["b"] ** 2, {"a": 0.0, "b": 3.0}).x["a"].numpy()
       1.0
@@ -114,6 +115,8 @@ def least_squares(
       options: What else SciPy's function takes (`loss`, `f_scale`, `max_nfev`, ...).
     Returns: SciPy's OptimizeResult; its `x` is a nest like `x0` of tensors.
     Raises: As `minimize`.
+    Source: Branch, Coleman and Li, A subspace, interior, and conjugate gradient method for large-scale bound-constrained
+      minimization problems, 1999: "trf".
     """
     refuse_traces("least_squares")
     check_function("optimize.least_squares", fun)
@@ -155,6 +158,7 @@ def solve_ivp(
       options: What else SciPy's function takes (`rtol`, `atol`, `max_step`, ...); functions among them get vectors.
     Returns: SciPy's result; its `y` is a nest like `y0` of tensors with the times as an additional last axis.
     Raises: As `minimize`.
+    Source: Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: "RK45".
     """
     refuse_traces("solve_ivp")
     check_function("optimize.solve_ivp", fun)

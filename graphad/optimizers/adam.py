@@ -21,6 +21,7 @@ class Adam(Optimizer):
       amsgrad: Divide by the largest v so far.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Kingma and Ba, Adam: a method for stochastic optimization, 2015; amsgrad: Reddi, Kale and Kumar, 2018.
     Example:
       >>> v = Variable([1.0, 2.0])
       >>> optimizers.Adam(0.1).apply_gradients([(constant([1.0, -1.0]), v)])
@@ -68,6 +69,7 @@ class AdamW(Adam):
       beta_1, beta_2, epsilon, amsgrad: As for `Adam`.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Loshchilov and Hutter, Decoupled weight decay regularization, 2019.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Adamax(Optimizer):
       epsilon: What keeps the quotient finite.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Kingma and Ba, Adam: a method for stochastic optimization, 2015, section 7.1.
     """
 
     slots = ("m", "u")
@@ -130,6 +133,7 @@ class Nadam(Optimizer):
       beta_1, beta_2, epsilon: As for `Adam`.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Dozat, Incorporating Nesterov momentum into Adam, 2016.
     """
 
     slots = ("m", "v")
@@ -178,6 +182,7 @@ class Lion(Optimizer):
       beta_1, beta_2: Those of the formula.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Chen and others, Symbolic discovery of optimization algorithms, 2023.
     """
 
     slots = ("m",)

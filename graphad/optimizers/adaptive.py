@@ -18,6 +18,7 @@ class Adagrad(Optimizer):
       epsilon: What keeps the quotient finite.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Duchi, Hazan and Singer, Adaptive subgradient methods for online learning and stochastic optimization, 2011.
     """
 
     slots = ("accumulator",)
@@ -53,6 +54,7 @@ class Adadelta(Optimizer):
       epsilon: What keeps the quotient finite.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Zeiler, ADADELTA: an adaptive learning rate method, 2012.
     """
 
     slots = ("accumulated_grad", "accumulated_delta")
@@ -86,6 +88,7 @@ class RMSprop(Optimizer):
       centered: Take off the square of the mean.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Tieleman and Hinton, Lecture 6.5, Neural networks for machine learning, 2012.
     """
 
     def __init__(
@@ -131,6 +134,7 @@ class Ftrl(Optimizer):
       l1_regularization_strength, l2_regularization_strength, l2_shrinkage_regularization_strength, beta: Those of the formula.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: McMahan and others, Ad click prediction: a view from the trenches, 2013.
     """
 
     slots = ("accumulator", "linear")

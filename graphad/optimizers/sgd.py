@@ -18,6 +18,8 @@ class SGD(Optimizer):
       nesterov: Take the gradient's step once more from where v leads.
       options: Those of `Optimizer`.
     Raises: InvalidArgumentError (a ValueError), when gradients are applied: a gradient of another shape than its variable.
+    Source: Polyak, Some methods of speeding up the convergence of iteration methods, 1964; nesterov: Sutskever, Martens,
+      Dahl and Hinton, 2013.
     Example:
       >>> v = Variable([1.0, 2.0])
       >>> optimizers.SGD(0.5).apply_gradients([(constant([1.0, -1.0]), v)])

@@ -171,6 +171,9 @@ def resize(
       antialias: Whether a smaller image is made with kernels as wide as a new pixel; not for "nearest" and "area".
     Returns: float32 tensor; of the images' dtype for "nearest", and where nothing changes.
     Raises: InvalidArgumentError (a ValueError): the rank of `images`, `size` or `method` is not one of these.
+    Source: "bicubic": Keys, Cubic convolution interpolation for digital image processing, 1981; "mitchellcubic": Mitchell
+      and Netravali, Reconstruction filters in computer graphics, 1988; "lanczos3" and "lanczos5": Duchon, Lanczos filtering
+      in one and two dimensions, 1979.
     """
     x = image_of("resize", images, name="images")
     new = _pair(size)
@@ -222,6 +225,9 @@ def resize_with_pad(
       method, antialias: As for `resize`.
     Returns: Float tensor [..., target_height, target_width, channels], as `resize` gives it.
     Raises: InvalidArgumentError (a ValueError): another rank, a size that is not positive, or another method.
+    Source: "bicubic": Keys, Cubic convolution interpolation for digital image processing, 1981; "mitchellcubic": Mitchell
+      and Netravali, Reconstruction filters in computer graphics, 1988; "lanczos3" and "lanczos5": Duchon, Lanczos filtering
+      in one and two dimensions, 1979.
     Example:
       >>> image.resize_with_pad(ones([2, 4, 1]), 4, 4).shape
       TensorShape([4, 4, 1])

@@ -55,6 +55,7 @@ def pinv(
       validate_args: Accepted for compatibility.
     Returns: Tensor [..., n, m].
     Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; DTypeError (a TypeError): another dtype.
+    Source: Penrose, A generalized inverse for matrices, 1955.
     """
     a = lift(a)
     s, u, v = svd(a)

@@ -180,6 +180,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
       input: Tensor [..., n, n], a float or complex dtype.
     Returns: Tensor [..., n, n] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    Source: Higham, The scaling and squaring method for the matrix exponential revisited, 2005.
     Example:
       >>> linalg.expm([[0.0, 1.0], [0.0, 0.0]]).numpy()
       array([[1., 1.],
@@ -195,6 +196,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
       input: Tensor [..., n, n], a complex dtype.
     Returns: Tensor [..., n, n] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    Source: Al-Mohy and Higham, Improved inverse scaling and squaring algorithms for the matrix logarithm, 2012.
     """
     return bind(Logm(), lift(input))
 
@@ -206,6 +208,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
       input: Tensor [..., n, n], a float or complex dtype.
     Returns: Tensor [..., n, n] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
+    Source: Deadman, Higham and Ralha, Blocked Schur algorithms for computing the matrix square root, 2013.
     """
     return bind(Sqrtm(), lift(input))
 

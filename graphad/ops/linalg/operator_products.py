@@ -195,6 +195,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
       is_diag_update_positive: Whether D is known to be positive.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    Source: Woodbury, Inverting modified matrices, 1950.
     """
 
     def __init__(

@@ -249,6 +249,7 @@ class LinearOperatorHouseholder(LinearOperator):
       reflection_axis: Tensor [..., n], a float or complex dtype.
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: What is known of it, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    Source: Householder, Unitary triangularization of a nonsymmetric matrix, 1958.
     """
 
     def __init__(

@@ -80,6 +80,17 @@ def _but(
     return of_special
 
 
+_SECTIONS = {
+    "bessel_i": "10.25",
+    "bessel_k": "10.25",
+    "bessel_j": "10.2",
+    "bessel_y": "10.2",
+    "dawsn": "7.2",
+    "expint": "6.2",
+    "fresnel": "7.2",
+}
+
+
 def _row(name: str, source: str, slope: Callable[[Any, Any], Any], doc: str, function: Any = None) -> Any:
     """One function: its name, SciPy's name, its derivative from x and y, and what it computes."""
     op_class = elementwise(
@@ -90,7 +101,12 @@ def _row(name: str, source: str, slope: Callable[[Any, Any], Any], doc: str, fun
         keeps=(True, True),
         doc=doc + ".",
     )
-    return unary_function(op_class, doc + ", elementwise, float dtypes.")
+    section = next(number for start, number in _SECTIONS.items() if name.startswith(start))
+    return unary_function(
+        op_class,
+        doc + ", elementwise, float dtypes.",
+        source=f"NIST Digital Library of Mathematical Functions, {section}.",
+    )
 
 
 def _k1e_slope(x: Any, y: Any) -> Any:
@@ -186,7 +202,9 @@ Spence = elementwise(
     doc="The integral of log(t) / (1 - t) from 1 to x, nan for x below 0.",
 )
 spence: UnaryFunction = unary_function(
-    Spence, "The integral of log(t) / (1 - t) from 1 to x, nan for x below 0, elementwise, float dtypes."
+    Spence,
+    "The integral of log(t) / (1 - t) from 1 to x, nan for x below 0, elementwise, float dtypes.",
+    source="NIST Digital Library of Mathematical Functions, 25.12.",
 )
 
 __all__ = [

@@ -101,6 +101,7 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
       x: Float tensor [..., n].
     Returns: Float tensor [...].
     Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): it is a scalar.
+    Source: NIST Digital Library of Mathematical Functions, 5.12.
     """
     x = lift(x)
     return reduce_sum(lgamma(x), axis=-1) - lgamma(reduce_sum(x, axis=-1))

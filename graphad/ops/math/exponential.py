@@ -252,12 +252,15 @@ softplus = unary_function(
     "log(1 + e ** x) without overflow, elementwise, float dtypes.",
     argument="features",
     example=">>> math.softplus([0.0, 100.0]).numpy()\narray([  0.6931472, 100.       ], dtype=float32)",
+    source="Dugas, Bengio, Belisle, Nadeau and Garcia, Incorporating second-order functional knowledge for better option "
+    "pricing, 2001.",
 )
 softsign = unary_function(
     Softsign,
     "x / (1 + |x|), elementwise, float dtypes.",
     argument="features",
     example=">>> math.softsign([0.0, 1.0]).numpy()\narray([0. , 0.5], dtype=float32)",
+    source="Turian, Bergstra and Bengio, Quadratic features and deep architectures for chunking, 2009.",
 )
 logaddexp = binary_function(
     Logaddexp,

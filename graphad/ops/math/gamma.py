@@ -139,6 +139,7 @@ lgamma = unary_function(
     "The logarithm of |gamma(x)|; inf at 0, -1, -2, ..., elementwise, float dtypes. Within 4 units in the last place above 0; "
     "below, its error close to a zero is within 8 units of 1.",
     example=">>> math.lgamma([1.0, 5.0]).numpy()\narray([0.       , 3.1780539], dtype=float32)",
+    source="NIST Digital Library of Mathematical Functions, 5.2.",
 )
 
 
@@ -151,5 +152,6 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
       x: Tensor of any shape, a float dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: NIST Digital Library of Mathematical Functions, 5.2.
     """
     return bind(DIGAMMA, lift(x))

@@ -45,11 +45,13 @@ Ndtri = elementwise(
 erfcinv = unary_function(
     Erfcinv,
     "The y with erfc(y) = x; inf at 0, -inf at 2, nan beyond, elementwise, float dtypes. Within 8 units in the last place.",
+    source="NIST Digital Library of Mathematical Functions, 7.17.",
 )
 ndtri = unary_function(
     Ndtri,
     "The quantile of the standard normal distribution at probability x; nan outside of 0 to 1, elementwise, float dtypes. "
     "Within 8 units in the last place.",
+    source="NIST Digital Library of Mathematical Functions, 7.17.",
 )
 
 
@@ -183,11 +185,13 @@ igamma = binary_function(
     "The integral of t ** (a - 1) * exp(-t) from 0 to x, by gamma(a); nan for negative numbers, elementwise, float dtypes. "
     "The absolute error is within 4 units in the last place of 1, that of the derivative in a 1e-13 at most.",
     arguments=("a", "x"),
+    source="NIST Digital Library of Mathematical Functions, 8.2.",
 )
 igammac = binary_function(
     Igammac,
     "1 - igamma(a, x), elementwise, float dtypes; of numbers far below 1 some ten digits hold for parameters up to 500.",
     arguments=("a", "x"),
+    source="NIST Digital Library of Mathematical Functions, 8.2.",
 )
 
 
@@ -217,6 +221,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     Returns: Tensor of the broadcast shape and the same dtype.
     Raises: DTypeError (a TypeError): another dtype or dtypes that differ; InvalidArgumentError (a ValueError): shapes that do
       not broadcast.
+    Source: NIST Digital Library of Mathematical Functions, 8.17.
     """
     a, b = lift_pair("betainc", a, b)
     return bind(Betainc(), a, b, lift(x, a.dtype) if not isinstance(x, Tensor) else x)
@@ -237,6 +242,7 @@ zeta = binary_function(
     Zeta,
     "The sum of (q + k) ** -x over k = 0, 1, ...; nan for x below 1, elementwise, float dtypes. There is no derivative in x.",
     arguments=("x", "q"),
+    source="NIST Digital Library of Mathematical Functions, 25.11.",
 )
 
 
@@ -267,6 +273,7 @@ polygamma = binary_function(
     "in a.",
     "polygamma",
     arguments=("a", "x"),
+    source="NIST Digital Library of Mathematical Functions, 5.15.",
 )
 
 

@@ -42,6 +42,7 @@ def sobol_sample(
       dtype: float32 or float64.
     Returns: Tensor [num_results, dim] of that dtype.
     Raises: InvalidArgumentError (a ValueError): a number that is not known while tracing, or out of range.
+    Source: Joe and Kuo, Constructing Sobol sequences with better two-dimensional projections, 2008.
     """
     d, n, first = _number("dim", dim, 1), _number("num_results", num_results, 0), _number("skip", skip, 0)
     if d > _DIMENSIONS or first + n >= _POINTS:

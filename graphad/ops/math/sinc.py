@@ -93,6 +93,7 @@ def sinc(x: TensorLike, name: str | None = None) -> Tensor:
       x: Tensor of any shape, a float or complex dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Woodward and Davies, Information theory and inverse probability in telecommunication, 1952.
     Example:
       >>> math.sinc([0.0, 0.5]).numpy()
       array([1.        , 0.63661975], dtype=float32)

@@ -297,8 +297,15 @@ erf = unary_function(
     Erf,
     "The error function 2 / sqrt(pi) * integral of exp(-t ** 2) from 0 to x, elementwise, float dtypes.",
     example=">>> math.erf([0.0, 1.0]).numpy()\narray([0.       , 0.8427008], dtype=float32)",
+    source="NIST Digital Library of Mathematical Functions, 7.2.",
 )
-erfc = unary_function(Erfc, "1 - erf(x), accurate for large x, elementwise, float dtypes.")
+erfc = unary_function(
+    Erfc,
+    "1 - erf(x), accurate for large x, elementwise, float dtypes.",
+    source="NIST Digital Library of Mathematical Functions, 7.2.",
+)
 erfinv = unary_function(
-    Erfinv, "The x with erf(x) = y; inf at 1, -inf at -1, nan beyond, elementwise, float dtypes."
+    Erfinv,
+    "The x with erf(x) = y; inf at 1, -inf at -1, nan beyond, elementwise, float dtypes.",
+    source="NIST Digital Library of Mathematical Functions, 7.17.",
 )

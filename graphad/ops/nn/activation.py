@@ -112,12 +112,14 @@ relu = unary_function(
     "max(x, 0), elementwise, any real dtype. The gradient at 0 is 0.",
     argument="features",
     example=">>> nn.relu([-1.0, 2.0]).numpy()\narray([0., 2.], dtype=float32)",
+    source="Nair and Hinton, Rectified linear units improve restricted Boltzmann machines, 2010.",
 )
 elu = unary_function(
     Elu,
     "x where x > 0, else exp(x) - 1, elementwise. The gradient at 0 is 1 (Clevert et al., 2016).",
     argument="features",
     example=">>> nn.elu([-1.0, 2.0]).numpy()\narray([-0.63212055,  2.        ], dtype=float32)",
+    source="Clevert, Unterthiner and Hochreiter, Fast and accurate deep network learning by exponential linear units, 2016.",
 )
 
 
@@ -128,6 +130,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
       features: Tensor of any shape, a real dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010.
     Example:
       >>> nn.relu6([-1.0, 3.0, 9.0]).numpy()
       array([0., 3., 6.], dtype=float32)
@@ -145,6 +148,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
       alpha: The slope of negative numbers.
     Returns: Tensor of the same shape and dtype; float32 for integers.
     Raises: ArgumentTypeError (a TypeError): what no tensor is made of.
+    Source: Maas, Hannun and Ng, Rectifier nonlinearities improve neural network acoustic models, 2013.
     Example:
       >>> nn.leaky_relu([-1.0, 2.0]).numpy()
       array([-0.2,  2. ], dtype=float32)
@@ -162,6 +166,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
       features: Tensor of any shape, a float dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Klambauer, Unterthiner, Mayr and Hochreiter, Self-normalizing neural networks, 2017.
     Example:
       >>> nn.selu([-1.0, 1.0]).numpy().round(4)
       array([-1.1113,  1.0507], dtype=float32)
@@ -178,6 +183,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
       approximate: Use the formula with tanh.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Hendrycks and Gimpel, Gaussian error linear units, 2016.
     Example:
       >>> nn.gelu([0.0, 1.0]).numpy().round(4)
       array([0.    , 0.8413], dtype=float32)
@@ -196,6 +202,8 @@ def silu(features: TensorLike, beta: float = 1.0) -> Tensor:
       beta: The factor.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
+    Source: Elfwing, Uchibe and Doya, Sigmoid-weighted linear units for neural network function approximation in
+      reinforcement learning, 2018.
     Example:
       >>> nn.silu([0.0, 1.0]).numpy().round(4)
       array([0.    , 0.7311], dtype=float32)

@@ -36,6 +36,8 @@ def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tens
       axis: The axis, the last by default.
     Returns: Tensor of the same dtype, twice as long along the axis.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range.
+    Source: Shang, Sohn, Almeida and Lee, Understanding and improving convolutional neural networks via concatenated
+      rectified linear units, 2016.
     Example:
       >>> nn.crelu([1.0, -2.0]).numpy()
       array([1., 0., 0., 2.], dtype=float32)
@@ -55,6 +57,7 @@ def weighted_cross_entropy_with_logits(
       pos_weight: A number or tensor that broadcasts: what a positive label counts.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     x, z = lift_pair("weighted_cross_entropy_with_logits", logits, labels)
     require_fit("weighted_cross_entropy_with_logits", z, x, ("labels", "logits"))
@@ -73,6 +76,7 @@ def log_poisson_loss(
       compute_full_loss: Add Stirling's formula.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    Source: Cameron and Trivedi, Regression analysis of count data, 1998, with Stirling's approximation for the factorial.
     """
     c, z = lift_pair("log_poisson_loss", log_input, targets)
     require_fit("log_poisson_loss", z, c, ("targets", "log_input"))
@@ -180,6 +184,7 @@ def local_response_normalization(
       bias, alpha, beta: Those of the formula.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the rank is not 4; DTypeError (a TypeError): another dtype.
+    Source: Krizhevsky, Sutskever and Hinton, ImageNet classification with deep convolutional neural networks, 2012.
     """
     x = lift(input)
     leading = 3 if x.dims is None else len(x.dims) - 1  # without a rank it has to be an image

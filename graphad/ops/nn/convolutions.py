@@ -204,6 +204,7 @@ def atrous_conv2d(
       padding: "SAME" or "VALID".
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError (a ValueError): shapes or padding do not fit; DTypeError (a TypeError): dtypes that differ.
+    Source: Yu and Koltun, Multi-scale context aggregation by dilated convolutions, 2016.
     """
     return _convolve("atrous_conv2d", value, filters, 2, 1, padding, rate)
 
@@ -374,6 +375,7 @@ def atrous_conv2d_transpose(
       padding: "SAME" or "VALID".
     Returns: Float tensor of shape `output_shape`.
     Raises: InvalidArgumentError (a ValueError): shapes or padding do not fit; DTypeError (a TypeError): dtypes that differ.
+    Source: Yu and Koltun, Multi-scale context aggregation by dilated convolutions, 2016.
     """
     return _transpose("atrous_conv2d_transpose", value, filters, output_shape, 2, 1, padding, rate)
 
@@ -395,6 +397,7 @@ def depthwise_conv2d(
       strides, padding, data_format, dilations: As for `conv2d`.
     Returns: Float tensor [batch, out height, out width, channels * multiplier].
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
+    Source: Chollet, Xception: deep learning with depthwise separable convolutions, 2017.
     """
     return _depthwise("depthwise_conv2d", input, filter, strides, padding, data_format, dilations)
 
@@ -538,6 +541,7 @@ def separable_conv2d(
       strides, padding, data_format, dilations: As for `conv2d`, of the first convolution.
     Returns: Float tensor [batch, out height, out width, channels out].
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
+    Source: Chollet, Xception: deep learning with depthwise separable convolutions, 2017.
     """
     y, kernel = lift_pair(
         "separable_conv2d",

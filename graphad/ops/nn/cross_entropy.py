@@ -163,6 +163,7 @@ def sparse_softmax_cross_entropy_with_logits(
       logits: Float tensor [..., classes].
     Returns: Float tensor [...].
     Raises: InvalidArgumentError: the shapes do not fit, or a label is out of range; DTypeError: labels are no integers.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     Example:
       >>> nn.sparse_softmax_cross_entropy_with_logits([1], [[0.0, 0.0]]).numpy()
       array([0.6931472], dtype=float32)
@@ -201,6 +202,7 @@ def softmax_cross_entropy_with_logits(
       axis: The axis of the classes.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): another dtype.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     Example:
       >>> nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[0.0, 0.0]]).numpy()
       array([0.6931472], dtype=float32)
@@ -220,6 +222,7 @@ def sigmoid_cross_entropy_with_logits(
       logits: Tensor x of the same shape and dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the shapes differ; DTypeError (a TypeError): the dtypes do.
+    Source: Cover and Thomas, Elements of Information Theory, 2.1.
     Example:
       >>> nn.sigmoid_cross_entropy_with_logits([1.0], [0.0]).numpy()
       array([0.6931472], dtype=float32)

@@ -69,6 +69,7 @@ def ctc_loss(
       blank_index: The class that says nothing, 0 by default; a negative one counts from the end.
     Returns: Tensor [batch] of the dtype of the logits; infinite, without derivative, where the frames are too few for the labels.
     Raises: InvalidArgumentError (a ValueError): the ranks, or `blank_index`, are not possible.
+    Source: Graves, Fernandez, Gomez and Schmidhuber, Connectionist temporal classification, 2006.
     """
     op = "ctc_loss"
     x = lift(logits)
@@ -142,6 +143,7 @@ def ctc_greedy_decoder(
       blank_index: The class that says nothing, the last one by default; a negative one counts from the end.
     Returns: ([SparseTensor [batch, most labels] of int64], float tensor [batch, 1] with -sum of the best logits).
     Raises: InvalidArgumentError (a ValueError): the rank, or `blank_index`, is not possible.
+    Source: Graves, Fernandez, Gomez and Schmidhuber, Connectionist temporal classification, 2006.
     """
     op = "ctc_greedy_decoder"
     x = lift(inputs)

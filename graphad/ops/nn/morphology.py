@@ -43,6 +43,7 @@ def dilation2d(
       dilations: One number, two, or four with 1 at both ends.
     Returns: Tensor [batch, out height, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
+    Source: Serra, Image analysis and mathematical morphology, 1982.
     """
     return _dilated(  # type: ignore[no-any-return]
         "dilation2d", *lift_pair("dilation2d", input, filters), strides, padding, data_format, dilations
@@ -66,6 +67,7 @@ def erosion2d(
       strides, padding, data_format, dilations: As for `dilation2d`.
     Returns: Tensor [batch, out height, out width, channels] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
+    Source: Serra, Image analysis and mathematical morphology, 1982.
     """
     x, kernel = lift_pair("erosion2d", value, filters)
     return -_dilated("erosion2d", -x, reverse(kernel, [0, 1]), strides, padding, data_format, dilations)  # type: ignore[no-any-return]

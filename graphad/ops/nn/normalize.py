@@ -66,6 +66,8 @@ def batch_normalization(
       variance_epsilon: What is added to the variance.
     Returns: Tensor of the shape and dtype of `x`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not broadcast; DTypeError (a TypeError): dtypes that differ.
+    Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing internal covariate shift,
+      2015.
     """
     x = lift(x)
     mean, variance = (lift_like("batch_normalization", item, x.dtype) for item in (mean, variance))
@@ -147,6 +149,8 @@ def dropout(
       seed: For the same numbers again.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
+    Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
+      from overfitting, 2014.
     Example:
       >>> nn.dropout([1.0, 2.0], 0.0).numpy()
       array([1., 2.], dtype=float32)
@@ -195,6 +199,8 @@ def stateless_dropout(
       noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
+    Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
+      from overfitting, 2014.
     """
     return dropped(
         "stateless_dropout",
@@ -221,6 +227,8 @@ def general_dropout(
       noise_shape: The shape in which it is drawn what to drop, broadcast to x; None stands for the size of x.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a rate outside 0 to 1; DTypeError (a TypeError): another dtype.
+    Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, Dropout: a simple way to prevent neural networks
+      from overfitting, 2014.
     """
     return dropped(
         "general_dropout",

@@ -103,6 +103,7 @@ def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tens
       axis: The axis, the last by default.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): another dtype.
+    Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     Example:
       >>> math.softmax([0.0, 0.0]).numpy()
       array([0.5, 0.5], dtype=float32)
@@ -119,6 +120,7 @@ def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> 
       axis: The axis, the last by default.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range; DTypeError (a TypeError): another dtype.
+    Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     Example:
       >>> math.log_softmax([0.0, 0.0]).numpy()
       array([-0.6931472, -0.6931472], dtype=float32)

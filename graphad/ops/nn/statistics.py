@@ -86,6 +86,8 @@ def batch_norm_with_global_normalization(
       scale_after_normalization: Whether to multiply by gamma.
     Returns: Tensor of the shape and dtype of the input.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
+    Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing internal covariate shift,
+      2015.
     """
     factor = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, factor, variance_epsilon)

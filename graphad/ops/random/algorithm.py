@@ -12,7 +12,10 @@ from graphad.core.tensor import Tensor
 
 
 class Algorithm(Enum):
-    """How bits are made of a key. Here it is always Philox; Threefry is refused."""
+    """How bits are made of a key. Here it is always Philox; Threefry is refused.
+
+    Source: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
+    """
 
     PHILOX = 1
     THREEFRY = 2

@@ -35,6 +35,8 @@ def categorical(
       seed: As for `uniform`.
     Returns: Integer tensor [batch, num_samples].
     Raises: InvalidArgumentError (a ValueError): the logits are no matrix.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      classes by Gumbel's noise: Maddison, Tarlow and Minka, A* sampling, 2014.
     """
     logits = _rows("categorical", logits)
     return _drawn(logits, uniform(_sizes(logits, num_samples), seed=seed), dtype)
@@ -56,6 +58,8 @@ def stateless_categorical(
       dtype: int64 or int32.
     Returns: Integer tensor [batch, num_samples].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): another dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      classes by Gumbel's noise: Maddison, Tarlow and Minka, A* sampling, 2014.
     """
     logits = _rows("stateless_categorical", logits)
     return _drawn(logits, stateless_uniform(_sizes(logits, num_samples), seed), dtype)

@@ -82,6 +82,8 @@ def gamma(
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or parameters that do not broadcast; DTypeError (a
       TypeError): another dtype.
+    Source: Marsaglia and Tsang, A simple method for generating gamma variables, 2000; the derivative: Figurnov, Mohamed and
+      Mnih, Implicit reparameterization gradients, 2018.
     """
     alpha, beta = _of_gamma("random.gamma", alpha, beta, dtype)
     size = _joined(shape, alpha) if beta is None else _joined(shape, alpha, beta)
@@ -107,6 +109,8 @@ def stateless_gamma(
       dtype: A float dtype.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
+    Source: Marsaglia and Tsang, A simple method for generating gamma variables, 2000; the derivative: Figurnov, Mohamed and
+      Mnih, Implicit reparameterization gradients, 2018.
     """
     alpha, beta = _of_gamma("random.stateless_gamma", alpha, beta, dtype)
     return _gamma("random.stateless_gamma", lift(seed), shape, alpha, beta)
@@ -128,6 +132,7 @@ def poisson(
       seed: Names a stream of its own, which starts anew with `set_seed`.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): another dtype.
+    Source: Hoermann, The transformed rejection method for generating Poisson random variables, 1993.
     """
     rate = cast(lift(lam), _WIDE)
     return counts_of("random.poisson", "poisson", fresh_key(seed), _joined(shape, rate), [rate], dtype)
@@ -150,6 +155,7 @@ def stateless_poisson(
       dtype: A real dtype.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): rates that do not broadcast to the shape, or the seed is not two integers.
+    Source: Hoermann, The transformed rejection method for generating Poisson random variables, 1993.
     """
     return counts_of(
         "random.stateless_poisson", "poisson", lift(seed), shape, [cast(lift(lam), _WIDE)], dtype
@@ -174,6 +180,7 @@ def stateless_binomial(
       output_dtype: A real dtype.
     Returns: Tensor of shape `shape` and dtype `output_dtype`.
     Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
+    Source: Kachitvichyanukul and Schmeiser, Binomial random variate generation, 1988.
     """
     parameters = [cast(lift(counts), _WIDE), cast(lift(probs), _WIDE)]
     return counts_of("random.stateless_binomial", "binomial", lift(seed), shape, parameters, output_dtype)
@@ -197,6 +204,8 @@ def stateless_parameterized_truncated_normal(
       minvals, maxvals: The bounds.
     Returns: Float tensor of that shape.
     Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
     """
     op = "random.stateless_parameterized_truncated_normal"
     mean = lift(means)
@@ -224,6 +233,7 @@ def split(seed: TensorLike, num: TensorLike = 2, alg: object = "auto_select") ->
       alg: Accepted for compatibility.
     Returns: Integer tensor [num, 2].
     Raises: InvalidArgumentError (a ValueError): the seed is not two integers.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.split", alg)
     key = lift(seed)
@@ -239,6 +249,7 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: object = "auto_select") -> 
       alg: Accepted for compatibility.
     Returns: Integer tensor [2].
     Raises: InvalidArgumentError (a ValueError): the seed is not two integers.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.fold_in", alg)
     number = lift(data)
@@ -253,6 +264,7 @@ def create_rng_state(seed: int, alg: object) -> np.ndarray:
       alg: Accepted for compatibility.
     Returns: A NumPy array [2] of integers.
     Raises: InvalidArgumentError (a ValueError): no such seed.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.create_rng_state", alg)
     return philox.key_of_seed(int(seed))

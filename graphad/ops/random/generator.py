@@ -143,6 +143,7 @@ class Generator:
       state: The state of another generator, [2] integers: a seed and a count.
       alg: Accepted for compatibility: there is one algorithm.
     Raises: InvalidArgumentError (a ValueError): a state of another shape.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     Example:
       >>> g = random.Generator.from_seed(1)
       >>> g.normal([2]).shape
@@ -388,6 +389,8 @@ def normal(
       seed: Names a stream of its own, which starts anew with `set_seed`.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): no float dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
     Example:
       >>> random.normal([2, 3]).shape
       TensorShape([2, 3])
@@ -412,6 +415,8 @@ def truncated_normal(
       seed: As for `normal`.
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): no float dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
     """
     return _normal("truncated_normal", fresh_key(seed), shape, mean, stddev, dtype)
 
@@ -435,6 +440,7 @@ def uniform(
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or integers without `maxval`; DTypeError (a TypeError):
       another dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     Example:
       >>> random.uniform([2, 3]).shape
       TensorShape([2, 3])
@@ -450,6 +456,7 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
       seed: As for `uniform`.
     Returns: Tensor of the same shape and dtype.
     Raises: InvalidArgumentError (a ValueError): it is a scalar.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     return shuffled(fresh_key(seed), value)
 
@@ -474,6 +481,8 @@ def stateless_normal(
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
       no float dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
     Example:
       >>> reduce_all(random.stateless_normal([2], [1, 2]) == random.stateless_normal([2], [1, 2])).numpy()
       np.True_
@@ -502,6 +511,8 @@ def stateless_truncated_normal(
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
       no float dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
+      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
     """
     check_algorithm("random.stateless_truncated_normal", alg)
     return _normal("truncated_normal", lift(seed), shape, mean, stddev, dtype)
@@ -528,6 +539,7 @@ def stateless_uniform(
     Returns: Tensor of that shape and dtype.
     Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
       another dtype.
+    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.stateless_uniform", alg)
     return _uniform(lift(seed), shape, minval, maxval, dtype)

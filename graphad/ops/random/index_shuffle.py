@@ -131,6 +131,7 @@ def random_index_shuffle(
       rounds: How often a number is mixed; 4 at least.
     Returns: Integers of the shape of `index`.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit, or too few rounds.
+    Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with walking of cycles.
     """
     number, largest = lift_pair("random_index_shuffle", index, max_index)
     if not isinstance(rounds, int) or rounds < 4:

@@ -270,6 +270,7 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
       sp_input: A SparseTensor [..., size] of rank 2 or more, a float dtype.
     Returns: SparseTensor of the same shape and dtype.
     Raises: ArgumentTypeError (a TypeError): `sp_input` is no SparseTensor; DTypeError (a TypeError): another dtype.
+    Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     Example:
       >>> sparse.softmax(SparseTensor([[0, 0], [0, 1]], [1.0, 1.0], [1, 3])).values.numpy()
       array([0.5, 0.5], dtype=float32)
