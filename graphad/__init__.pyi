@@ -33,6 +33,9 @@ from graphad import test as test
 from graphad import train as train
 from graphad import types as types
 from graphad import version as version
+from graphad.core.conversions import (
+    register_tensor_conversion_function as register_tensor_conversion_function,
+)
 from graphad.core.device import device as device
 from graphad.core.dtypes import DType as DType
 from graphad.core.dtypes import as_dtype as as_dtype

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.conversions import converted_by_user, is_registered
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError, UnconvertibleError
 from graphad.core.ieee import REPORTED, unreported
@@ -44,14 +45,16 @@ def lift(x: Any, dtype: DType | None = None) -> Tensor:
     convert = getattr(x, "__graphad_tensor__", None)
     if convert is not None:
         return lift(convert(), dtype)
+    if is_registered(x) and (made := converted_by_user(x, dtype)) is not NotImplemented:
+        return lift(made, dtype)
     if isinstance(x, list | tuple) and _holds_tensors(x):
         return _stacked(x, dtype)
     data = to_numpy(x, dtype)
     if busy() is not None:
         level = current()
         if level is not None:
-            made: Tensor = level.constant(data)
-            return made
+            constant: Tensor = level.constant(data)
+            return constant
     return EagerTensor(data)
 
 
@@ -111,6 +114,7 @@ def _holds_tensors(x: Any) -> bool:
     return any(
         isinstance(item, Tensor)
         or hasattr(item, "__graphad_tensor__")
+        or is_registered(item)
         or (isinstance(item, list | tuple) and _holds_tensors(item))
         for item in x
     )

@@ -1,0 +1,88 @@
+"""Objects of users' classes become tensors where a conversion is registered."""
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+class Parameter:
+    def __init__(self, value):
+        self.variable = tf.Variable(value)
+
+
+class Positive(Parameter):
+    pass
+
+
+class Undecided:
+    pass
+
+
+tf.register_tensor_conversion_function(
+    Parameter, lambda x, dtype=None, name=None, as_ref=False: tf.convert_to_tensor(x.variable, dtype)
+)
+tf.register_tensor_conversion_function(
+    Positive, lambda x, dtype=None, name=None, as_ref=False: tf.exp(x.variable), priority=50
+)
+tf.register_tensor_conversion_function(
+    Undecided, lambda x, dtype=None, name=None, as_ref=False: NotImplemented
+)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tf.function], ids=["eager", "function"])
+def test_registered_objects_are_operands_with_gradients(way):
+    p, q = Parameter([1.0, 2.0]), Positive([0.0, 0.0])
+
+    @way
+    def f(x):
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(x * p) + tf.reduce_sum(tf.stack([p, q]) * 2.0) + tf.reduce_sum(tf.sin(q))
+        return y, tape.gradient(y, [p.variable, q.variable])
+
+    y, (dp, dq) = f(tf.constant([3.0, 4.0]))
+    np.testing.assert_allclose(y, 11.0 + 6.0 + 4.0 + 2 * np.sin(1.0), rtol=1e-6)
+    np.testing.assert_allclose(dp, [5.0, 6.0])
+    np.testing.assert_allclose(dq, np.full(2, 2.0 + np.cos(1.0)), rtol=1e-6)
+
+
+def test_the_object_itself_is_what_a_traced_function_is_given():
+    p = Parameter(2.0)
+    seen = []
+
+    @tf.function
+    def f(parameter):
+        seen.append(type(parameter))
+        return parameter.variable + parameter
+
+    assert float(f(p)) == 4.0
+    p.variable.assign(5.0)
+    assert float(f(p)) == 10.0
+    assert seen == [Parameter]
+
+
+def test_a_dtype_that_is_asked_for_is_passed_on():
+    with pytest.raises(TypeError, match="float64"):
+        tf.convert_to_tensor(Parameter(1.0), tf.float64)
+    with pytest.raises(TypeError, match="float64"):
+        tf.constant(1.0, tf.float64) + Positive(1.0)
+
+
+def test_what_every_conversion_declines_is_refused_as_before():
+    with pytest.raises(TypeError, match="unsupported type"):
+        tf.convert_to_tensor(Undecided())
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "match"),
+    [
+        (3, len, "must be a type"),
+        ((), len, "must be a type"),
+        (Parameter, 3, "must be callable"),
+        (float, len, "numbers"),
+        ((Parameter, np.ndarray), len, "numbers"),
+    ],
+)
+def test_what_cannot_be_registered(kind, function, match):
+    with pytest.raises(TypeError, match=match):
+        tf.register_tensor_conversion_function(kind, function)
