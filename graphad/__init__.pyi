@@ -172,6 +172,7 @@ from graphad.ops.control.scan import map_fn as map_fn
 from graphad.ops.control.scan import scan as scan
 from graphad.ops.control.tensor_array import TensorArray as TensorArray
 from graphad.ops.control.while_loop import while_loop as while_loop
+from graphad.ops.image.places import extract_volume_patches as extract_volume_patches
 from graphad.ops.linalg import clip_by_global_norm as clip_by_global_norm
 from graphad.ops.linalg import clip_by_norm as clip_by_norm
 from graphad.ops.linalg import eig as eig

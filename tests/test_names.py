@@ -187,13 +187,11 @@ def test_a_late_name_is_the_object_of_its_module_and_pickles():
         (tf, "relu", "graphad.relu: not part of graphad; there is graphad.nn.relu."),
         (tf, "dropuot", "graphad.dropuot: not part of graphad; the nearest name is graphad.nn.dropout."),
         (tf.keras.layers, "dense",
-         "graphad.keras.layers.dense: not part of graphad; the nearest name is graphad.keras.layers.Dense."),
+         "graphad.keras.layers.dense: not part of graphad; most layers of Keras are left out; modules of one's own over "
+         "graphad.nn serve; the nearest name is graphad.keras.layers.Dense."),
         (tf, "strings",
          "graphad.strings: not part of graphad, out of scope: graphad computes with numbers; strings stay in Python, and "
          "tf.print takes them."),
-        (tf.nn, "isotonic_regression",
-         "graphad.nn.isotonic_regression: not part of graphad yet, planned; SciPy's isotonic_regression serves outside of "
-         "functions until then."),
         (tf, "jit", "graphad.jit: not part of graphad under this name; there is graphad.function."),
         (tf, "manual_seed", "graphad.manual_seed: not part of graphad under this name; there is graphad.random.set_seed."),
         (tf, "qqqqqq", "graphad.qqqqqq: not part of graphad; dir(graphad) lists what is."),

@@ -23,3 +23,36 @@ def set_verbosity(v: int | str) -> None:
 def get_verbosity() -> int:
     """The level from which on messages are logged."""
     return get_logger().getEffectiveLevel()
+
+
+def log(level: int, msg: str, *args: object) -> None:
+    """Log a message of this level; `msg % args` is what is written."""
+    get_logger().log(level, msg, *args)
+
+
+def debug(msg: str, *args: object) -> None:
+    """Log a message of the level DEBUG."""
+    log(DEBUG, msg, *args)
+
+
+def info(msg: str, *args: object) -> None:
+    """Log a message of the level INFO."""
+    log(INFO, msg, *args)
+
+
+def warning(msg: str, *args: object) -> None:
+    """Log a message of the level WARN."""
+    log(WARN, msg, *args)
+
+
+def error(msg: str, *args: object) -> None:
+    """Log a message of the level ERROR."""
+    log(ERROR, msg, *args)
+
+
+def fatal(msg: str, *args: object) -> None:
+    """Log a message of the level FATAL."""
+    log(FATAL, msg, *args)
+
+
+warn = warning

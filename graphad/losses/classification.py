@@ -7,19 +7,24 @@ from typing import Any
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import epsilon
-from graphad.core.shapes import ranked
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.losses.base import LossFunction, floating, targets
-from graphad.ops.array.shape import shape
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.shape import broadcast_to, shape
 from graphad.ops.array.squeeze import squeeze
+from graphad.ops.array.transpose import transpose
 from graphad.ops.math import (
     cast,
     clip_by_value,
+    divide_no_nan,
     equal,
     log,
     logical_or,
     maximum,
+    not_equal,
     reduce_all,
     reduce_max,
     reduce_mean,
@@ -39,14 +44,20 @@ from graphad.ops.rules import require_fit
 
 
 def sparse_categorical_crossentropy(
-    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    from_logits: bool = False,
+    ignore_class: int | None = None,
+    axis: int = -1,
 ) -> Tensor:
     """The cross-entropy of integer labels [...] or [..., 1] with predictions [..., classes].
 
     Args:
-      y_true: Integers [...] or [..., 1], each from 0 to classes - 1.
+      y_true: Integers [...] or [..., 1], each from 0 to classes - 1, or `ignore_class`.
       y_pred: The predictions, a float tensor [..., classes].
       from_logits: Whether they are logits, else probabilities.
+      ignore_class: A label whose samples have a loss of 0.
+      axis: The axis of the classes in `y_pred`.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
@@ -55,11 +66,31 @@ def sparse_categorical_crossentropy(
     if labels.ndim is not None and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
         labels = squeeze(labels, [-1])
     labels = labels if labels.dtype.is_integer else cast(labels, int64)
-    return sparse_softmax_cross_entropy_with_logits(labels, y_pred if from_logits else log(_inside(y_pred)))
+    y_pred = _classes_last("sparse_categorical_crossentropy", y_pred, axis)
+    ignored = None if ignore_class is None else equal(labels, lift(ignore_class, labels.dtype))
+    if ignored is not None:
+        labels = where(ignored, zeros_like(labels), labels)
+    loss = sparse_softmax_cross_entropy_with_logits(labels, y_pred if from_logits else log(_inside(y_pred)))
+    return loss if ignored is None else where(ignored, zeros_like(loss), loss)
+
+
+def _classes_last(name: str, x: Tensor, axis: int) -> Tensor:
+    """`x` with its axis of classes behind the others."""
+    if axis == -1:
+        return x
+    if x.ndim is None:
+        raise InvalidArgumentError(f"{name}: the rank of y_pred must be known for axis={axis}.")
+    where_it_is = normalize_axis(name, axis, x.ndim)
+    rest = [k for k in range(x.ndim) if k != where_it_is]
+    return x if where_it_is == x.ndim - 1 else transpose(x, [*rest, where_it_is])
 
 
 def categorical_crossentropy(
-    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, label_smoothing: float = 0.0
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
 ) -> Tensor:
     """The cross-entropy of label distributions [..., classes] with predictions [..., classes].
 
@@ -68,13 +99,16 @@ def categorical_crossentropy(
       y_pred: The predictions, a float tensor: probabilities, or logits.
       from_logits: Whether they are logits.
       label_smoothing: The part of each label that is spread evenly over all classes.
+      axis: The axis of the classes.
     Returns: Float tensor [...].
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
+    name = "categorical_crossentropy"
     y_pred = floating(y_pred)
-    y_true = targets("categorical_crossentropy", y_true, y_pred)
-    require_fit("categorical_crossentropy", y_true, y_pred, ("y_true", "y_pred"))
+    y_true = targets(name, y_true, y_pred)
+    require_fit(name, y_true, y_pred, ("y_true", "y_pred"))
+    y_true, y_pred = _classes_last(name, y_true, axis), _classes_last(name, y_pred, axis)
     if label_smoothing:
         classes = cast(shape(y_true)[-1], y_true.dtype)
         y_true = y_true * (1.0 - label_smoothing) + label_smoothing / classes
@@ -253,33 +287,65 @@ class SparseCategoricalCrossentropy(LossFunction):
 
     Args:
       from_logits: Whether predictions are logits, else probabilities.
-      reduction, name: As for `Loss`.
-      options: `reduction`, `name` and `dtype`, as for `Loss`.
+      ignore_class: A label whose samples do not count, in the mean neither.
+      reduction, name, dtype: As for `Loss`.
+      axis: The axis of the classes in the predictions.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
 
     function = staticmethod(sparse_categorical_crossentropy)
 
-    def __init__(self, from_logits: bool = False, **options: Any) -> None:
-        super().__init__(**options, from_logits=from_logits)
+    def __init__(
+        self,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        axis: int = -1,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            reduction, name, dtype, from_logits=from_logits, ignore_class=ignore_class, axis=axis
+        )
+        self._ignored = ignore_class
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        if self._ignored is None or self.reduction not in ("sum_over_batch_size", "mean"):
+            return super().__call__(y_true, y_pred, sample_weight)
+        values = self._values(y_true, y_pred)
+        labels, values = same_rank(lift(y_true), values)
+        counted = cast(not_equal(labels, lift(self._ignored, labels.dtype)), values.dtype)
+        if sample_weight is not None:
+            values, weights = same_rank(values, cast(lift(sample_weight), values.dtype))
+            values = values * weights
+        return divide_no_nan(reduce_sum(values * counted), reduce_sum(broadcast_to(counted, shape(values))))
 
 
 class CategoricalCrossentropy(LossFunction):
     """The mean cross-entropy of a batch with label distributions; see `Loss`.
 
     Args:
-      from_logits, label_smoothing: As for `categorical_crossentropy`.
-      reduction, name: As for `Loss`.
-      options: `reduction`, `name` and `dtype`, as for `Loss`.
+      from_logits, label_smoothing, axis: As for `categorical_crossentropy`.
+      reduction, name, dtype: As for `Loss`.
     Raises: InvalidArgumentError (a ValueError): no such reduction.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
 
     function = staticmethod(categorical_crossentropy)
 
-    def __init__(self, from_logits: bool = False, label_smoothing: float = 0.0, **options: Any) -> None:
-        super().__init__(**options, from_logits=from_logits, label_smoothing=label_smoothing)
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            reduction, name, dtype, from_logits=from_logits, label_smoothing=label_smoothing, axis=axis
+        )
 
 
 class BinaryCrossentropy(LossFunction):

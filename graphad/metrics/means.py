@@ -15,7 +15,7 @@ from graphad.metrics.base import Mean, MeanMetricWrapper
 from graphad.ops.array import expand_dims, gather
 from graphad.ops.array.squeeze import squeeze
 from graphad.ops.linalg import l2_normalize
-from graphad.ops.math import argmax, cast, equal, greater, less, reduce_sum, sqrt
+from graphad.ops.math import argmax, cast, equal, greater, less, not_equal, reduce_sum, sqrt
 from graphad.ops.nn.ranks import same_rank
 
 
@@ -512,8 +512,9 @@ class CategoricalCrossentropy(MeanMetricWrapper):
         dtype: Any = None,
         from_logits: bool = False,
         label_smoothing: float = 0.0,
+        axis: int = -1,
     ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing}
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
         super().__init__(losses.categorical_crossentropy, name, dtype, **options)
 
 
@@ -535,5 +536,20 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         name: str = "sparse_categorical_crossentropy",
         dtype: Any = None,
         from_logits: bool = False,
+        ignore_class: int | None = None,
+        axis: int = -1,
     ) -> None:
-        super().__init__(losses.sparse_categorical_crossentropy, name, dtype, from_logits=from_logits)
+        options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
+        super().__init__(losses.sparse_categorical_crossentropy, name, dtype, **options)
+        self._ignored = ignore_class
+
+    def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: Any = None) -> None:  # type: ignore[override]
+        """Take a batch of labels and predictions into account."""
+        if self._ignored is not None:
+            labels = _integers(y_true, y_pred)
+            counted = cast(not_equal(labels, lift(self._ignored, labels.dtype)), floatx_dtype())
+            if sample_weight is not None:
+                counted, weights = same_rank(counted, cast(lift(sample_weight), counted.dtype))
+                counted = counted * weights
+            sample_weight = counted
+        super().update_state(y_true, y_pred, sample_weight)

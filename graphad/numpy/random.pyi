@@ -1,5 +1,6 @@
 """Random numbers by NumPy's names."""
 
+from graphad.ops.numpy.random import poisson as poisson
 from graphad.ops.numpy.random import rand as rand
 from graphad.ops.numpy.random import randint as randint
 from graphad.ops.numpy.random import randn as randn

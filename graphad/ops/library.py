@@ -34,6 +34,15 @@ def fft() -> Any:
     return scipy.fft
 
 
+def optimize() -> Any:
+    """`scipy.optimize`."""
+    try:
+        import scipy.optimize
+    except ImportError as cause:
+        raise _missing() from cause
+    return scipy.optimize
+
+
 def stats() -> Any:
     """`scipy.stats`."""
     try:

@@ -18,6 +18,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.control import branch
 from graphad.ops.control import while_loop as loops
+from graphad.ops.older_arguments import newer
 from graphad.ops.state import effects
 
 # -- control flow ----------------------------------------------------------------------------------------------------------
@@ -132,7 +133,7 @@ def squeeze(
     input: TensorLike, axis: AxisLike = None, name: str | None = None, squeeze_dims: AxisLike = None
 ) -> Tensor:
     """As `graphad.squeeze`; `squeeze_dims` is an older name of `axis`."""
-    return array.squeeze(input, _newer("squeeze", "axis", axis, "squeeze_dims", squeeze_dims))
+    return array.squeeze(input, newer("squeeze", "axis", axis, "squeeze_dims", squeeze_dims))
 
 
 def argmax(
@@ -143,7 +144,7 @@ def argmax(
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """As `graphad.argmax`; `dimension` is an older name of `axis`."""
-    return math.argmax(input, _newer("argmax", "axis", axis, "dimension", dimension), output_type)
+    return math.argmax(input, newer("argmax", "axis", axis, "dimension", dimension), output_type)
 
 
 def argmin(
@@ -154,14 +155,7 @@ def argmin(
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """As `graphad.argmin`; `dimension` is an older name of `axis`."""
-    return math.argmin(input, _newer("argmin", "axis", axis, "dimension", dimension), output_type)
-
-
-def _newer(op: str, name: str, new: Any, old_name: str, old: Any) -> Any:
-    """The one of two names of an argument that was given, if any."""
-    if new is not None and old is not None:
-        raise ArgumentTypeError(f"{op}: {name} and {old_name} are the same argument; give one of them.")
-    return old if new is None else new
+    return math.argmin(input, newer("argmin", "axis", axis, "dimension", dimension), output_type)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------------
@@ -175,7 +169,7 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _reduction(name: str) -> Callable[..., Tensor]:
-    newer = getattr(math, name)
+    function = getattr(math, name)
 
     def reduce(
         input_tensor: TensorLike,
@@ -185,9 +179,9 @@ def _reduction(name: str) -> Callable[..., Tensor]:
         reduction_indices: AxisLike = None,
         keep_dims: bool | None = None,
     ) -> Tensor:
-        axis = _newer(reduce.__name__, "axis", axis, "reduction_indices", reduction_indices)
-        kept = _newer(reduce.__name__, "keepdims", keepdims, "keep_dims", keep_dims)
-        return newer(input_tensor, axis, bool(kept))  # type: ignore[no-any-return]
+        axis = newer(reduce.__name__, "axis", axis, "reduction_indices", reduction_indices)
+        kept = newer(reduce.__name__, "keepdims", keepdims, "keep_dims", keep_dims)
+        return function(input_tensor, axis, bool(kept))  # type: ignore[no-any-return]
 
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = (

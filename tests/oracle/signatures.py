@@ -14,18 +14,35 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parent / "data" / "signatures.json"
-NAMESPACES = (
-    "", "math", "math.special", "linalg", "nn", "nn.experimental", "random", "signal", "image", "sparse", "sets",
-    "debugging", "autodiff", "saved_model", "compat", "dtypes", "nest", "test",
-    "config", "config.experimental", "config.optimizer", "config.threading", "keras", "keras.backend",
-    "keras.activations", "keras.initializers", "keras.layers", "keras.losses", "keras.metrics", "keras.optimizers",
-)  # fmt: skip
+OWN = (
+    "functional",
+    "numpy",
+    "numpy.fft",
+    "numpy.linalg",
+    "numpy.random",
+    "optimize",
+    "plot",
+)  # TensorFlow has no such paths
 CLASSES = (
     "DType", "GradientTape", "IndexedSlices", "Module", "Tensor", "TensorShape", "TensorSpec", "Variable",
     "autodiff.ForwardAccumulator", "random.Generator", "keras.layers.Layer",
     "keras.optimizers.Optimizer", "keras.metrics.Mean", "keras.losses.Loss",
 )  # fmt: skip
-Parameters = list[list[Any]] | None  # [name, kind, whether it has a default]; None where Python cannot say
+Parameters = (
+    list[list[Any]] | None
+)  # [name, kind, whether it has a default, the default]; None where Python cannot say
+
+
+def namespaces(package: str = "graphad") -> list[str]:
+    """The public namespaces by their paths behind the package, the package itself first."""
+    from graphad.core.late import places_of
+
+    inside = [f"{package}.{name}" for name, (place, _) in places_of(package).items() if place == package]
+    found = [
+        package.removeprefix("graphad").lstrip("."),
+        *(deeper for space in inside for deeper in namespaces(space)),
+    ]
+    return [space for space in found if space not in OWN]
 
 
 def found(root: Any, path: str) -> Any:
@@ -45,15 +62,22 @@ def parameters(x: Any) -> Parameters:
             values = list(inspect.signature(x).parameters.values())
     except (TypeError, ValueError):
         return None
-    return [[p.name, p.kind.name, p.default is not inspect.Parameter.empty] for p in values]
+    return [
+        [p.name, p.kind.name, p.default is not inspect.Parameter.empty, _shown(p.default)] for p in values
+    ]
+
+
+def _shown(default: Any) -> Any:
+    """A default that is a plain value, by Python's text for it; of others, None."""
+    return repr(default) if default is None or type(default) in (bool, int, float, str) else None
 
 
 def names(root: Any) -> list[str]:
     """Public functions, classes and methods by dotted path."""
     paths = []
-    for space in NAMESPACES:
+    for space in namespaces():
         module = found(root, space)
-        listed = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
+        listed = [n for n in module.__all__ if not n.startswith("_")]
         paths += [f"{space}.{n}".lstrip(".") for n in listed]
     for name in CLASSES:
         own = found(root, name)
@@ -74,7 +98,7 @@ def main() -> None:
     for path in names(graphad):
         try:
             theirs = found(tf, path)
-        except AttributeError:
+        except (AttributeError, ImportError):
             continue  # graphad's own
         if callable(theirs):
             data[path] = parameters(theirs)

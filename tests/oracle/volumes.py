@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.oracle import cases, images, mathematics, networks, sparse
+from tests.oracle import cases, further, images, mathematics, networks, sparse
 from tests.oracle.programs import PROGRAMS
 
 Volume = tuple[Callable[[], list[cases.Case]], dict[str, Callable[[Any], dict[str, Any]]]]
@@ -16,4 +16,5 @@ VOLUMES: dict[str, Volume] = {
     "images": (images.all_cases, {}),
     "sparse": (sparse.all_cases, {}),
     "mathematics": (mathematics.all_cases, {}),
+    "further": (further.all_cases, {}),
 }

@@ -24,6 +24,7 @@ from graphad.ops.image.differences import sobel_edges as sobel_edges
 from graphad.ops.image.differences import ssim as ssim
 from graphad.ops.image.differences import ssim_multiscale as ssim_multiscale
 from graphad.ops.image.differences import total_variation as total_variation
+from graphad.ops.image.drawing import draw_bounding_boxes as draw_bounding_boxes
 from graphad.ops.image.places import central_crop as central_crop
 from graphad.ops.image.places import crop_to_bounding_box as crop_to_bounding_box
 from graphad.ops.image.places import extract_patches as extract_patches
@@ -52,3 +53,6 @@ from graphad.ops.image.random_changes import stateless_random_saturation as stat
 from graphad.ops.image.resizing import ResizeMethod as ResizeMethod
 from graphad.ops.image.resizing import resize as resize
 from graphad.ops.image.resizing import resize_with_pad as resize_with_pad
+from graphad.ops.image.suppression import combined_non_max_suppression as combined_non_max_suppression
+from graphad.ops.image.suppression import non_max_suppression_overlaps as non_max_suppression_overlaps
+from graphad.ops.image.suppression import non_max_suppression_padded as non_max_suppression_padded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dtypes import float64, int32
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
@@ -264,18 +266,52 @@ def extract_patches(
     window, steps, dilations = (
         _inner(op, word, given) for word, given in (("sizes", sizes), ("strides", strides), ("rates", rates))
     )
-    parts = bind(Patches(window, steps, padding_of(op, padding, 2, explicit=False), dilations), x)
-    dims = parts.dims
-    if dims is not None and None not in dims[1:]:
-        return reshape(parts, [-1 if dims[0] is None else dims[0], *dims[1:3], dims[3] * dims[4] * dims[5]])
-    of_parts: Any = shape(parts)
-    return reshape(parts, concat([of_parts[:3], vector(window[0] * window[1] * size_along(x, -1))], 0))
+    return _flat(
+        bind(Patches(window, steps, padding_of(op, padding, 2, explicit=False), dilations), x), window, x
+    )
 
 
-def _inner(op: str, word: str, given: Any) -> tuple[int, int]:
-    known = static_array(given)
-    if known is None or known.shape != (4,) or known[0] != 1 or known[3] != 1 or known.min() < 1:
+def extract_volume_patches(
+    input: TensorLike, ksizes: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None
+) -> Tensor:
+    """The patches of volumes, each with its elements along the last axis: by planes, rows, columns and channels.
+
+    Args:
+      input: Tensor [batch, planes, rows, columns, channels], any dtype.
+      ksizes: [1, planes, rows, columns, 1] of a patch.
+      strides: [1, planes, rows, columns, 1] from one patch to the next.
+      padding: "SAME" or "VALID".
+    Returns: Tensor [batch, out planes, out rows, out columns, planes * rows * columns * channels] of the same dtype.
+    Raises: InvalidArgumentError (a ValueError): a shape or a size does not fit.
+    """
+    op = "extract_volume_patches"
+    x = lift(input)
+    if x.ndim != 5:
         raise InvalidArgumentError(
-            f"{op}: {word} is {given!r}; [1, rows, columns, 1] with positive integers that are known is needed."
+            f"{op}: input has shape {format_dims(x.dims)}; [batch, planes, rows, columns, channels] is needed."
         )
-    return int(known[1]), int(known[2])
+    window, steps = (_inner(op, word, given, 3) for word, given in (("ksizes", ksizes), ("strides", strides)))
+    return _flat(
+        bind(Patches(window, steps, padding_of(op, padding, 3, explicit=False), (1, 1, 1)), x), window, x
+    )
+
+
+def _flat(parts: Tensor, window: tuple[int, ...], x: Tensor) -> Tensor:
+    """Patches [batch, *places, *window, channels] with one last axis."""
+    dims, rank = parts.dims, len(window)
+    if dims is not None and None not in dims[1:]:
+        lead = [-1 if dims[0] is None else dims[0], *dims[1 : rank + 1]]
+        return reshape(parts, [*lead, math.prod(dims[rank + 1 :])])
+    of_parts: Any = shape(parts)
+    count = math.prod(window)
+    return reshape(parts, concat([of_parts[: rank + 1], vector(count * size_along(x, -1))], 0))
+
+
+def _inner(op: str, word: str, given: Any, rank: int = 2) -> tuple[int, ...]:
+    known = static_array(given)
+    if known is None or known.shape != (rank + 2,) or known[0] != 1 or known[-1] != 1 or known.min() < 1:
+        axes = "rows, columns" if rank == 2 else "planes, rows, columns"
+        raise InvalidArgumentError(
+            f"{op}: {word} is {given!r}; [1, {axes}, 1] with positive integers that are known is needed."
+        )
+    return tuple(int(size) for size in known[1:-1])

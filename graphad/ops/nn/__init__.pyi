@@ -51,10 +51,15 @@ from graphad.ops.nn.cross_entropy import (
 from graphad.ops.nn.ctc import collapse_repeated as collapse_repeated
 from graphad.ops.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
 from graphad.ops.nn.ctc import ctc_loss as ctc_loss
+from graphad.ops.nn.ctc_beams import ctc_beam_search_decoder as ctc_beam_search_decoder
+from graphad.ops.nn.ctc_beams import ctc_unique_labels as ctc_unique_labels
 from graphad.ops.nn.embeddings import approx_max_k as approx_max_k
 from graphad.ops.nn.embeddings import approx_min_k as approx_min_k
 from graphad.ops.nn.embeddings import embedding_lookup_sparse as embedding_lookup_sparse
 from graphad.ops.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from graphad.ops.nn.fractional import fractional_avg_pool as fractional_avg_pool
+from graphad.ops.nn.fractional import fractional_max_pool as fractional_max_pool
+from graphad.ops.nn.isotonic import isotonic_regression as isotonic_regression
 from graphad.ops.nn.morphology import dilation2d as dilation2d
 from graphad.ops.nn.morphology import erosion2d as erosion2d
 from graphad.ops.nn.normalize import batch_normalization as batch_normalization
@@ -73,6 +78,8 @@ from graphad.ops.nn.pools import max_pool2d as max_pool2d
 from graphad.ops.nn.pools import max_pool3d as max_pool3d
 from graphad.ops.nn.pools import max_pool_with_argmax as max_pool_with_argmax
 from graphad.ops.nn.pools import pool as pool
+from graphad.ops.nn.sampled import nce_loss as nce_loss
+from graphad.ops.nn.sampled import sampled_softmax_loss as sampled_softmax_loss
 from graphad.ops.nn.softmax import log_softmax as log_softmax
 from graphad.ops.nn.softmax import softmax as softmax
 from graphad.ops.nn.statistics import (
@@ -80,6 +87,11 @@ from graphad.ops.nn.statistics import (
 )
 from graphad.ops.nn.statistics import normalize_moments as normalize_moments
 from graphad.ops.nn.statistics import sufficient_statistics as sufficient_statistics
+from graphad.ops.random.candidates import all_candidate_sampler as all_candidate_sampler
+from graphad.ops.random.candidates import compute_accidental_hits as compute_accidental_hits
+from graphad.ops.random.candidates import (
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+)
 
 lrn = local_response_normalization
 swish = silu

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.tensor import Tensor
 from graphad.ops.math import cast
-from graphad.ops.random import normal, set_seed
+from graphad.ops.random import get_global_generator, normal, set_seed, stateless_poisson
 from graphad.ops.random import uniform as drawn_between
 
 
@@ -83,6 +86,20 @@ def standard_normal(size: Any = None) -> Tensor:
     Source: See `graphad.random.normal`.
     """
     return normal(_sizes(size), dtype=float64)
+
+
+def poisson(lam: TensorLike = 1.0, size: int | Sequence[int] | None = None) -> Tensor:
+    """Counts of the Poisson distribution.
+
+    Args:
+      lam: Real tensor: the mean, not negative.
+      size: The shape, to which `lam` is broadcast; that of `lam` by default.
+    Returns: int64 tensor of that shape.
+    Raises: InvalidArgumentError (a ValueError): `lam` is not broadcast to the shape.
+    """
+    rate = cast(lift(lam), float64)
+    shape = rate.shape if size is None else (size,) if isinstance(size, int) else size
+    return stateless_poisson(shape, get_global_generator().next_key(), rate, "int64")
 
 
 def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = "int64") -> Tensor:

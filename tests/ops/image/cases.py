@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from graphad.ops.image import differences, places
+from graphad.core.bind import bind
+from graphad.ops.image import differences, places, suppression
 from graphad.ops.image.boxes import cropped, non_max_suppression_with_scores
 from graphad.ops.image.colors import hsv_to_rgb, rgb_to_hsv, rgb_to_yuv
 from graphad.ops.image.layout import HEIGHT, WIDTH, size_along
@@ -64,6 +65,43 @@ def _overlap(a: Any, b: Any) -> float:
     return float(shared / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - shared))
 
 
+def left_by_overlaps(overlaps: Any, scores: Any) -> Any:
+    return suppression.non_max_suppression_overlaps(overlaps, scores, 4, 0.3)
+
+
+def _left_by_overlaps(overlaps: Any, scores: Any) -> Any:
+    chosen: list[int] = []
+    for i in np.argsort(-scores, kind="stable"):
+        if len(chosen) < 4 and all(overlaps[i, j] <= 0.3 for j in chosen):
+            chosen.append(i)
+    return np.array(chosen, np.int32)
+
+
+def left_by_class(boxes: Any, scores: Any) -> Any:
+    return bind(suppression.SuppressByClass(2, 3, 0.4, 0.5, True), boxes, scores)
+
+
+def _left_by_class(boxes: Any, scores: Any) -> list[Any]:
+    found, points, kinds = np.zeros((2, 3, 4)), np.zeros((2, 3)), np.zeros((2, 3))
+    counts = np.zeros(2, np.int32)
+    for row in range(2):
+        kept = []
+        for k in range(scores.shape[2]):
+            own: list[int] = []
+            for i in np.argsort(-scores[row, :, k], kind="stable"):
+                free = all(_overlap(boxes[row, i, 0], boxes[row, j, 0]) <= 0.4 for j in own)
+                if scores[row, i, k] > 0.5 and len(own) < 2 and free:
+                    own.append(i)
+            kept += [(scores[row, i, k], i, k) for i in own]
+        kept = sorted(kept, key=lambda item: -item[0])[:3]
+        counts[row] = len(kept)
+        for n, (score, i, k) in enumerate(kept):
+            found[row, n], points[row, n], kinds[row, n] = np.clip(boxes[row, i, 0], 0, 1), score, k
+    return [found, points, kinds, counts]
+
+
+OVERLAPS = positive(7, 7, seed=3) / 4
+CLASS_BOXES = np.concatenate([real(2, 5, 1, 2, low=0, high=0.6), real(2, 5, 1, 2, low=0.6, high=1.2)], -1)
 CORNERS = np.concatenate([positive(7, 2), positive(7, 2) + positive(7, 2, seed=1)], 1)
 
 CASES = [
@@ -91,4 +129,6 @@ CASES = [
     OpCase(left, CORNERS, positive(7), order=0, unknown=(), expected=_left),
     OpCase(left, np.zeros((0, 4)), np.zeros(0), order=0, unknown=(), batched=False, label="none", expected=_left),
     OpCase(left, CORNERS, positive(7), order=0, unknown=(), soft_nms_sigma=0.4, score_threshold=0.2),
+    OpCase(left_by_overlaps, OVERLAPS, positive(7), order=0, unknown=(), batched=False, expected=_left_by_overlaps),
+    OpCase(left_by_class, CLASS_BOXES, positive(2, 5, 2), order=0, unknown=SIZES, batched=False, expected=_left_by_class),
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -589,4 +590,77 @@ CHANNELS = [
            include_batch_in_index=True, batched=False, expected=_argmax((3, 2), (2, 2), "SAME", True)),
 ]  # fmt: skip
 
-CASES = [*ACTIVATION, *SOFTMAX, *NORMALIZE, *CONV, *FURTHER, *POOL, *CHANNELS]
+
+def sorted_down(x: Any, **options: Any) -> Any:
+    return nn.isotonic_regression(x, **options)
+
+
+def _isotonic(decreasing: bool = True, axis: int = -1) -> Any:
+    """By the largest mean of the beginnings of what is left (minimax formula), not by pooling."""
+
+    def fit(x: Any) -> list[Any]:
+        rows = np.moveaxis(x if decreasing else -x, axis, -1)
+        found = np.zeros(rows.shape)
+        for place in np.ndindex(rows.shape[:-1]):
+            row, n = rows[place], rows.shape[-1]
+            for i in range(n):
+                found[(*place, i)] = min(
+                    max(row[a : b + 1].mean() for b in range(i, n)) for a in range(i + 1)
+                )
+        segments = np.cumsum(np.diff(found, axis=-1, prepend=found[..., :1]) != 0, -1)
+        back = [
+            np.moveaxis(y, -1, axis) for y in (found if decreasing else -found, segments.astype(np.int32))
+        ]
+        return back
+
+    return fit
+
+
+def beams(logs: Any, **options: Any) -> Any:
+    found, score = nn.ctc_beam_search_decoder(logs, np.array([4, 2, 0], np.int32), **options)
+    return [
+        part
+        for sparse_one in found
+        for part in (sparse_one.indices, sparse_one.values, sparse_one.dense_shape)
+    ], score
+
+
+def _all_paths(x: Any, beam_width: int, top_paths: int) -> list[Any]:
+    """By the sum over all sequences of classes, for few frames."""
+    logs = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    frames, batch, classes = x.shape
+    best = []
+    for b, length in zip(range(batch), (4, 2, 0), strict=True):
+        ways: dict[tuple[int, ...], list[float]] = {}
+        for path in itertools.product(range(classes), repeat=length):
+            said = tuple(c for c, _ in itertools.groupby(path) if c != classes - 1)
+            ways.setdefault(said, []).append(sum(logs[t, b, c] for t, c in enumerate(path)))
+        sums = {said: np.logaddexp.reduce(terms) for said, terms in ways.items()}
+        best.append(sorted(sums.items(), key=lambda item: -item[1])[:top_paths])
+    parts: list[Any] = []
+    for k in range(top_paths):
+        labels = [row[k][0] for row in best]
+        places = [[b, t] for b, row in enumerate(labels) for t in range(len(row))]
+        parts += [np.array(places, np.int64).reshape(-1, 2), np.array([c for row in labels for c in row], np.int64),
+                  np.array([batch, max(map(len, labels))], np.int64)]  # fmt: skip
+    return [*parts, np.array([[row[k][1] for k in range(top_paths)] for row in best])]
+
+
+SORTED = [
+    OpCase(sorted_down, real(2, 5), unknown=SIZES, expected=_isotonic()),
+    OpCase(sorted_down, real(4, 2), decreasing=False, axis=0, unknown=SIZES, expected=_isotonic(False, 0)),
+    OpCase(sorted_down, real(6), unknown=SIZES, expected=_isotonic()),
+    OpCase(sorted_down, real(0, 3), unknown=SIZES),
+    OpCase(
+        beams,
+        real(4, 3, 3),
+        beam_width=60,
+        top_paths=1,
+        order=0,
+        unknown=SIZES,
+        batched=False,
+        expected=lambda x: _all_paths(x, 60, 1),
+    ),
+]
+
+CASES = [*ACTIVATION, *SOFTMAX, *NORMALIZE, *CONV, *FURTHER, *POOL, *CHANNELS, *SORTED]

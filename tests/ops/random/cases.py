@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.bind import bind
 from graphad.ops import array as a
 from graphad.ops import random
+from graphad.ops.random.candidates import DrawClasses
 from tests.support.op_case import OpCase, real
 
 SEED = np.array([3, 5], np.int64)
@@ -33,7 +35,22 @@ def within(seed: Any) -> Any:
     return random.stateless_truncated_normal([50], seed)
 
 
+def unique_classes(seed: Any) -> Any:
+    return bind(DrawClasses("log_uniform", 5, 9, True), seed)
+
+
+def classes(seed: Any) -> Any:
+    return bind(DrawClasses("uniform", 5, 3, False), seed)
+
+
+def weighted_classes(seed: Any, weights: Any) -> Any:
+    return bind(DrawClasses("weights", 2, 3, True), seed, weights)
+
+
 CASES = [
+    OpCase(unique_classes, SEED),
+    OpCase(classes, SEED),
+    OpCase(weighted_classes, SEED, np.array([0.5, 0.0, 2.0]), order=0),
     OpCase(normal_like, real(2, 3), SEED, order=0, float32=False),
     OpCase(scaled, SEED, np.float64(1.0), np.float64(2.0), float32=False),
     OpCase(between, SEED, np.float64(1.0), np.float64(2.0), float32=False),

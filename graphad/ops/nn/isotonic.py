@@ -1,0 +1,117 @@
+"""Isotonic regression: the nearest sequence that never rises, or never falls.
+
+It is constant on segments, and there the mean of the input (Best and Chakravarti, 1990). Where the segments end is piecewise
+constant, so that the derivative is that of the means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import Array, RowAxes, RowAxis, TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import float32, float64, int32
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.shapes import format_dims, normalize_axis
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops import library
+from graphad.ops.array.create import ones_like
+from graphad.ops.array.gather import gather
+from graphad.ops.array.scatter import unsorted_segment_sum
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.array.transpose import transpose
+from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.cast import cast
+from graphad.ops.math.select import maximum
+
+
+@define
+class IsotonicSegments(Op):
+    """For each row of x [..., n] the number of the segment that each element is in, int32, counted from 0: segments on which the
+    nearest sequence that never falls, in the sum of squares, is constant. SciPy's `isotonic_regression` finds them.
+    """
+
+    name = "isotonic_segments"
+    keeps = (False, False)
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        if not x.dtype.is_floating:
+            raise DTypeError(f"{self.name}: x has dtype {x.dtype.name}; a float dtype is needed.")
+        if x.dims == ():
+            raise InvalidArgumentError(f"{self.name}: x has shape (); an axis is needed.")
+        return TensorSpec.of(x.dims, int32)
+
+    def eval(self, x: Array) -> Array:
+        segments = np.zeros(x.shape, np.int32)
+        if not x.size:
+            return segments
+        if np.isnan(x).any():
+            raise InvalidArgumentError(f"{self.name}: x has NaN, which no order has a place for.")
+        fit = library.optimize().isotonic_regression
+        for place in np.ndindex(x.shape[:-1]):
+            starts = fit(np.asarray(x[place], np.float64)).blocks[1:-1]
+            np.add.at(segments[place], starts, 1)
+        return np.cumsum(segments, axis=-1, dtype=np.int32)
+
+    vjp = no_gradient("where a segment ends is piecewise constant")
+
+    def batch(self, ctx: Any, x: Any) -> Tensor:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        axis = axes[0]
+        return axis if axis is None or axis < len(specs[0].dims or ()) - 1 else MIXED
+
+
+def isotonic_regression(inputs: TensorLike, decreasing: bool = True, axis: int = -1) -> tuple[Tensor, Tensor]:
+    """The nearest sequences that never rise along `axis`, or never fall.
+
+    Args:
+      inputs: Real tensor of rank 1 or more.
+      decreasing: Whether the result never rises; else it never falls.
+      axis: The axis along which it is sorted.
+    Returns: (tensor of the same shape, floats for integers; int32 tensor of the same shape: in which of the segments, on which
+      the result is constant, each element is). The second has no derivative.
+    Raises: InvalidArgumentError (a ValueError): a scalar, an axis out of range, or NaN; DTypeError (a TypeError): another dtype.
+    Example:
+      >>> nn.isotonic_regression([3.0, 1.0, 2.0])[0].numpy()
+      array([3. , 1.5, 1.5], dtype=float32)
+    """
+    op = "isotonic_regression"
+    x = lift(inputs)
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise DTypeError(f"{op}: inputs have dtype {x.dtype.name}; a real dtype is needed.")
+    if x.dtype.is_integer:
+        x = cast(x, float64 if x.dtype.size > 2 else float32)
+    if x.ndim is None or x.ndim == 0:
+        raise InvalidArgumentError(
+            f"{op}: inputs have shape {format_dims(x.dims)}; a known rank of 1 or more is needed."
+        )
+    own = normalize_axis(op, axis, x.ndim, "inputs", x.dims)
+    order = [k for k in range(x.ndim) if k != own] + [own]
+    back = [order.index(k) for k in range(x.ndim)]
+    turned = x if own == x.ndim - 1 else transpose(x, order)
+    segments = bind(IsotonicSegments(), bind(NEG, turned) if decreasing else turned)
+    fitted = _means(turned, segments)
+    if own == x.ndim - 1:
+        return fitted, segments
+    return transpose(fitted, back), transpose(segments, back)
+
+
+def _means(x: Any, segments: Any) -> Tensor:
+    """Each element's mean over its segment [..., n]."""
+    sizes = shape(x)
+    flat, own = reshape(x, [-1]), reshape(segments, [-1])
+    length: Any = sizes[-1]
+    row: Any = range_of(shape(flat)[0]) // maximum(length, 1)
+    place = row * length + own
+    sums = unsorted_segment_sum(flat, place, shape(flat)[0])
+    counts = unsorted_segment_sum(ones_like(flat), place, shape(flat)[0])
+    return reshape(gather(sums / maximum(counts, 1), place), sizes)

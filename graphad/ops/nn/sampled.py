@@ -1,0 +1,166 @@
+"""Losses that look at the true classes and a few drawn ones, where there are too many classes to look at all.
+
+The logit of a class is diminished by the logarithm of how often it was to be expected among the drawn ones. Both losses are then
+those of all classes, taken over these few (Jean and others, 2015; Gutmann and Hyvarinen, 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.annotations import TensorLike
+from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import int64
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.shapes import format_dims
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import ones_like, stop_gradient, zeros_like
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.shape import reshape, shape
+from graphad.ops.linalg.matmul import matmul
+from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import log
+from graphad.ops.math.reduce import reduce_any, reduce_sum
+from graphad.ops.math.select import where
+from graphad.ops.nn.cross_entropy import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
+from graphad.ops.random.candidates import log_uniform_candidate_sampler
+
+_LOWEST = float(np.finfo(np.float32).min)
+
+
+def _whole(op: str, weights: Any) -> Tensor:
+    """The matrix of weights, of which a list gives parts one below the other."""
+    parts = [lift(part) for part in weights] if isinstance(weights, list | tuple) and weights else []
+    if parts and all(part.ndim == 2 for part in parts):
+        return concat(parts, 0)
+    whole = lift(weights)
+    if whole.ndim not in (None, 2):
+        raise InvalidArgumentError(
+            f"{op}: weights have shape {format_dims(whole.dims)}; [num_classes, dim] is needed."
+        )
+    return whole
+
+
+def _logits(
+    op: str,
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: Any,
+    num_classes: Any,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+    seed: int | None,
+) -> tuple[Tensor, Tensor]:
+    """Logits [batch, num_true + num_sampled] and the labels that belong to them."""
+    table, x = _whole(op, weights), lift(inputs)
+    x = x if x.dtype == table.dtype else lift_like(op, inputs, table.dtype)
+    offsets = lift_like(op, biases, table.dtype)
+    true: Any = lift(labels)
+    if not true.dtype.is_integer:
+        raise DTypeError(f"{op}: labels have dtype {true.dtype.name}; int64 is needed.")
+    for spec, word, rank, wanted in (
+        (true, "labels", 2, f"[batch, {num_true}]"), (x, "inputs", 2, "[batch, dim]"), (offsets, "biases", 1, "[num_classes]")
+    ):  # fmt: skip
+        if spec.ndim not in (None, rank) or (
+            word == "labels" and spec.dims and spec.dims[1] not in (None, num_true)
+        ):
+            raise InvalidArgumentError(
+                f"{op}: {word} have shape {format_dims(spec.dims)}; {wanted} is needed."
+            )
+    true = cast(true, int64)
+    if sampled_values is None:
+        sampled_values = log_uniform_candidate_sampler(true, num_true, num_sampled, True, num_classes, seed)
+    drawn, true_expected, drawn_expected = (stop_gradient(lift(part)) for part in sampled_values)
+    drawn = cast(drawn, int64)
+    flat = reshape(true, [-1])
+    rows = gather(table, concat([flat, drawn], 0))
+    shifts = gather(offsets, concat([flat, drawn], 0))
+    count = shape(flat)[0]
+    own: Any = reshape(rows[:count], concat([shape(true), shape(table)[1:]], 0))
+    of_true = reduce_sum(x[:, None, :] * own, -1) + reshape(shifts[:count], shape(true))
+    of_drawn = matmul(x, rows[count:], transpose_b=True) + shifts[count:]
+    of_true = of_true - log(cast(true_expected, x.dtype))
+    of_drawn = of_drawn - log(cast(drawn_expected, x.dtype))
+    if remove_accidental_hits:
+        hits: Any = reduce_any(true[:, :, None] == drawn[None, None, :], 1)
+        of_drawn = where(hits, of_drawn + (_LOWEST if x.dtype.size > 2 else float("-inf")), of_drawn)
+    found = concat([of_true, of_drawn], 1)
+    share = ones_like(of_true) / num_true
+    return found, concat([share, zeros_like(of_drawn)], 1)
+
+
+def nce_loss(
+    weights: TensorLike | Sequence[TensorLike],
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Sequence[TensorLike] | None = None,
+    remove_accidental_hits: bool = False,
+    name: str | None = "nce_loss",
+) -> Tensor:
+    """Noise-contrastive estimation: the cross-entropy of telling the true classes from drawn ones, each on its own.
+
+    Args:
+      weights: Float tensor [num_classes, dim], or a list of tensors that are parts of it, one below the other.
+      biases: Float tensor [num_classes].
+      labels: Integer tensor [batch, num_true]: the classes that are right.
+      inputs: Float tensor [batch, dim].
+      num_sampled: How many classes are drawn for the batch.
+      num_classes: How many there are.
+      num_true: How many classes are right for each row.
+      sampled_values: What a candidate sampler of `random` gave; by default that of `log_uniform_candidate_sampler`.
+      remove_accidental_hits: Whether a drawn class does not count for the rows for which it is right.
+    Returns: Float tensor [batch].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are no integers.
+    """
+    logits, targets = _logits(
+        "nce_loss", weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        remove_accidental_hits, None,
+    )  # fmt: skip
+    return reduce_sum(sigmoid_cross_entropy_with_logits(targets, logits), 1)
+
+
+def sampled_softmax_loss(
+    weights: TensorLike | Sequence[TensorLike],
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Sequence[TensorLike] | None = None,
+    remove_accidental_hits: bool = True,
+    seed: int | None = None,
+    name: str | None = "sampled_softmax_loss",
+) -> Tensor:
+    """The cross-entropy of softmax over the true and the drawn classes, for training alone: over all classes it is larger.
+
+    Args:
+      weights: Float tensor [num_classes, dim], or a list of tensors that are parts of it, one below the other.
+      biases: Float tensor [num_classes].
+      labels: Integer tensor [batch, num_true]: the classes that are right.
+      inputs: Float tensor [batch, dim].
+      num_sampled: How many classes are drawn for the batch.
+      num_classes: How many there are.
+      num_true: How many classes are right for each row.
+      sampled_values: What a candidate sampler of `random` gave; by default that of `log_uniform_candidate_sampler`.
+      remove_accidental_hits: Whether a drawn class does not count for the rows for which it is right.
+      seed: As for `random.uniform`.
+    Returns: Float tensor [batch].
+    Raises: InvalidArgumentError (a ValueError): the shapes do not fit; DTypeError (a TypeError): labels are no integers.
+    """
+    logits, targets = _logits(
+        "sampled_softmax_loss", weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        remove_accidental_hits, seed,
+    )  # fmt: skip
+    return softmax_cross_entropy_with_logits(targets, logits)

@@ -1,0 +1,262 @@
+"""Functions of TensorFlow whose arguments stood elsewhere, or were called otherwise, before its second version.
+
+`compat.v1` lists them; each is the newer function with its arguments in their older places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core import dtypes
+from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.tensor import Tensor
+from graphad.ops import array, linalg, math
+from graphad.ops.state import checks
+
+# -- arrays ------------------------------------------------------------------------------------------------------------------
+
+
+def boolean_mask(
+    tensor: TensorLike,
+    mask: TensorLike,
+    name: str | None = "boolean_mask",
+    axis: int | None = None,
+) -> Tensor:
+    """As `graphad.boolean_mask`."""
+    return array.boolean_mask(tensor, mask, axis)
+
+
+def convert_to_tensor(
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    preferred_dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+) -> Tensor:
+    """As `graphad.convert_to_tensor`; `preferred_dtype` is an older name of `dtype_hint`."""
+    hint = newer("convert_to_tensor", "dtype_hint", dtype_hint, "preferred_dtype", preferred_dtype)
+    return array.convert_to_tensor(value, dtype, hint)
+
+
+def gather(
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,
+    name: str | None = None,
+    axis: int | None = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """As `graphad.gather`."""
+    return array.gather(params, indices, validate_indices, axis, batch_dims)
+
+
+def gather_nd(
+    params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0
+) -> Tensor:
+    """As `graphad.gather_nd`."""
+    return array.gather_nd(params, indices, batch_dims)
+
+
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
+    """The elements at `indices` along their last axis; the axes before it are those of `params`. See `graphad.gather`."""
+    places = array.convert_to_tensor(indices)
+    if places.ndim is None:
+        raise ArgumentTypeError(
+            "batch_gather: the rank of indices must be known; use gather with batch_dims."
+        )
+    return array.gather(params, places, axis=places.ndim - 1, batch_dims=places.ndim - 1)
+
+
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """As `graphad.ones_like`."""
+    return array.ones_like(tensor, dtype)
+
+
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """As `graphad.zeros_like`."""
+    return array.zeros_like(tensor, dtype)
+
+
+def pad(
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: TensorLike = 0,
+) -> Tensor:
+    """As `graphad.pad`."""
+    return array.pad(tensor, paddings, mode, constant_values)
+
+
+def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
+    """As `graphad.shape`."""
+    return array.shape(input, out_type)
+
+
+def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
+    """As `graphad.size`."""
+    return array.size(input, out_type)
+
+
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, name: str | None = "transpose", conjugate: bool = False
+) -> Tensor:
+    """As `graphad.transpose`."""
+    return array.transpose(a, perm, conjugate)
+
+
+def reverse_sequence(
+    input: TensorLike,
+    seq_lengths: TensorLike,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """As `graphad.reverse_sequence`; `seq_dim` and `batch_dim` are older names of `seq_axis` and `batch_axis`."""
+    op = "reverse_sequence"
+    axis = newer(op, "seq_axis", seq_axis, "seq_dim", seq_dim)
+    return array.reverse_sequence(
+        input, seq_lengths, axis, newer(op, "batch_axis", batch_axis, "batch_dim", batch_dim)
+    )
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------------
+
+
+def confusion_matrix(
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
+    weights: TensorLike | None = None,
+) -> Tensor:
+    """As `graphad.math.confusion_matrix`."""
+    return math.confusion_matrix(labels, predictions, num_classes, weights, dtype)
+
+
+def count_nonzero(
+    input_tensor: TensorLike | None = None,
+    axis: AxisLike = None,
+    keepdims: bool | None = None,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: AxisLike = None,
+    keep_dims: bool | None = None,
+    input: TensorLike | None = None,
+) -> Tensor:
+    """As `graphad.math.count_nonzero`, with older names of its arguments besides."""
+    op = "count_nonzero"
+    x = newer(op, "input", input, "input_tensor", input_tensor)
+    if x is None:
+        raise ArgumentTypeError(f"{op}: input must be given.")
+    along = newer(op, "axis", axis, "reduction_indices", reduction_indices)
+    return math.count_nonzero(x, along, bool(newer(op, "keepdims", keepdims, "keep_dims", keep_dims)), dtype)
+
+
+def bincount(
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
+) -> Tensor:
+    """As `graphad.math.bincount`."""
+    return math.bincount(arr, weights, minlength, maxlength, dtype)
+
+
+def norm(
+    tensor: TensorLike,
+    ord: str | float = "euclidean",
+    axis: AxisLike = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """As `graphad.norm`; `keep_dims` is an older name of `keepdims`."""
+    return linalg.norm(tensor, ord, axis, bool(newer("norm", "keepdims", keepdims, "keep_dims", keep_dims)))
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------------
+
+
+def _comparison(name: str) -> Callable[..., None]:
+    check = getattr(checks, name)
+
+    def compare(
+        x: TensorLike,
+        y: TensorLike,
+        data: Sequence[object] | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        check(x, y, message=message, summarize=summarize)
+
+    return _named(compare, name)
+
+
+def _of_one(name: str) -> Callable[..., None]:
+    check = getattr(checks, name)
+
+    def compare(
+        x: TensorLike,
+        data: Sequence[object] | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        check(x, message=message, summarize=summarize)
+
+    return _named(compare, name)
+
+
+def _of_rank(name: str) -> Callable[..., None]:
+    check = getattr(checks, name)
+
+    def compare(
+        x: TensorLike,
+        rank: TensorLike,
+        data: Sequence[object] | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        check(x, rank, message=message)
+
+    return _named(compare, name)
+
+
+def _named(function: Callable[..., None], name: str) -> Callable[..., None]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `graphad.debugging.{name}`; `data` is not shown."
+    return function
+
+
+assert_equal = _comparison("assert_equal")
+assert_greater = _comparison("assert_greater")
+assert_greater_equal = _comparison("assert_greater_equal")
+assert_less = _comparison("assert_less")
+assert_less_equal = _comparison("assert_less_equal")
+assert_none_equal = _comparison("assert_none_equal")
+assert_negative = _of_one("assert_negative")
+assert_non_negative = _of_one("assert_non_negative")
+assert_non_positive = _of_one("assert_non_positive")
+assert_positive = _of_one("assert_positive")
+assert_rank = _of_rank("assert_rank")
+assert_rank_at_least = _of_rank("assert_rank_at_least")
+
+
+def newer(op: str, name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The one of two names of an argument that was given, if any."""
+    if new is not None and old is not None:
+        raise ArgumentTypeError(f"{op}: {name} and {old_name} are the same argument; give one of them.")
+    return old if new is None else new

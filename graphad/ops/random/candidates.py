@@ -1,0 +1,365 @@
+"""Classes drawn as wrong answers for losses that look at some of very many classes, and how often each was to be expected.
+
+A sampler draws `num_sampled` classes for a whole batch. Without repeats ("unique") it goes on until so many different ones have
+come; the number of draws that this took says how likely it was that a class came at all: 1 - (1 - p)**draws. With repeats a class
+with probability p is expected p * num_sampled times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from graphad.core.annotations import Array, RowAxes, RowAxis, TensorLike
+from graphad.core.bind import bind
+from graphad.core.convert import lift
+from graphad.core.dtypes import float32, int32, int64
+from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.op import MIXED, TupleOp, define, no_batch, no_gradient
+from graphad.core.schema import Count
+from graphad.core.shapes import format_dims
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.ops.array.create import fill, ones
+from graphad.ops.array.gather import gather
+from graphad.ops.array.join import concat
+from graphad.ops.array.scatter import boolean_mask
+from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import broadcast_to, reshape, shape
+from graphad.ops.array.support import static_int
+from graphad.ops.math.arithmetic import NEG
+from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import expm1, log1p
+from graphad.ops.math.power import pow as power
+from graphad.ops.math.reduce import reduce_all, reduce_sum
+from graphad.ops.random import philox
+from graphad.ops.random.draw import require_key
+from graphad.ops.random.generator import fresh_key
+from graphad.ops.state.effects import require
+
+
+class Candidates(NamedTuple):
+    """Drawn classes, and how often the true and the drawn ones were to be expected."""
+
+    sampled_candidates: Any
+    true_expected_count: Any
+    sampled_expected_count: Any
+
+
+@define
+class DrawClasses(TupleOp):
+    """`count` classes from 0 to `classes` - 1, int64, and how many draws they took, an int64 scalar.
+
+    For the kind "uniform" all are equally likely; for "log_uniform" class k has the probability
+    log((k + 2) / (k + 1)) / log(classes + 1); for "weights" it is weight k over the sum of the weights [classes], which are the
+    second input. `unique` leaves repeats out. The key is two integers; see `Draw`. A draw is one number of NumPy's
+    `Generator.random` on the words of the key, sent through the inverse of the distribution; unique ones come in blocks of 2 *
+    `count` + 16 draws.
+    """
+
+    name = "draw_classes"
+    known_as = "random"
+    keeps = (False, False)
+    kind: Literal["log_uniform", "uniform", "weights"]
+    count: Count
+    classes: Count
+    unique: bool
+
+    def infer(self, key: TensorSpec, *weights: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+        require_key(key)
+        if len(weights) != (self.kind == "weights"):
+            raise InvalidArgumentError(
+                f"{self.name}: {len(weights)} inputs of weights for kind {self.kind!r}."
+            )
+        for given in weights:
+            if not given.dtype.is_floating:
+                raise DTypeError(
+                    f"{self.name}: weights have dtype {given.dtype.name}; a float dtype is needed."
+                )
+            if given.dims is not None and (len(given.dims) != 1 or given.dims[0] not in (None, self.classes)):
+                raise InvalidArgumentError(
+                    f"{self.name}: weights have shape {format_dims(given.dims)}; ({self.classes},) is needed."
+                )
+        if self.count and not self.classes:
+            raise InvalidArgumentError(
+                f"{self.name}: {self.count} classes are to be drawn, and there are none."
+            )
+        if self.unique and self.count > self.classes:
+            raise InvalidArgumentError(
+                f"{self.name}: {self.count} different classes are to be drawn of {self.classes}; draw less, or with repeats."
+            )
+        return TensorSpec.of((self.count,), int64), TensorSpec.of((), int64)
+
+    def eval(self, key: Array, *weights: Array) -> Any:
+        edges = None
+        if weights:
+            edges = np.cumsum(weights[0], dtype=np.float64)
+            possible = int(np.count_nonzero(weights[0]))
+            if not (weights[0] >= 0).all() or not np.isfinite(edges[-1:]).all():
+                raise InvalidArgumentError(f"{self.name}: a weight is negative or no number.")
+            if possible < (self.count if self.unique else min(self.count, 1)):
+                raise InvalidArgumentError(
+                    f"{self.name}: {self.count} classes are to be drawn, and {possible} have a weight above 0."
+                )
+        source = np.random.Generator(philox.stream(key))
+        if not self.unique:
+            return self._classes(source.random(self.count), edges), np.int64(self.count)
+        found, draws = np.empty(0, np.int64), 0
+        while len(found) < self.count:
+            block = self._classes(source.random(2 * self.count + 16), edges)
+            both = np.concatenate([found, block])
+            first = np.sort(np.unique(both, return_index=True)[1])[: self.count]
+            draws += int(first[-1]) + 1 - len(found) if len(first) == self.count else len(block)
+            found = both[first]
+        return found, np.int64(draws)
+
+    def _classes(self, u: Any, edges: Any) -> Any:
+        if self.kind == "uniform":
+            found = np.floor(u * self.classes)
+        elif self.kind == "log_uniform":
+            found = np.floor(np.expm1(u * np.log1p(self.classes)))
+        else:
+            found = np.searchsorted(edges, u * edges[-1], side="right")
+        last = self.classes - 1 if edges is None else int(np.searchsorted(edges, edges[-1]))
+        return np.clip(found, 0, max(last, 0)).astype(np.int64)
+
+    vjp = no_gradient("classes are integers")
+    batch = no_batch("each row takes another number of draws")
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return None if all(axis is None for axis in axes) else MIXED
+
+
+def _true(op: str, true_classes: TensorLike, num_true: int) -> Tensor:
+    found = lift(true_classes)
+    if not found.dtype.is_integer:
+        raise DTypeError(f"{op}: true_classes have dtype {found.dtype.name}; int64 is needed.")
+    if found.dims is not None and (len(found.dims) != 2 or found.dims[1] not in (None, num_true)):
+        raise InvalidArgumentError(
+            f"{op}: true_classes have shape {format_dims(found.dims)}; [batch, {num_true}] is needed for num_true={num_true}."
+        )
+    return cast(found, int64)
+
+
+def _require_inside(op: str, true: Tensor, classes: int) -> None:
+    fits = reduce_all((true >= 0) & (true < classes))
+    require(fits, f"{op}: a true class is out of range; 0 <= class < {classes}: \x00.", [true])
+
+
+def _number(op: str, value: Any, word: str) -> int:
+    found: int | None = static_int(op, value, word)
+    if found is None:
+        raise InvalidArgumentError(f"{op}: {word} must be known while tracing; give a number.")
+    if found < 1:
+        raise InvalidArgumentError(f"{op}: {word} is {found}; at least 1 is needed.")
+    return found
+
+
+def _expected(probability: Tensor, draws: Tensor, count: int, unique: bool) -> Tensor:
+    if not unique:
+        return probability * float(count)
+    return bind(NEG, expm1(cast(draws, float32) * log1p(bind(NEG, probability))))
+
+
+def _drawn(
+    op: str,
+    kind: Literal["log_uniform", "uniform", "weights"],
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: Any,
+    unique: bool,
+    range_max: Any,
+    seed: Any,
+    weights: Tensor | None = None,
+) -> Candidates:
+    count, classes = _number(op, num_sampled, "num_sampled"), _number(op, range_max, "range_max")
+    true = _true(op, true_classes, num_true)
+    _require_inside(op, true, classes)
+    given = () if weights is None else (weights,)
+    sampled, draws = bind(DrawClasses(kind, count, classes, bool(unique)), fresh_key(seed), *given)
+    counts = [
+        _expected(_probability(kind, found, classes, weights), draws, count, unique)
+        for found in (true, sampled)
+    ]
+    return Candidates(sampled, *counts)
+
+
+def _probability(kind: str, found: Tensor, classes: int, weights: Tensor | None) -> Tensor:
+    if weights is not None:
+        return cast(gather(weights / reduce_sum(weights), found), float32)
+    if kind == "uniform":
+        return fill(shape(found), 1.0 / classes)
+    k: Any = cast(found, float32)
+    return log1p(1.0 / (k + 1.0)) / float(np.log1p(classes))
+
+
+def uniform_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes of which each is equally likely.
+
+    Args:
+      true_classes: Integer tensor [batch, num_true]: the classes that are right.
+      num_true: How many classes are right for each row.
+      num_sampled: How many classes are drawn for the batch.
+      unique: Whether they are all different.
+      range_max: How many classes there are.
+      seed: As for `uniform`.
+    Returns: (int64 classes [num_sampled], float32 expected counts of the true classes [batch, num_true], those of the drawn ones
+      [num_sampled]).
+    Raises: InvalidArgumentError (a ValueError): more different classes are asked for than there are, or a shape does not fit.
+    Example:
+      >>> random.uniform_candidate_sampler([[0], [3]], 1, 4, True, 4).sampled_expected_count.shape
+      TensorShape([4])
+    """
+    op = "uniform_candidate_sampler"
+    return _drawn(op, "uniform", true_classes, num_true, num_sampled, unique, range_max, seed)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes of which class k has the probability log((k + 2) / (k + 1)) / log(range_max + 1), for classes sorted by how often
+    they come, the most frequent first: about Zipf's law.
+
+    Args:
+      true_classes: Integer tensor [batch, num_true]: the classes that are right.
+      num_true: How many classes are right for each row.
+      num_sampled: How many classes are drawn for the batch.
+      unique: Whether they are all different.
+      range_max: How many classes there are.
+      seed: As for `uniform`.
+    Returns: (int64 classes [num_sampled], float32 expected counts of the true classes [batch, num_true], those of the drawn ones
+      [num_sampled]).
+    Raises: InvalidArgumentError (a ValueError): more different classes are asked for than there are, or a shape does not fit.
+    """
+    op = "log_uniform_candidate_sampler"
+    return _drawn(op, "log_uniform", true_classes, num_true, num_sampled, unique, range_max, seed)
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: TensorLike = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes that are as likely as their counts in `unigrams` say.
+
+    Args:
+      true_classes: Integer tensor [batch, num_true]: the classes that are right.
+      num_true: How many classes are right for each row.
+      num_sampled: How many classes are drawn for the batch.
+      unique: Whether they are all different.
+      range_max: How many classes there are, the reserved ones too.
+      vocab_file: Not available: read the file, and give its counts as `unigrams`.
+      distortion: The power to which counts are taken: 1 keeps them, 0 makes all classes equally likely.
+      num_reserved_ids: How many classes before the first of `unigrams` are never drawn.
+      num_shards, shard: 1 and 0: all classes are drawn here.
+      unigrams: Counts, [range_max - num_reserved_ids].
+      seed: As for `uniform`.
+    Returns: (int64 classes [num_sampled], float32 expected counts of the true classes [batch, num_true], those of the drawn ones
+      [num_sampled]).
+    Raises: InvalidArgumentError (a ValueError): the counts are not as many as classes, or something is not available.
+    """
+    op = "fixed_unigram_candidate_sampler"
+    if vocab_file:
+        raise InvalidArgumentError(
+            f"{op}: files are not read; give the counts of {vocab_file!r} as unigrams."
+        )
+    if (num_shards, shard) != (1, 0):
+        raise InvalidArgumentError(
+            f"{op}: num_shards is {num_shards}, shard {shard}; all classes are in one shard, 1 and 0."
+        )
+    classes = _number(op, range_max, "range_max")
+    counts = cast(lift(unigrams), float32)
+    if counts.dims != (classes - num_reserved_ids,):
+        raise InvalidArgumentError(
+            f"{op}: unigrams have shape {format_dims(counts.dims)}; range_max={classes} and num_reserved_ids={num_reserved_ids} "
+            f"ask for ({classes - num_reserved_ids},)."
+        )
+    weights = power(counts, float(distortion))
+    if num_reserved_ids:
+        weights = concat([fill([num_reserved_ids], 0.0), weights], 0)
+    return _drawn(op, "weights", true_classes, num_true, num_sampled, unique, classes, seed, weights)
+
+
+def all_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """All classes from 0 to num_sampled - 1, each expected once: nothing is drawn, which is for tests.
+
+    Args:
+      true_classes: Integer tensor [batch, num_true]: the classes that are right.
+      num_true: How many classes are right for each row.
+      num_sampled: How many classes there are.
+      unique, seed: Accepted for compatibility.
+    Returns: (int64 classes [num_sampled], ones [batch, num_true] of float32, ones [num_sampled]).
+    Raises: InvalidArgumentError (a ValueError): a shape does not fit.
+    """
+    op = "all_candidate_sampler"
+    count = _number(op, num_sampled, "num_sampled")
+    true = _true(op, true_classes, num_true)
+    _require_inside(op, true, count)
+    return Candidates(range_of(lift(count, int64)), ones(shape(true), float32), ones([count], float32))
+
+
+def compute_accidental_hits(
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Where a class that was drawn is right for a row.
+
+    Args:
+      true_classes: Integer tensor [batch, num_true].
+      sampled_candidates: Integer tensor [num_sampled].
+      num_true: How many classes are right for each row.
+      seed: Accepted for compatibility.
+    Returns: (int32 rows [hits], int64 places among the drawn classes [hits], float32 [hits] of the lowest number: what a logit is
+      to become).
+    Raises: InvalidArgumentError (a ValueError): a shape does not fit.
+    """
+    op = "compute_accidental_hits"
+    true: Any = _true(op, true_classes, num_true)
+    drawn: Any = cast(lift(sampled_candidates), int64)
+    if drawn.ndim not in (None, 1):
+        raise InvalidArgumentError(
+            f"{op}: sampled_candidates have shape {format_dims(drawn.dims)}; a vector is needed."
+        )
+    hits = true[:, :, None] == drawn[None, None, :]
+    sizes = shape(hits)
+    row = broadcast_to(range_of(sizes[0])[:, None, None], sizes)
+    place = broadcast_to(range_of(sizes[2])[None, None, :], sizes)
+    rows = boolean_mask(row, hits)
+    low = fill(reshape(shape(rows), [1]), float(np.finfo(np.float32).min))
+    return cast(rows, int32), cast(boolean_mask(place, hits), int64), low

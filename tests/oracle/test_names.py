@@ -1,0 +1,31 @@
+"""Every public name of TensorFlow's, in the namespaces that graphad has too, is there or says why not."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+
+import pytest
+
+from tests.oracle.names import FILE, PAGE, is_there, left_out, ours, page
+
+NAMES = json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def test_no_name_is_missing_without_a_reason() -> None:
+    assert left_out().get("", {}) == {}
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_a_name_that_is_left_out_says_so_when_it_is_asked_for(path: str) -> None:
+    namespace = importlib.import_module(ours(path))
+    for name in NAMES[path]:
+        own = inspect.ismodule(vars(namespace).get(name))  # a room of graphad's that was imported already
+        if not is_there(path, name) and not own:
+            with pytest.raises(AttributeError, match=f"{name}: not part of graphad"):
+                getattr(namespace, name)
+
+
+def test_the_page_lists_what_is_left_out() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
