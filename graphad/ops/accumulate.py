@@ -86,6 +86,8 @@ def add_at(into: Any, key: Any, added: Any) -> None:
 
     NumPy is quick for one axis alone, so whole rows are added element by element, in blocks.
     """
+    if not added.size:
+        return  # positions of nothing may have any dtype
     parts = key if type(key) is tuple else (key,)
     lead, row = into.shape[: len(parts)], into.shape[len(parts) :]
     if (not row and len(parts) == 1) or not _takes_rows(into, parts, added, row):
