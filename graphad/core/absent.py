@@ -44,7 +44,6 @@ _SUBJECTS = {
     "identity does the same": "guarantee_const",
     "it is about the memory of devices": "check_pinned",
     "calls are not gathered into batches": "nondifferentiable_batch_function",
-    "what has __array__ is a tensor argument as it is": "register_tensor_conversion_function",
     "arguments of functions are described by TensorSpec and SparseTensorSpec":
         "IndexedSlicesSpec NoneTensorSpec OptionalSpec TensorArraySpec",
     "it is about how TensorFlow was built": "security sysconfig tools xla",
